@@ -1,0 +1,82 @@
+// swift-tools-version: 6.2
+// Tidemark: a self-hosted, embeddable sync engine with CloudKit's model.
+
+import PackageDescription
+
+/// Settings of every Swift target: warnings are errors, and imports say what they expose.
+let everywhere: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .treatAllWarnings(as: .error),
+    .treatWarning("DeprecatedDeclaration", as: .warning),
+]
+
+/// Libraries and the command: an import is part of the reviewed interface only where it says so.
+let shipped: [SwiftSetting] = everywhere + [.enableUpcomingFeature("InternalImportsByDefault")]
+
+let package = Package(
+    name: "tidemark",
+    platforms: [.macOS(.v15), .iOS(.v18)],
+    products: [
+        .library(name: "Tidemark", targets: ["Tidemark"]),
+        .executable(name: "tidemark", targets: ["TidemarkCommand"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0")
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CLZ4",
+            pkgConfig: "liblz4",
+            providers: [.apt(["liblz4-dev"]), .brew(["lz4"])]
+        ),
+        .systemLibrary(
+            name: "CXXHash",
+            pkgConfig: "libxxhash",
+            providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]
+        ),
+        .systemLibrary(
+            name: "CLMDB",
+            pkgConfig: "lmdb",
+            providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]
+        ),
+        .target(name: "TidemarkModel", swiftSettings: shipped),
+        .target(name: "TidemarkLog", dependencies: ["CLZ4", "CXXHash"], swiftSettings: shipped),
+        .target(
+            name: "Tidemark",
+            dependencies: ["TidemarkModel", "TidemarkLog", "CLMDB"],
+            swiftSettings: shipped
+        ),
+        .executableTarget(
+            name: "TidemarkCommand",
+            dependencies: [
+                "Tidemark", "TidemarkModel", "TidemarkLog",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: shipped
+        ),
+        .testTarget(
+            name: "TidemarkModelTests",
+            dependencies: ["TidemarkModel"],
+            swiftSettings: everywhere
+        ),
+        .testTarget(
+            name: "TidemarkLogTests",
+            dependencies: ["TidemarkLog"],
+            swiftSettings: everywhere
+        ),
+        .testTarget(
+            name: "TidemarkTests",
+            dependencies: ["Tidemark", "TidemarkLog", "TidemarkModel"],
+            swiftSettings: everywhere
+        ),
+        .testTarget(
+            name: "CommandTests",
+            dependencies: ["TidemarkCommand", "Tidemark", "TidemarkLog", "TidemarkModel"],
+            swiftSettings: everywhere
+        ),
+    ]
+)

@@ -1,0 +1,156 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+
+/// The zone views on disk, exact at one sequence number: an ordered map that changes by whole
+/// checkpoints.
+///
+/// It is a cache of the log. Everything in it can be computed again by folding the log, and an
+/// index that is missing, damaged, or from another build or store is thrown away and rebuilt. It
+/// stands behind this small protocol so that tests can use an in-memory twin.
+///
+/// Every key is two 64-bit words, so that no name, however long, is kept here: a record is found
+/// by a keyed hash of its name, and the body in the log is the witness.
+package protocol ViewIndex: AnyObject, Sendable {
+    /// Where the index is exact; `nil` for an empty one.
+    var checkpoint: ViewCheckpoint? { get }
+
+    /// A consistent picture of the index at its present checkpoint. It stays as it is while later
+    /// checkpoints go in; drop it soon, since it holds old pages back from being used again.
+    func snapshot() throws(ViewIndexError) -> any ViewSnapshot
+
+    /// Applies a batch and moves to its checkpoint, all or nothing, durably.
+    ///
+    /// Called by one thread at a time; snapshots taken before stay valid.
+    func apply(_ batch: consuming ViewBatch, checkpoint: ViewCheckpoint) throws(ViewIndexError)
+
+    /// Bytes it takes on disk, or in memory for the twin.
+    var byteCount: UInt64 { get }
+}
+
+/// What an index can be asked, at one checkpoint.
+package protocol ViewSnapshot: AnyObject, Sendable {
+    /// The checkpoint that this picture shows.
+    var checkpoint: ViewCheckpoint? { get }
+
+    /// The value under a key, or `nil`. O(log n).
+    func value(in table: ViewTable, for key: ViewKey) throws(ViewIndexError) -> ViewValue?
+
+    /// Visits the entries of a table with `first <= key <= last` in ascending order of keys, until
+    /// `visit` returns `false`. O(log n) plus the entries visited.
+    func scan(
+        _ table: ViewTable,
+        from first: ViewKey,
+        through last: ViewKey,
+        _ visit: (ViewKey, ViewValue) -> Bool
+    ) throws(ViewIndexError)
+}
+
+/// The tables of the index. Raw values are on disk: never renumber them.
+package enum ViewTable: UInt8, CaseIterable, Sendable {
+    /// (zone, record slot) → sequence and kind of the record's last event.
+    case names = 1
+    /// (zone, sequence) → record slot and kind: the sync index, one entry per record.
+    case sync = 2
+    /// (zone, 0) → what is known about a zone.
+    case zones = 3
+    /// (database, zone slot) → zone.
+    case zoneNames = 4
+    /// (database, sequence of a zone's last event) → zone.
+    case zoneHeads = 5
+    /// (request hash, high and low word) → first sequence of the commit that answered it.
+    case requests = 6
+}
+
+/// A key: two words, ordered by the first, then the second (stored big-endian).
+package struct ViewKey: Hashable, Comparable, Sendable {
+    /// The more significant word: a zone, a database, or half of a hash.
+    package var high: UInt64
+    /// The less significant word.
+    package var low: UInt64
+
+    package init(_ high: UInt64, _ low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    package static func < (lhs: ViewKey, rhs: ViewKey) -> Bool {
+        lhs.high == rhs.high ? lhs.low < rhs.low : lhs.high < rhs.high
+    }
+}
+
+/// A value: one word with eight bits beside it, or bytes where a word is too small (zones).
+package enum ViewValue: Hashable, Sendable {
+    /// A word and a small tag; what nearly every entry is. Stored in nine bytes and a check.
+    case word(UInt64, tag: UInt8)
+    /// Any bytes, at most 4,096.
+    case bytes([UInt8])
+}
+
+/// Where an index is exact, and of which store.
+package struct ViewCheckpoint: Hashable, Sendable {
+    /// The store's id.
+    package var store: StoreID
+    /// The incarnation of the store's line that the sequence belongs to.
+    package var incarnation: Incarnation
+    /// The index is the fold of all events up to and including this one.
+    package var sequence: SequenceNumber
+
+    package init(store: StoreID, incarnation: Incarnation, sequence: SequenceNumber) {
+        self.store = store
+        self.incarnation = incarnation
+        self.sequence = sequence
+    }
+}
+
+/// Changes for one checkpoint: per key the last one counts.
+package struct ViewBatch: Sendable {
+    /// One change: a value to put, or `nil` to remove the key (which may be absent).
+    package struct Change: Sendable {
+        package var key: ViewKey
+        package var value: ViewValue?
+
+        package init(key: ViewKey, value: ViewValue?) {
+            self.key = key
+            self.value = value
+        }
+    }
+
+    /// The changes by table, in the order they were made.
+    package private(set) var changes: [ViewTable: [Change]] = [:]
+
+    package init() {}
+
+    /// Puts a value under a key.
+    package mutating func put(_ value: ViewValue, in table: ViewTable, for key: ViewKey) {
+        changes[table, default: []].append(Change(key: key, value: value))
+    }
+
+    /// Removes a key.
+    package mutating func remove(_ key: ViewKey, from table: ViewTable) {
+        changes[table, default: []].append(Change(key: key, value: nil))
+    }
+}
+
+/// Why an index could not be used. The remedy is always the same: delete it and fold the log.
+package struct ViewIndexError: Error, Hashable, Sendable {
+    /// What went wrong.
+    package enum Reason: Hashable, Sendable {
+        /// The bytes are not what was written, or not of a format that this build reads.
+        case damaged
+        /// The disk is full; the index is as it was before.
+        case full
+        /// The system refused a call.
+        case system
+    }
+
+    package var reason: Reason
+    /// What, where, expected, found.
+    package var message: String
+
+    package init(_ reason: Reason, _ message: String) {
+        self.reason = reason
+        self.message = message
+    }
+}

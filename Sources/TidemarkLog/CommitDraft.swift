@@ -1,0 +1,61 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// One commit on its way into the log: events that become true together.
+///
+/// The log reads nothing of it but its lengths. Payloads lie one after another in one array, so
+/// that a commit of any number of events costs four allocations.
+package struct CommitDraft: Sendable {
+    /// The claimed time in milliseconds since 1970, never before that of the commit before it.
+    package var time: Int64
+    /// Our own clock's reading in milliseconds since 1970.
+    package var received: Int64
+    /// Who, from where, and for which request: opaque to the log, kept once per block.
+    package var envelope: [UInt8]
+    /// All payloads, one after another.
+    package private(set) var payloads: [UInt8] = []
+    /// Where each event's payload ends in `payloads`, and the zone it belongs to.
+    package private(set) var events: [Event] = []
+
+    /// One event of a draft.
+    package struct Event: Sendable {
+        /// The zone's key; `ownSequence` for the event that creates its zone.
+        package var zone: UInt64
+        /// The end of the payload, exclusive.
+        package var payloadEnd: Int
+    }
+
+    /// Stands for "the key of this event's zone is this event's own sequence number".
+    package static let ownSequence = UInt64.max
+
+    /// Starts a draft without events.
+    package init(time: Int64, received: Int64, envelope: [UInt8]) {
+        self.time = time
+        self.received = received
+        self.envelope = envelope
+    }
+
+    /// Adds one event, whose payload the closure appends to the end of the array.
+    ///
+    /// A zone created in the same commit is named by its sequence number, which the caller knows
+    /// only relative to the commit's first: see ``SegmentLog/append(_:)``.
+    package mutating func append(zone: UInt64, payload: (inout [UInt8]) -> Void) {
+        payload(&payloads)
+        events.append(Event(zone: zone, payloadEnd: payloads.count))
+    }
+
+    /// Gives the events of a zone whose key was not known before the serialization point their
+    /// zone's key. O(events).
+    package mutating func replaceZone(_ placeholder: UInt64, with zone: UInt64) {
+        for index in events.indices where events[index].zone == placeholder {
+            events[index].zone = zone
+        }
+    }
+
+    /// Changes bytes of the payloads in place, such as a time that had to be raised.
+    package mutating func patchPayloads(_ body: (inout MutableRawSpan) -> Void) {
+        var span = payloads.mutableSpan
+        var bytes = span.mutableBytes
+        body(&bytes)
+    }
+}

@@ -1,0 +1,79 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// The log as a reader sees it: up to the durable watermark, never beyond.
+///
+/// Two things are sources: the log that this process writes (`SegmentLog`), and the files of a
+/// store that another process may be writing (`LogReader`).
+package protocol EventSource: AnyObject, Sendable {
+    /// The store whose log this is.
+    var store: StoreID { get }
+
+    /// The store's incarnations, oldest first, each with its cut.
+    var line: IncarnationLine { get }
+
+    /// The last sequence number that is on disk for certain; zero for an empty log.
+    var durableSequence: SequenceNumber { get }
+
+    /// Reads events by position: ascending, each at most once, all within the log. Neighbours in
+    /// one block cost one decoding. `visit` returns `false` to stop.
+    func read(
+        _ sequences: some Sequence<SequenceNumber>, _ visit: (LogEvent) -> Bool
+    ) throws(LogError)
+
+    /// Visits every event of a range in order until `visit` returns `false`. An empty or
+    /// backward range visits nothing.
+    func scan(
+        from first: SequenceNumber, through last: SequenceNumber, _ visit: (LogEvent) -> Bool
+    ) throws(LogError)
+
+    /// The last event of the last commit whose time is at or before one; zero if there is none.
+    /// O(log segments), then one block table and one block.
+    func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber
+}
+
+/// A store's incarnations, oldest first. The cut of one is the position before the next begins.
+package struct IncarnationLine: Hashable, Sendable {
+    /// One incarnation and the position of its first event.
+    package struct Entry: Hashable, Sendable {
+        package var incarnation: Incarnation
+        package var first: SequenceNumber
+
+        package init(incarnation: Incarnation, first: SequenceNumber) {
+            self.incarnation = incarnation
+            self.first = first
+        }
+    }
+
+    /// Oldest first, never empty, `first` never descending.
+    package var entries: [Entry]
+
+    package init(entries: [Entry]) {
+        self.entries = entries
+    }
+
+    /// The incarnation that new events belong to.
+    package var current: Incarnation {
+        entries[entries.count - 1].incarnation
+    }
+
+    /// Whether a position that was handed out under an incarnation is still one of this line: the
+    /// incarnation is known, and the position is not beyond its cut. O(incarnations).
+    package func contains(_ sequence: SequenceNumber, of incarnation: Incarnation) -> Bool {
+        for (index, entry) in entries.enumerated() where entry.incarnation == incarnation {
+            return index + 1 == entries.count || sequence < entries[index + 1].first
+        }
+        return false
+    }
+
+    /// The incarnation that wrote an event. O(log incarnations).
+    package func incarnation(of sequence: SequenceNumber) -> Incarnation {
+        var low = 0
+        var high = entries.count - 1
+        while low < high {
+            let middle = (low + high + 1) / 2
+            if entries[middle].first <= sequence { low = middle } else { high = middle - 1 }
+        }
+        return entries[low].incarnation
+    }
+}

@@ -1,0 +1,16 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// One unbroken history of a store.
+///
+/// A random number, drawn when a store is created, restored or forked, and at every opening after
+/// an unclean stop. Two stores, or two lines of one store, never share one in practice: 64 bits.
+public struct Incarnation: RawRepresentable, Hashable, Sendable {
+    /// The random number; never zero.
+    public let rawValue: UInt64
+
+    /// Wraps a number that was drawn or read.
+    public init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+}

@@ -1,0 +1,59 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// One event as it lies in the log, with the commit it belongs to.
+///
+/// Its bytes are a part of a decoded block, shared and not copied: keep an event only as long as
+/// you would keep 16 KiB.
+package struct LogEvent: Sendable {
+    /// The event's position.
+    package let sequence: SequenceNumber
+    /// The key of its zone; 0 for events of the store itself.
+    package let zone: UInt64
+    /// The commit that holds it.
+    package let commit: LogCommit
+    /// What happened, opaque to the log.
+    package let payload: ArraySlice<UInt8>
+
+    package init(
+        sequence: SequenceNumber, zone: UInt64, commit: LogCommit, payload: ArraySlice<UInt8>
+    ) {
+        self.sequence = sequence
+        self.zone = zone
+        self.commit = commit
+        self.payload = payload
+    }
+}
+
+/// What the log knows of one commit.
+package struct LogCommit: Sendable {
+    /// Position of its first event.
+    package let first: SequenceNumber
+    /// How many events it has.
+    package let eventCount: Int
+    /// The claimed time, made monotone; milliseconds since 1970.
+    package let time: Int64
+    /// Our own clock's reading; milliseconds since 1970.
+    package let received: Int64
+    /// Who, from where, and for which request: opaque to the log.
+    package let envelope: ArraySlice<UInt8>
+
+    package init(
+        first: SequenceNumber,
+        eventCount: Int,
+        time: Int64,
+        received: Int64,
+        envelope: ArraySlice<UInt8>
+    ) {
+        self.first = first
+        self.eventCount = eventCount
+        self.time = time
+        self.received = received
+        self.envelope = envelope
+    }
+
+    /// Position of its last event.
+    package var last: SequenceNumber {
+        SequenceNumber(rawValue: first.rawValue + UInt64(eventCount) - 1)
+    }
+}
