@@ -8,6 +8,6 @@ import ArgumentParser
 struct TidemarkCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tidemark",
-        abstract: "A self-hosted sync engine with CloudKit's model, and the questions its log answers."
+        abstract: "A sync engine with CloudKit's model, and the questions its log answers."
     )
 }
