@@ -3,8 +3,12 @@
 
 import PackageDescription
 
+/// The thread sanitizer reports races for a correct `Mutex`; see `Lock`.
+let sanitized: [SwiftSetting] =
+    Context.environment["TIDEMARK_TSAN"] == nil ? [] : [.define("TIDEMARK_PTHREAD_LOCK")]
+
 /// Settings of every Swift target: warnings are errors, and imports say what they expose.
-let everywhere: [SwiftSetting] = [
+let everywhere: [SwiftSetting] = sanitized + [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),

@@ -1,13 +1,30 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
 /// A file call that failed: which one, on what, and the system's error number.
 public struct FileError: Error, Hashable, Sendable {
     /// The call, by the name its manual page has.
     public enum Call: String, Hashable, Sendable {
-        case open, stat, list = "readdir", read = "pread", write = "pwrite", sync = "fdatasync"
-        case truncate = "ftruncate", allocate, lock = "flock", rename, remove = "unlink"
-        case createDirectory = "mkdir", syncDirectory = "fsync"
+        case open, stat
+        case list = "readdir"
+        case read = "pread"
+        case write = "pwrite"
+        case sync = "fdatasync"
+        case truncate = "ftruncate"
+        case allocate
+        case lock = "flock"
+        case rename
+        case remove = "unlink"
+        case createDirectory = "mkdir"
+        case syncDirectory = "fsync"
     }
 
     /// The call that failed.
@@ -22,5 +39,63 @@ public struct FileError: Error, Hashable, Sendable {
         self.call = call
         self.path = path
         self.errorNumber = errorNumber
+    }
+}
+
+extension FileError {
+    /// The disk, or the share of it this user may have, is full; it may work later.
+    package var isOutOfSpace: Bool { errorNumber == ENOSPC || errorNumber == EDQUOT }
+
+    /// Nothing is at the path.
+    package var isMissing: Bool { errorNumber == ENOENT || errorNumber == ENOTDIR }
+
+    /// Something is at the path already.
+    package var isAlreadyThere: Bool { errorNumber == EEXIST }
+}
+
+extension FileError: CustomStringConvertible {
+    /// The call, the path, the system's own words and, where one is known, what to do.
+    public var description: String {
+        let what = "\(call.rawValue) of \(path) failed: \(Self.words(for: errorNumber))"
+        guard let remedy else { return what + "." }
+        return what + ". " + remedy
+    }
+
+    /// What somebody can do about it, as one or two sentences.
+    private var remedy: String? {
+        switch errorNumber {
+        case ENOSPC: "Free space on that disk, then try again."
+        case EDQUOT: "Free space, or have the disk quota raised, then try again."
+        case EACCES, EPERM:
+            "Give the user who runs this permission for the file and for the folders above it."
+        case EROFS: "The disk is mounted read-only. Mount it for writing, or use another folder."
+        case ENOENT: "Nothing is there. Check the path."
+        case ENOTDIR: "A part of the path is a file, not a folder. Check the path."
+        case EISDIR: "A folder is there, where a file is expected. Check the path."
+        case EEXIST: "Something is there already. Use another path, or remove it if it is stale."
+        case EIO:
+            "The disk could not do it. Look at the system's log and at the disk's health, "
+                + "and have a backup before trying again."
+        case EMFILE: "Raise this process's limit of open files (ulimit -n), or close some."
+        case ENFILE: "The system has too many open files. Close some, or raise its limit."
+        case EFBIG: "Raise this process's limit of file sizes (ulimit -f), or use another disk."
+        case ELOOP, ENAMETOOLONG: "Use a shorter path, without symbolic links in a circle."
+        case EXDEV: "Both paths must be on one disk."
+        case EOPNOTSUPP, ENOLCK:
+            "That file system cannot do this. Use a local disk rather than a network share."
+        default: nil
+        }
+    }
+
+    /// The system's words for an error number, and the number.
+    private static func words(for number: Int32) -> String {
+        let words = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+            buffer.initialize(repeating: 0)
+            guard let base = buffer.baseAddress,
+                strerror_r(number, base, buffer.count - 1) == 0
+            else { return "unknown error" }
+            return String(cString: base)
+        }
+        return "\(words) (error \(number))"
     }
 }

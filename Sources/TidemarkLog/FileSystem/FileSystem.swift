@@ -14,12 +14,15 @@ package enum FileMode: Sendable {
 /// The file calls that the log makes, and nothing else: the seam at which a store meets a disk.
 ///
 /// Paths are plain strings with `/` between components. Every call either does all that it says
-/// or throws; nothing is retried except after `EINTR`.
+/// or throws. A call that was interrupted (`EINTR`) goes on, except a sync: no sync is repeated.
+/// After a failed write or truncation any part of it may have happened.
 package protocol FileSystem: Sendable {
-    /// Makes one directory; succeeds if it is there already.
+    /// Makes one directory; succeeds if it is there already. Durable after `syncDirectory` of the
+    /// directory it lies in.
     func createDirectory(_ path: String) throws(FileError)
 
-    /// Opens a file.
+    /// Opens a file. A file that this creates is durable, as a name, after `syncDirectory` of the
+    /// directory it lies in, and as content after its own `sync`: each needs both.
     func open(_ path: String, _ mode: FileMode) throws(FileError) -> any LogFile
 
     /// Whether anything is at the path.
@@ -28,19 +31,23 @@ package protocol FileSystem: Sendable {
     /// The names in a directory, sorted as bytes, without `.` and `..`.
     func list(_ directory: String) throws(FileError) -> [String]
 
-    /// Renames a file, replacing what is at the target. Durable after `syncDirectory`.
+    /// Renames a file, replacing what is at the target: at every moment, also after a crash, the
+    /// target is the old file or the new one. Durable after `syncDirectory`. It does not sync the
+    /// file's content: do that first.
     func rename(_ path: String, to target: String) throws(FileError)
 
-    /// Removes a file. Durable after `syncDirectory`.
+    /// Removes a file; those who have it open keep it until they close it. Durable after
+    /// `syncDirectory`.
     func remove(_ path: String) throws(FileError)
 
     /// Makes the creations, renames and removals in a directory durable.
     func syncDirectory(_ path: String) throws(FileError)
 }
 
-/// One open file. Closed when it is closed or dropped.
+/// One open file; closed when it is closed or dropped.
 ///
-/// Safe to use from several threads at once; the offset is always given, never kept.
+/// Safe to use from several threads at once; the offset is always given, never kept. Only closing
+/// is not: nobody may be inside a call of the file when it is closed.
 package protocol LogFile: AnyObject, Sendable {
     /// The path it was opened by.
     var path: String { get }
@@ -61,11 +68,14 @@ package protocol LogFile: AnyObject, Sendable {
     func truncate(to byteCount: UInt64) throws(FileError)
 
     /// Fills the file with zeros from its end up to a length, reserving the space for real, so
-    /// that a later `sync` over it neither allocates nor fails for want of space.
+    /// that a later `sync` over it neither allocates nor fails for want of space. Does nothing if
+    /// the file is that long already. If it throws, the file is as long as before. Not durable
+    /// before `sync`.
     func allocate(to byteCount: UInt64) throws(FileError)
 
     /// Takes an advisory lock without waiting, upgrading or downgrading one already held;
-    /// `false` if another open file holds one against it. Dropped when the file is closed.
+    /// `false` if another open file, of this process or another, holds one against it; the file
+    /// then holds no lock, not even one it held before. Dropped when the file is closed.
     func lock(_ kind: FileLock) throws(FileError) -> Bool
 
     /// Gives up the lock.

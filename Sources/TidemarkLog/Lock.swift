@@ -1,0 +1,78 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if TIDEMARK_PTHREAD_LOCK
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+#else
+import Synchronization
+#endif
+
+/// State that one thread at a time may touch: the only lock Tidemark uses.
+///
+/// It is a `Mutex`. The thread sanitizer does not see how `Mutex` orders its users on Linux and
+/// reports races for correct code, so a build with `TIDEMARK_PTHREAD_LOCK` defined (the manifest
+/// defines it when the environment holds `TIDEMARK_TSAN`) has a POSIX mutex in its place.
+///
+/// Not recursive. Keep it for small state and short work: never call out to a file, a callback
+/// or another lock while holding one, unless the type that owns both says why it may.
+package struct Lock<State: ~Copyable>: ~Copyable, Sendable {
+    #if TIDEMARK_PTHREAD_LOCK
+    private let storage: PthreadLock<State>
+    #else
+    private let storage: Mutex<State>
+    #endif
+
+    /// Guards a first state.
+    package init(_ state: consuming sending State) {
+        #if TIDEMARK_PTHREAD_LOCK
+        storage = PthreadLock(state)
+        #else
+        storage = Mutex(state)
+        #endif
+    }
+
+    /// Waits for the lock, runs the closure with the state, and gives the lock up, also when the
+    /// closure throws.
+    package borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending State) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        try storage.withLock(body)
+    }
+}
+
+#if TIDEMARK_PTHREAD_LOCK
+/// A POSIX mutex and the state it guards.
+///
+/// Unchecked: `state` is only touched between locking and unlocking `mutex`.
+private final class PthreadLock<State: ~Copyable>: @unchecked Sendable {
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private var state: State
+
+    init(_ state: consuming sending State) {
+        self.state = state
+        mutex = .allocate(capacity: 1)
+        mutex.initialize(to: pthread_mutex_t())
+        let failure = pthread_mutex_init(mutex, nil)
+        precondition(failure == 0, "pthread_mutex_init failed with error \(failure)")
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
+    }
+
+    func withLock<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending State) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return try body(&state)
+    }
+}
+#endif

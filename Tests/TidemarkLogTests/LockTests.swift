@@ -1,0 +1,39 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TidemarkLog
+
+@Suite struct LockTests {
+    private struct Refused: Error, Equatable {}
+
+    private final class Counter: Sendable {
+        let total = Lock(0)
+    }
+
+    @Test func `Nothing is lost when many add at once`() async {
+        let counter = Counter()
+        await withTaskGroup { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    for _ in 0..<5_000 { counter.total.withLock { $0 += 1 } }
+                }
+            }
+        }
+        #expect(counter.total.withLock { $0 } == 40_000)
+    }
+
+    @Test func `A thrown error keeps its type, what was done, and frees the lock`() {
+        let lock = Lock([1])
+        do throws(Refused) {
+            try lock.withLock { state throws(Refused) in
+                state.append(2)
+                throw Refused()
+            }
+            Issue.record("The error was swallowed")
+        } catch {
+            #expect(error == Refused())
+        }
+        #expect(lock.withLock { $0 } == [1, 2])
+    }
+}
