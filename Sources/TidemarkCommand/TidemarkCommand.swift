@@ -3,6 +3,12 @@
 
 import ArgumentParser
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// The root of the command line: it lists the commands and does nothing else.
 @main
 struct TidemarkCommand: AsyncParsableCommand {
@@ -10,4 +16,23 @@ struct TidemarkCommand: AsyncParsableCommand {
         commandName: "tidemark",
         abstract: "A sync engine with CloudKit's model, and the questions its log answers."
     )
+
+    /// Runs the command that the arguments name, and ends the process.
+    ///
+    /// Status 0: done; 1: refused, missing or damaged; 64: usage. A closed pipe is a normal end.
+    static func main() async {
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            var command = try parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch is ClosedPipe {
+            exit(withError: nil)
+        } catch {
+            exit(withError: error)
+        }
+    }
 }

@@ -1,0 +1,73 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// The contents of blobs, read through one `git cat-file --batch`.
+final class GitBlobs {
+    /// What there is to know of one blob.
+    enum Content {
+        /// The content. Use it before the next call.
+        case bytes(ArraySlice<UInt8>)
+        /// Larger than what is wanted.
+        case tooLarge(byteCount: Int)
+        /// Not in this repository, as in a clone that left blobs out.
+        case missing
+    }
+
+    private let process: ChildProcess
+    private let maximumByteCount: Int
+    private var reader: ByteReader
+    /// What will be asked next.
+    private var waiting: ArraySlice<String> = []
+    /// How many questions have been written and not been answered.
+    private var unansweredCount = 0
+    /// What is left of the last answer.
+    private var unreadByteCount = 0
+    /// An id takes 65 bytes at most, so that all questions of one batch fit into the smallest pipe
+    /// (16 KiB): asking never waits for answers that we do not read yet.
+    private static let batchCount = 200
+
+    /// Begins to read blobs of the repository at a path.
+    init(repository: String, maximumByteCount: Int) throws {
+        self.maximumByteCount = maximumByteCount
+        process = try ChildProcess(["git", "-C", repository, "cat-file", "--batch"], input: .pipe)
+        reader = ByteReader(process.outputDescriptor, name: "git cat-file")
+    }
+
+    /// Says which blobs ``next()`` will return, after all that were said before.
+    func request(_ ids: [String]) {
+        waiting.append(contentsOf: ids)
+    }
+
+    /// The content of the next requested blob.
+    func next() throws -> Content {
+        try reader.skip(count: unreadByteCount)
+        unreadByteCount = 0
+        if unansweredCount == 0 { try ask() }
+        unansweredCount -= 1
+        // `ID blob BYTES`, then the content and an end of line; or `ID missing`.
+        guard let header = try reader.next(until: UInt8(ascii: "\n")) else {
+            throw CommandError("git cat-file ended before it had answered")
+        }
+        let words = header.split(separator: UInt8(ascii: " "))
+        guard words.count == 3, let byteCount = Int(String(decoding: words[2], as: UTF8.self))
+        else { return .missing }
+        guard byteCount <= maximumByteCount else {
+            unreadByteCount = byteCount + 1
+            return .tooLarge(byteCount: byteCount)
+        }
+        unreadByteCount = 1
+        return .bytes(try reader.next(count: byteCount))
+    }
+
+    private func ask() throws {
+        let batch = waiting.prefix(Self.batchCount)
+        waiting = waiting.dropFirst(batch.count)
+        unansweredCount = batch.count
+        let questions = batch.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }
+        try writeAll(
+            questions[...],
+            to: process.inputDescriptor,
+            name: "the input of git cat-file"
+        )
+    }
+}

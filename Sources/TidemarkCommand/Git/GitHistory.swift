@@ -1,0 +1,123 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+/// The history of a git repository as a change stream: one line for each commit that changed files.
+///
+/// A record is a path in the zone `files`, of type `File`. Its fields: `mode` in octal digits,
+/// `byteCount` and `text`; or, where the content is not text or too large for a record, `blob`, its
+/// id in git. The commit's id is the request id, so that importing again passes over it. The user
+/// is a short hash of the author's address: the address itself is not stored. Times that go back
+/// are raised to the one before.
+final class GitHistory: CommitLines {
+    private let log: GitLog
+    private let blobs: GitBlobs
+    private var line: [UInt8] = []
+    private var commitID = ""
+    private var commitCount = 0
+    private var lastTime = Int64.min
+    private var skippedPathCount = 0
+
+    /// Larger contents are named, not stored: a record may have 1 MB in all, and needs room for its
+    /// name and its other fields.
+    static let maximumTextByteCount = 960_000
+    /// The longest record name.
+    static let maximumPathByteCount = 255
+
+    /// Begins to read the history of the repository at a path.
+    init(repository: String) throws {
+        log = try GitLog(repository: repository)
+        blobs = try GitBlobs(repository: repository, maximumByteCount: Self.maximumTextByteCount)
+    }
+
+    func next() throws -> ArraySlice<UInt8>? {
+        while let commit = try log.next() {
+            commitCount += 1
+            commitID = commit.id
+            lastTime = max(lastTime, commit.committerTime * 1000)
+            let changes = commit.changes.filter { Self.isRecordName($0.path) }
+            skippedPathCount += commit.changes.count - changes.count
+            if !changes.isEmpty {
+                try encode(commit, changes)
+                return line[...]
+            }
+        }
+        return nil
+    }
+
+    var place: String { "commit \(commitID)" }
+
+    var part: Double? { Double(commitCount) / Double(max(1, log.commitCount)) }
+
+    var notes: [String] {
+        guard skippedPathCount > 0 else { return [] }
+        return [
+            """
+            Skipped \(skippedPathCount) changes to paths that cannot be record names: not UTF-8, \
+            or longer than \(Self.maximumPathByteCount) bytes.
+            """
+        ]
+    }
+
+    /// The name under which an author's changes are stored.
+    static func user(_ author: String) -> String {
+        let hash = xxh3(Array(author.utf8).span.bytes, seed: 0)
+        let digits = String(hash >> 16, radix: 16)
+        return "u-" + String(repeating: "0", count: 12 - digits.count) + digits
+    }
+
+    private static func isRecordName(_ path: [UInt8]) -> Bool {
+        path.count <= maximumPathByteCount && String(validating: path, as: UTF8.self) != nil
+    }
+
+    // MARK: Writing a line
+
+    private func encode(_ commit: GitLog.Commit, _ changes: [GitChange]) throws {
+        blobs.request(changes.filter(\.hasContent).map(\.blob))
+        line.removeAll(keepingCapacity: true)
+        append(#"{"time":\#(lastTime),"user":"\#(Self.user(commit.author))","#)
+        append(#""request":"\#(commit.id)","changes":["#)
+        for (index, change) in changes.enumerated() {
+            append(index == 0 ? #"{"op":""# : #",{"op":""#)
+            append(change.isDeletion ? "delete" : "save")
+            append(#"","zone":"files","recordName":"#)
+            appendJSONString(change.path[...], to: &line)
+            if !change.isDeletion { try appendFields(of: change) }
+            append("}")
+        }
+        append("]}")
+    }
+
+    private func appendFields(of change: GitChange) throws {
+        append(#","recordType":"File","fields":{"mode":"\#(change.mode)""#)
+        if change.hasContent {
+            switch try blobs.next() {
+            case .bytes(let bytes):
+                append(#","byteCount":\#(bytes.count)"#)
+                if Self.isText(bytes) {
+                    append(#","text":"#)
+                    appendJSONString(bytes, to: &line)
+                } else {
+                    append(#","blob":"\#(change.blob)""#)
+                }
+            case .tooLarge(let byteCount):
+                append(#","byteCount":\#(byteCount),"blob":"\#(change.blob)""#)
+            case .missing:
+                append(#","blob":"\#(change.blob)""#)
+            }
+        } else {
+            append(#","blob":"\#(change.blob)""#)
+        }
+        append("}")
+    }
+
+    /// UTF-8 without zero bytes, which no text has.
+    private static func isText(_ bytes: ArraySlice<UInt8>) -> Bool {
+        !bytes.contains(0) && String(validating: bytes, as: UTF8.self) != nil
+    }
+
+    private func append(_ text: String) {
+        line.append(contentsOf: text.utf8)
+    }
+}

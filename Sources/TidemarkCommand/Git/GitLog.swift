@@ -1,0 +1,97 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// The first-parent history of a repository, oldest commit first, as `git log` tells it.
+final class GitLog {
+    /// One commit, and what it did compared with its first parent.
+    struct Commit {
+        var id: String
+        /// Seconds since 1970, by the committer's clock.
+        var committerTime: Int64
+        /// The author's address, or name where there is none.
+        var author: String
+        var changes: [GitChange]
+    }
+
+    /// How many commits there are to come in all.
+    let commitCount: Int
+
+    private let process: ChildProcess
+    private var reader: ByteReader
+    private var isAtEnd = false
+
+    /// Begins to read the history of the repository at a path.
+    ///
+    /// A shallow clone's begins where the clone does, with a commit that adds all there was.
+    init(repository: String) throws {
+        commitCount = try Self.countCommits(repository)
+        process = try ChildProcess(
+            [
+                "git", "-C", repository, "-c", "log.showRoot=true", "log", "--reverse",
+                "--first-parent", "--diff-merges=first-parent", "--raw", "-z", "--no-abbrev",
+                // What a user's configuration might say otherwise.
+                "--no-renames", "--no-relative", "--no-color", "--no-notes",
+                "--no-show-signature", "--ignore-submodules=none", "-O/dev/null",
+                // Each commit begins with an empty field, which no change does.
+                "--format=%x00%H%x00%ct%x00%ae%x00%an", "HEAD", "--",
+            ],
+            input: .nothing
+        )
+        reader = ByteReader(process.outputDescriptor, name: "git log")
+        _ = try reader.next(until: 0)
+    }
+
+    /// The next commit; `nil` after the last.
+    func next() throws -> Commit? {
+        guard !isAtEnd, let id = try reader.next(until: 0) else { return nil }
+        var commit = Commit(
+            id: String(decoding: id, as: UTF8.self),
+            committerTime: 0,
+            author: "",
+            changes: []
+        )
+        guard let time = Int64(try text()) else { throw malformed("a commit's time") }
+        commit.committerTime = time
+        let address = try text()
+        let name = try text()
+        commit.author = address.isEmpty ? name : address
+        try readChanges(&commit.changes)
+        return commit
+    }
+
+    /// Reads changes up to the empty field before the next commit, or the end.
+    private func readChanges(_ changes: inout [GitChange]) throws {
+        while var header = try reader.next(until: 0) {
+            if header.isEmpty { return }
+            // The first change stands on a line of its own behind the commit.
+            if header.first == UInt8(ascii: "\n") { header.removeFirst() }
+            let kept = Array(header)
+            guard let path = try reader.next(until: 0),
+                let change = GitChange(header: kept[...], path: path)
+            else { throw malformed("a change") }
+            changes.append(change)
+        }
+        isAtEnd = true
+        try process.finish()
+    }
+
+    private func text() throws -> String {
+        guard let field = try reader.next(until: 0) else { throw malformed("a commit") }
+        return String(decoding: field, as: UTF8.self)
+    }
+
+    private func malformed(_ what: String) -> CommandError {
+        CommandError("git log printed \(what) in a form that is not understood")
+    }
+
+    private static func countCommits(_ repository: String) throws -> Int {
+        let process = try ChildProcess(
+            ["git", "-C", repository, "rev-list", "--count", "--first-parent", "HEAD", "--"],
+            input: .nothing
+        )
+        var reader = ByteReader(process.outputDescriptor, name: "git rev-list")
+        let line = try reader.next(until: UInt8(ascii: "\n")).map { Array($0) } ?? []
+        try process.finish()
+        return Int(String(decoding: line, as: UTF8.self)) ?? 0
+    }
+}

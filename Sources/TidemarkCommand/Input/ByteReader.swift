@@ -1,0 +1,126 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Reads a descriptor from front to end, in pieces that end at a delimiter or have a known length.
+///
+/// What it hands out is a part of its own buffer: use it before the next call, and only that call
+/// has to copy nothing. A piece may have any length; the buffer grows to hold it.
+struct ByteReader: ~Copyable {
+    private let descriptor: Int32
+    private let name: String
+    private var buffer: [UInt8]
+    /// What has been read and not handed out yet.
+    private var unread = 0..<0
+    private var hasEnded = false
+    /// Whether the last piece up to a delimiter had one, and was not cut off by the end.
+    private(set) var wasDelimited = true
+
+    /// Reads an open descriptor, which stays the caller's.
+    ///
+    /// The name stands in errors.
+    init(_ descriptor: Int32, name: String, bufferByteCount: Int = 256 << 10) {
+        self.descriptor = descriptor
+        self.name = name
+        buffer = [UInt8](repeating: 0, count: bufferByteCount)
+    }
+
+    /// The bytes before the next delimiter, or before the end if there are any; `nil` at the end.
+    mutating func next(until delimiter: UInt8) throws -> ArraySlice<UInt8>? {
+        var searched = unread.lowerBound
+        while true {
+            if let end = firstIndex(of: delimiter, in: searched..<unread.upperBound) {
+                defer { unread = end + 1..<unread.upperBound }
+                wasDelimited = true
+                return buffer[unread.lowerBound..<end]
+            }
+            let searchedCount = unread.count
+            guard try fill() else { return takeRest() }
+            searched = unread.lowerBound + searchedCount
+        }
+    }
+
+    /// Exactly so many bytes, or an error if the end comes before.
+    mutating func next(count: Int) throws -> ArraySlice<UInt8> {
+        while unread.count < count {
+            guard try fill() else { throw endedEarly }
+        }
+        defer { unread = unread.lowerBound + count..<unread.upperBound }
+        return buffer[unread.lowerBound..<unread.lowerBound + count]
+    }
+
+    /// Passes over so many bytes without keeping them.
+    mutating func skip(count: Int) throws {
+        var left = count
+        while left > unread.count {
+            left -= unread.count
+            unread = 0..<0
+            guard try fill() else { throw endedEarly }
+        }
+        unread = unread.lowerBound + left..<unread.upperBound
+    }
+
+    private var endedEarly: CommandError {
+        CommandError("\(name) ended in the middle of what was announced")
+    }
+
+    private mutating func takeRest() -> ArraySlice<UInt8>? {
+        guard !unread.isEmpty else { return nil }
+        defer { unread = 0..<0 }
+        wasDelimited = false
+        return buffer[unread]
+    }
+
+    private func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
+        guard !range.isEmpty else { return nil }
+        return buffer.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress,
+                let found = memchr(start + range.lowerBound, Int32(byte), range.count)
+            else { return nil }
+            return UnsafeRawPointer(found) - start
+        }
+    }
+
+    /// Reads once more behind what is unread; `false` at the end.
+    private mutating func fill() throws -> Bool {
+        guard !hasEnded else { return false }
+        makeRoom()
+        while true {
+            let free = unread.upperBound..<buffer.count
+            let count = buffer.withUnsafeMutableBytes { bytes in
+                read(descriptor, bytes.baseAddress.map { $0 + free.lowerBound }, free.count)
+            }
+            if count > 0 {
+                unread = unread.lowerBound..<unread.upperBound + count
+                return true
+            }
+            if count == 0 {
+                hasEnded = true
+                return false
+            }
+            guard errno == EINTR else {
+                throw CommandError("\(name) cannot be read: \(describe(errno))")
+            }
+        }
+    }
+
+    /// Moves what is unread to the front, and doubles a buffer that is full of it.
+    private mutating func makeRoom() {
+        guard unread.upperBound == buffer.count || unread.isEmpty else { return }
+        if unread.lowerBound > 0 {
+            buffer.withUnsafeMutableBytes { bytes in
+                guard let start = bytes.baseAddress else { return }
+                memmove(start, start + unread.lowerBound, unread.count)
+            }
+            unread = 0..<unread.count
+        }
+        if unread.count == buffer.count {
+            buffer.append(contentsOf: repeatElement(0, count: buffer.count))
+        }
+    }
+}

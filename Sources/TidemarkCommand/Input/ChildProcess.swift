@@ -1,0 +1,59 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A program that works for a command: its output is ours to read, its complaints go to standard
+/// error.
+final class ChildProcess {
+    /// What it reads.
+    enum Input {
+        case nothing
+        case file(FileHandle)
+        /// What we write to ``ChildProcess/inputDescriptor``.
+        case pipe
+    }
+
+    private let process = Process()
+    private let output = Pipe()
+    private let input = Pipe()
+    private let name: String
+
+    /// Starts a program that is found on `PATH`.
+    init(_ arguments: [String], input: Input) throws {
+        name = arguments.first ?? ""
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = arguments
+        process.standardOutput = output
+        switch input {
+        case .nothing: process.standardInput = FileHandle.nullDevice
+        case .file(let file): process.standardInput = file
+        case .pipe: process.standardInput = self.input
+        }
+        do {
+            try process.run()
+        } catch {
+            throw CommandError("\(name) cannot be started: \(error.localizedDescription)")
+        }
+    }
+
+    /// Where its output is read.
+    var outputDescriptor: Int32 { output.fileHandleForReading.fileDescriptor }
+
+    /// Where its input is written, if that is a pipe.
+    var inputDescriptor: Int32 { input.fileHandleForWriting.fileDescriptor }
+
+    /// Waits for its end, once its output has ended; throws unless it went well.
+    func finish() throws {
+        process.waitUntilExit()
+        guard process.terminationReason == .exit, process.terminationStatus == 0 else {
+            throw CommandError(
+                "\(name) failed with status \(process.terminationStatus); what it said is above"
+            )
+        }
+    }
+
+    deinit {
+        if process.isRunning { process.terminate() }
+    }
+}

@@ -1,0 +1,38 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// A moment in a store's history, as it is written on the command line.
+enum Point: Equatable {
+    /// Everything up to and including one event.
+    case sequence(UInt64)
+    /// Everything that a device with this change token has seen.
+    case token(String)
+    /// Every commit at or before a time in milliseconds since 1970.
+    case time(Int64)
+
+    /// Reads a sequence number, a change token or an RFC 3339 time.
+    init(_ text: String) throws(ValidationError) {
+        if text.hasPrefix("t.") {
+            self = .token(text)
+        } else if let first = text.utf8.first,
+            text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
+            let sequence = UInt64(text), first != UInt8(ascii: "0") || text == "0"
+        {
+            self = .sequence(sequence)
+        } else if let time = RFC3339.milliseconds(text) {
+            self = .time(time)
+        } else {
+            throw ValidationError(
+                """
+                '\(text)' is not a point in a store's history. A point is a sequence number (1042), \
+                a change token (t.…), or an RFC 3339 time with its offset (2026-02-03T04:05:06Z).
+                """
+            )
+        }
+    }
+
+    /// What `--help` says about every option that takes one.
+    static let explanation = "a sequence number, a change token (t.…), or an RFC 3339 time"
+}

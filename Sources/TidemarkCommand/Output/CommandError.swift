@@ -1,0 +1,31 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Why a command could not do what was asked: text for a person.
+///
+/// The command ends with status 1.
+struct CommandError: Error, CustomStringConvertible {
+    /// What happened, to what, and what to do.
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// The system's words for an error number.
+func describe(_ errorNumber: Int32) -> String {
+    String(cString: strerror(errorNumber))
+}
+
+/// Says something beside the output: damage, notes, progress.
+func note(_ text: String) {
+    // A note that cannot be delivered has nobody to complain to.
+    try? writeAll(Array("\(text)\n".utf8)[...], to: STDERR_FILENO, name: "standard error")
+}

@@ -1,0 +1,57 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A progress bar on standard error: only on a terminal, and only once a second has passed.
+struct Progress: ~Copyable {
+    private let isShown: Bool
+    private let start = ContinuousClock.now
+    private var nextDrawing: Duration = .seconds(1)
+    private var hasDrawn = false
+    private static let barWidth = 30
+
+    init(descriptor: Int32 = STDERR_FILENO) {
+        isShown = isatty(descriptor) == 1
+    }
+
+    /// Tells how far the work is: a part from 0 to 1 where it is known, and what has been counted.
+    ///
+    /// Cheap enough to call for every thousand records: it draws ten times a second at most.
+    mutating func update(part: Double?, _ counted: @autoclosure () -> String) {
+        guard isShown else { return }
+        let elapsed = start.duration(to: .now)
+        guard elapsed >= nextDrawing else { return }
+        nextDrawing = elapsed + .milliseconds(100)
+        hasDrawn = true
+        draw(Self.line(part: part, counted: counted(), elapsed: elapsed))
+    }
+
+    /// Takes the bar away.
+    mutating func finish() {
+        if hasDrawn { draw("") }
+        hasDrawn = false
+    }
+
+    /// One drawing of the bar.
+    static func line(part: Double?, counted: String, elapsed: Duration) -> String {
+        let seconds = "\(elapsed.components.seconds) s"
+        guard let part else { return "\(counted)  \(seconds)" }
+        let known = min(max(part, 0), 1)
+        let filled = Int(known * Double(barWidth))
+        let bar =
+            String(repeating: "=", count: filled)
+            + String(repeating: " ", count: barWidth - filled)
+        return "[\(bar)] \(Int(known * 100)) %  \(counted)  \(seconds)"
+    }
+
+    private func draw(_ line: String) {
+        // Back to the first column, erase the line, write.
+        let text = "\r\u{1B}[K\(line)"
+        try? writeAll(Array(text.utf8)[...], to: STDERR_FILENO, name: "standard error")
+    }
+}

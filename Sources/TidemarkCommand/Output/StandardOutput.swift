@@ -1,0 +1,69 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What reads our output has gone.
+///
+/// A normal end: `tidemark export … | head` is no failure.
+struct ClosedPipe: Error {}
+
+/// Standard output, collected into large writes.
+///
+/// On a terminal every line is written at once; anywhere else when 64 KiB have gathered. Whoever
+/// makes one calls ``flush()`` at the end: what is dropped without it is not written.
+struct StandardOutput: ~Copyable {
+    private var buffer: [UInt8] = []
+    private let descriptor: Int32
+    private let writesEachLine: Bool
+    private static let flushByteCount = 64 << 10
+
+    /// Whether a person is looking.
+    let isTerminal: Bool
+
+    init(descriptor: Int32 = STDOUT_FILENO) {
+        self.descriptor = descriptor
+        isTerminal = isatty(descriptor) == 1
+        writesEachLine = isTerminal
+        buffer.reserveCapacity(2 * Self.flushByteCount)
+    }
+
+    /// Writes one line, whose bytes the closure appends, and its end.
+    mutating func line(_ appendLine: (inout [UInt8]) -> Void) throws {
+        appendLine(&buffer)
+        buffer.append(UInt8(ascii: "\n"))
+        if writesEachLine || buffer.count >= Self.flushByteCount { try flush() }
+    }
+
+    /// Writes one line of text.
+    mutating func line(_ text: String) throws {
+        try line { $0.append(contentsOf: text.utf8) }
+    }
+
+    /// Hands on everything written so far.
+    mutating func flush() throws {
+        defer { buffer.removeAll(keepingCapacity: true) }
+        try writeAll(buffer[...], to: descriptor, name: "standard output")
+    }
+}
+
+/// Writes all of the bytes to a descriptor.
+func writeAll(_ bytes: ArraySlice<UInt8>, to descriptor: Int32, name: String) throws {
+    var written = 0
+    while written < bytes.count {
+        let count = bytes.withUnsafeBytes { all in
+            write(descriptor, all.baseAddress.map { $0 + written }, all.count - written)
+        }
+        if count >= 0 {
+            written += count
+        } else if errno == EPIPE {
+            throw ClosedPipe()
+        } else if errno != EINTR {
+            throw CommandError("\(name) cannot be written: \(describe(errno))")
+        }
+    }
+}

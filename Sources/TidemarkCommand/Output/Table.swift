@@ -1,0 +1,45 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Rows under headings, in columns as wide as what they hold.
+struct Table {
+    /// How the cells of a column are set.
+    enum Alignment {
+        case left
+        case right
+    }
+
+    private let columns: [(heading: String, alignment: Alignment)]
+    private var rows: [[String]] = []
+
+    init(_ columns: [(heading: String, alignment: Alignment)]) {
+        self.columns = columns
+    }
+
+    /// Adds a row with one cell for each column.
+    mutating func append(_ row: [String]) {
+        precondition(row.count == columns.count, "a row has one cell for each column")
+        rows.append(row)
+    }
+
+    /// The table as lines, headings first, without spaces at their ends.
+    var lines: [String] {
+        let headings = columns.map(\.heading)
+        let widths = columns.indices.map { column in
+            ([headings] + rows).map { $0[column].count }.max() ?? 0
+        }
+        return ([headings] + rows).map { row in
+            let cells = columns.indices.map { column in
+                let space = String(repeating: " ", count: widths[column] - row[column].count)
+                return columns[column].alignment == .left
+                    ? row[column] + space : space + row[column]
+            }
+            let line = cells.joined(separator: "  ")
+            return String(
+                line.prefix(
+                    upTo: line.lastIndex { $0 != " " }.map(line.index(after:)) ?? line.startIndex
+                )
+            )
+        }
+    }
+}

@@ -1,0 +1,140 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Times as people write them: RFC 3339, to the millisecond.
+enum RFC3339 {
+    /// Milliseconds since 1970 of a time such as `2026-02-03T04:05:06.789+01:00`.
+    ///
+    /// Strict: date, `T`, time and offset must all be there. Digits after the millisecond are cut
+    /// off, so that the result is never after the time that was written. A leap second counts as
+    /// the first second of the next minute.
+    static func milliseconds(_ text: String) -> Int64? {
+        var scanner = DigitScanner(text)
+        guard
+            let year = scanner.number(digits: 4), scanner.skip("-"),
+            let month = scanner.number(digits: 2), 1...12 ~= month, scanner.skip("-"),
+            let day = scanner.number(digits: 2), 1...dayCount(year: year, month: month) ~= day,
+            scanner.skip("T") || scanner.skip("t"),
+            let hour = scanner.number(digits: 2), hour <= 23, scanner.skip(":"),
+            let minute = scanner.number(digits: 2), minute <= 59, scanner.skip(":"),
+            let second = scanner.number(digits: 2), second <= 60,
+            let fraction = scanner.fraction(),
+            let offset = scanner.offsetMinutes(),
+            scanner.isAtEnd
+        else { return nil }
+        let days = daysSince1970(year: year, month: month, day: day)
+        let minutes = (days * 24 + hour) * 60 + minute - offset
+        return (minutes * 60 + second) * 1000 + fraction
+    }
+
+    /// The time in UTC, with three digits after the second where they are not all zero.
+    static func text(milliseconds: Int64) -> String {
+        let (days, inDay) = flooredDivision(milliseconds, by: 86_400_000)
+        let (year, month, day) = date(daysSince1970: days)
+        let seconds = inDay / 1000
+        let fraction = inDay % 1000
+        let date = "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
+        let time =
+            "\(padded(seconds / 3600, 2)):\(padded(seconds / 60 % 60, 2)):\(padded(seconds % 60, 2))"
+        return fraction == 0 ? "\(date)T\(time)Z" : "\(date)T\(time).\(padded(fraction, 3))Z"
+    }
+
+    // Counting years from March makes the leap day the last one, so that a month's first day in
+    // its year is a linear function. 400 years have 146,097 days.
+
+    private static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
+        let (era, yearOfEra) = flooredDivision(month <= 2 ? year - 1 : year, by: 400)
+        let monthFromMarch = (month + 9) % 12
+        let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * 146_097 + dayOfEra - 719_468
+    }
+
+    private static func date(daysSince1970 days: Int64) -> (Int64, Int64, Int64) {
+        let (era, dayOfEra) = flooredDivision(days + 719_468, by: 146_097)
+        let yearOfEra =
+            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        return (era * 400 + yearOfEra + (month <= 2 ? 1 : 0), month, day)
+    }
+
+    private static func dayCount(year: Int64, month: Int64) -> Int64 {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    private static func flooredDivision(_ value: Int64, by divisor: Int64) -> (Int64, Int64) {
+        let (quotient, remainder) = value.quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+    }
+
+    private static func padded(_ value: Int64, _ width: Int) -> String {
+        let digits = String(value)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+}
+
+/// Walks over the ASCII of a time.
+private struct DigitScanner {
+    private var rest: Substring.UTF8View
+
+    init(_ text: String) {
+        rest = Substring(text).utf8
+    }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    mutating func skip(_ character: Unicode.Scalar) -> Bool {
+        guard let first = rest.first, UInt32(first) == character.value else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    mutating func number(digits count: Int) -> Int64? {
+        var value: Int64 = 0
+        for _ in 0..<count {
+            guard let digit = digit() else { return nil }
+            value = value * 10 + digit
+        }
+        return value
+    }
+
+    /// The milliseconds after a point; zero without a point, `nil` for a point without digits.
+    mutating func fraction() -> Int64? {
+        guard skip(".") else { return 0 }
+        var value: Int64 = 0
+        var count = 0
+        while let digit = digit() {
+            if count < 3 { value = value * 10 + digit }
+            count += 1
+        }
+        guard count > 0 else { return nil }
+        for _ in count..<max(3, count) { value *= 10 }
+        return value
+    }
+
+    /// Minutes east of UTC.
+    mutating func offsetMinutes() -> Int64? {
+        if skip("Z") || skip("z") { return 0 }
+        let isEast = skip("+")
+        guard isEast || skip("-"),
+            let hours = number(digits: 2), hours <= 23, skip(":"),
+            let minutes = number(digits: 2), minutes <= 59
+        else { return nil }
+        return (isEast ? 1 : -1) * (hours * 60 + minutes)
+    }
+
+    private mutating func digit() -> Int64? {
+        guard let first = rest.first, UInt8(ascii: "0")...UInt8(ascii: "9") ~= first else {
+            return nil
+        }
+        rest.removeFirst()
+        return Int64(first - UInt8(ascii: "0"))
+    }
+}

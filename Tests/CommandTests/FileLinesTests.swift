@@ -1,0 +1,65 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TidemarkCommand
+
+@Suite struct FileLinesTests {
+    private func read(_ path: String) throws -> [String] {
+        let lines = try FileLines(path: path)
+        var all: [String] = []
+        while let line = try lines.next() { all.append(String(decoding: line, as: UTF8.self)) }
+        return all
+    }
+
+    @Test func `a compressed file reads like the file`() throws {
+        let folder = try TemporaryFolder()
+        try shell(
+            """
+            i=0; while [ $i -lt 5000 ]; do echo "line $i of some text"; i=$((i + 1)); done > a.jsonl
+            printf 'no end' >> a.jsonl; gzip -k a.jsonl
+            """,
+            in: folder
+        )
+        let plain = try read(folder.path("a.jsonl"))
+        #expect(plain.count == 5001)
+        #expect(plain.last == "no end")
+        #expect(try read(folder.path("a.jsonl.gz")) == plain)
+    }
+
+    @Test func `a cut compressed file gives its whole lines and then an error`() throws {
+        let folder = try TemporaryFolder()
+        try shell(
+            """
+            i=0; while [ $i -lt 5000 ]; do echo "line $i of some text"; i=$((i + 1)); done > a.jsonl
+            gzip -c a.jsonl | head -c 5000 > cut.gz
+            """,
+            in: folder
+        )
+        let lines = try FileLines(path: folder.path("cut.gz"))
+        var count = 0
+        do {
+            while let line = try lines.next() {
+                #expect(String(decoding: line, as: UTF8.self) == "line \(count) of some text")
+                count += 1
+            }
+            Issue.record("the cut went unnoticed")
+        } catch let error as CommandError {
+            #expect(error.description == "gzip failed with status 1; what it said is above")
+        }
+        #expect(count > 100)
+        #expect(lines.place == "line \(count)")
+    }
+
+    @Test func `a missing file names itself`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("absent.jsonl")
+        do {
+            _ = try FileLines(path: path)
+            Issue.record("opened nothing")
+        } catch let error as CommandError {
+            #expect(error.description == "\(path) cannot be opened: No such file or directory")
+        }
+    }
+}

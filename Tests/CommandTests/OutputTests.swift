@@ -1,0 +1,71 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import TidemarkCommand
+
+@Suite struct OutputTests {
+    @Test func `JSON strings are read back as they were`() throws {
+        let scalars = (0...0x7F).compactMap(Unicode.Scalar.init) + ["é", "\u{2028}", "😀"]
+        let text = String(String.UnicodeScalarView(scalars))
+        var line: [UInt8] = []
+        appendJSONString(Array(text.utf8)[...], to: &line)
+        #expect(try JSONDecoder().decode(String.self, from: Data(line)) == text)
+        #expect(!line.contains { $0 < 0x20 })
+    }
+
+    @Test func `a table is as wide as what it holds`() {
+        var table = Table([("zone", .left), ("records", .right)])
+        table.append(["a", "12345678"])
+        table.append(["a longer zone", "1"])
+        #expect(
+            table.lines == [
+                "zone            records",
+                "a              12345678",
+                "a longer zone         1",
+            ]
+        )
+    }
+
+    @Test func `lines reach a pipe whole and in order`() throws {
+        let folder = try TemporaryFolder()
+        try Data().write(to: URL(fileURLWithPath: folder.path("out")))
+        let file = try #require(FileHandle(forWritingAtPath: folder.path("out")))
+        var output = StandardOutput(descriptor: file.fileDescriptor)
+        for number in 0..<50_000 { try output.line("line \(number)") }
+        try output.flush()
+        let text = try String(contentsOfFile: folder.path("out"), encoding: .utf8)
+        #expect(text == (0..<50_000).map { "line \($0)\n" }.joined())
+    }
+
+    #if os(Linux)
+    @Test func `output that cannot be written is a failure with its reason`() throws {
+        let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
+        var output = StandardOutput(descriptor: full.fileDescriptor)
+        do {
+            try output.line("text")
+            try output.flush()
+            Issue.record("wrote to a full device")
+        } catch let error as CommandError {
+            #expect(
+                error.description
+                    == "standard output cannot be written: No space left on device"
+            )
+        }
+    }
+    #endif
+
+    @Test func `the progress bar says what is known`() {
+        let elapsed = Duration.seconds(12)
+        #expect(
+            Progress.line(part: 0.5, counted: "7 commits", elapsed: elapsed)
+                == "[===============               ] 50 %  7 commits  12 s"
+        )
+        #expect(
+            Progress.line(part: nil, counted: "7 commits", elapsed: elapsed) == "7 commits  12 s"
+        )
+        #expect(Progress.line(part: 7, counted: "", elapsed: elapsed).contains("100 %"))
+    }
+}
