@@ -1,0 +1,104 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Base64 in the two alphabets that formats here use (RFC 4648, sections 4 and 5).
+package enum Base64 {
+    /// Which alphabet, and whether the text is padded to a multiple of four.
+    package enum Variant: Sendable {
+        /// `+` and `/`, padded with `=`.
+        case standard
+        /// `-` and `_`, never padded.
+        case urlWithoutPadding
+    }
+
+    /// Appends the text of some bytes.
+    ///
+    /// O(bytes).
+    package static func encode(
+        _ bytes: UnsafeBufferPointer<UInt8>,
+        _ variant: Variant,
+        into text: inout [UInt8]
+    ) {
+        func digit(_ value: UInt32) -> UInt8 {
+            switch UInt8(truncatingIfNeeded: value & 63) {
+            case let value where value < 26: value + 65
+            case let value where value < 52: value - 26 + 97
+            case let value where value < 62: value - 52 + 48
+            case 62: variant == .standard ? 43 : 45
+            default: variant == .standard ? 47 : 95
+            }
+        }
+        text.reserveCapacity(text.count + (bytes.count + 2) / 3 * 4)
+        var index = 0
+        while index < bytes.count {
+            let left = bytes.count - index
+            let group =
+                UInt32(bytes[index]) << 16
+                | (left > 1 ? UInt32(bytes[index + 1]) << 8 : 0)
+                | (left > 2 ? UInt32(bytes[index + 2]) : 0)
+            text.append(digit(group >> 18))
+            text.append(digit(group >> 12))
+            if left > 1 { text.append(digit(group >> 6)) }
+            if left > 2 { text.append(digit(group)) }
+            if left < 3, variant == .standard {
+                text.append(contentsOf: repeatElement(61, count: 3 - left))
+            }
+            index += 3
+        }
+    }
+
+    /// Appends the bytes of a text; `false` if the text is not exactly what encoding some bytes
+    /// gives (a foreign digit, missing or surplus padding, bits beyond the last byte).
+    ///
+    /// What was appended before that was found stays. O(text).
+    package static func decode(
+        _ text: some Collection<UInt8>,
+        _ variant: Variant,
+        into bytes: inout [UInt8]
+    ) -> Bool {
+        bytes.reserveCapacity(bytes.count + text.count / 4 * 3 + 2)
+        var group: UInt32 = 0
+        var digits = 0
+        var padding = 0
+        for character in text {
+            if character == 61 {
+                padding += 1
+                continue
+            }
+            guard padding == 0, let value = value(of: character, variant) else { return false }
+            group = group << 6 | value
+            digits += 1
+            guard digits.isMultiple(of: 4) else { continue }
+            bytes.append(UInt8(truncatingIfNeeded: group >> 16))
+            bytes.append(UInt8(truncatingIfNeeded: group >> 8))
+            bytes.append(UInt8(truncatingIfNeeded: group))
+            group = 0
+        }
+        let rest = digits % 4
+        guard padding == (variant == .standard ? (4 - rest) % 4 : 0) else { return false }
+        switch rest {
+        case 0:
+            return true
+        case 2 where group & 0xF == 0:
+            bytes.append(UInt8(truncatingIfNeeded: group >> 4))
+            return true
+        case 3 where group & 0x3 == 0:
+            bytes.append(UInt8(truncatingIfNeeded: group >> 10))
+            bytes.append(UInt8(truncatingIfNeeded: group >> 2))
+            return true
+        default:
+            return false
+        }
+    }
+
+    private static func value(of character: UInt8, _ variant: Variant) -> UInt32? {
+        switch character {
+        case 65...90: UInt32(character) - 65
+        case 97...122: UInt32(character) - 97 + 26
+        case 48...57: UInt32(character) - 48 + 52
+        case 43 where variant == .standard, 45 where variant == .urlWithoutPadding: 62
+        case 47 where variant == .standard, 95 where variant == .urlWithoutPadding: 63
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,87 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// One row of the offset table before the fields: where a field's name, stamp and value lie.
+///
+/// All offsets count from the first byte of the fields.
+struct FieldEntry: Sendable {
+    /// The type of a field that was removed.
+    static let removed: UInt8 = 0
+    /// The flag of a value that the client encrypted.
+    static let encrypted: UInt8 = 1
+    /// Bytes before the first row: how many rows there are.
+    static let tableOffset = 2
+    /// Bytes of a row.
+    static let byteCount = 8
+
+    var start: Int
+    var nameByteCount: Int
+    var stampByteCount: Int
+    var end: Int
+    var type: UInt8
+    var flags: UInt8
+
+    /// Reads a row of a table that is known to be sound, or is being checked row by row.
+    init(at index: Int, in bytes: RawSpan) {
+        let dataStart = Self.tableOffset + Self.byteCount * bytes.word16(at: 0)
+        let row = Self.tableOffset + Self.byteCount * index
+        start = dataStart + (index == 0 ? 0 : bytes.word32(at: row - Self.byteCount))
+        end = dataStart + bytes.word32(at: row)
+        nameByteCount = Int(bytes.byte(at: row + 4))
+        type = bytes.byte(at: row + 5)
+        flags = bytes.byte(at: row + 6)
+        stampByteCount = Int(bytes.byte(at: row + 7))
+    }
+
+    var nameRange: Range<Int> { start..<start + nameByteCount }
+
+    var stampRange: Range<Int> { start + nameByteCount..<start + nameByteCount + stampByteCount }
+
+    var valueRange: Range<Int> { start + nameByteCount + stampByteCount..<end }
+
+    func stamp(in bytes: RawSpan) -> UInt64 {
+        var stamp: UInt64 = 0
+        for offset in stampRange.reversed() { stamp = stamp << 8 | UInt64(bytes.byte(at: offset)) }
+        return stamp
+    }
+
+    /// Below zero if the field's name comes before another, zero if it is the same.
+    func compareName(to other: UnsafeRawBufferPointer, in bytes: RawSpan) -> Int {
+        let shared = Swift.min(nameByteCount, other.count)
+        for index in 0..<shared {
+            let difference = Int(bytes.byte(at: start + index)) - Int(other[index])
+            if difference != 0 { return difference }
+        }
+        return nameByteCount - other.count
+    }
+
+    /// Appends a row.
+    static func appendRow(
+        end: Int,
+        nameByteCount: Int,
+        type: UInt8,
+        flags: UInt8,
+        stamp: UInt64,
+        to bytes: inout [UInt8]
+    ) {
+        bytes.append(littleEndian: UInt32(truncatingIfNeeded: end))
+        bytes.append(UInt8(truncatingIfNeeded: nameByteCount))
+        bytes.append(type)
+        bytes.append(flags)
+        bytes.append(UInt8(truncatingIfNeeded: stampByteCount(of: stamp)))
+    }
+
+    /// How many bytes a stamp takes: none for zero, never one that is zero at the end.
+    static func stampByteCount(of stamp: UInt64) -> Int {
+        (71 - stamp.leadingZeroBitCount) / 8
+    }
+
+    /// Appends a stamp's bytes, least significant first.
+    static func appendStamp(_ stamp: UInt64, to bytes: inout [UInt8]) {
+        var rest = stamp
+        while rest != 0 {
+            bytes.append(UInt8(truncatingIfNeeded: rest))
+            rest >>= 8
+        }
+    }
+}

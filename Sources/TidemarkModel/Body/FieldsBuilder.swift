@@ -1,0 +1,143 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Encodes fields that come in any order.
+///
+/// Keep one and reuse it: ``finish()`` leaves its buffers.
+public struct FieldsBuilder: Sendable {
+    /// A field in the scratch buffer: its name, then its value.
+    private struct Piece {
+        var start: Int
+        var nameByteCount: Int
+        var end: Int
+        var type: UInt8
+        var flags: UInt8
+    }
+
+    private var scratch: [UInt8] = []
+    private var pieces: [Piece] = []
+    private var isSorted = true
+
+    /// Starts without fields.
+    public init() {}
+
+    /// Sets a field, or with `nil` asks to remove it.
+    ///
+    /// Throws `invalidArguments` for a value that cannot be stored, or a name of more than 255
+    /// bytes. That a name comes twice is found by ``finish()``.
+    public mutating func set(
+        _ name: String,
+        _ value: FieldValue?,
+        isEncrypted: Bool = false
+    ) throws(SyncError) {
+        if let problem = value?.invalidity {
+            throw SyncError(.invalidArguments, "The field \"\(name)\" \(problem).")
+        }
+        let start = beginField()
+        scratch.append(text: name)
+        let nameByteCount = scratch.count - start
+        value?.encode(into: &scratch)
+        try endField(
+            start: start,
+            nameByteCount: nameByteCount,
+            type: value?.type,
+            isEncrypted: isEncrypted
+        )
+    }
+
+    /// Where a field begins whose name, then value, the caller appends through
+    /// ``withScratch(_:)`` and closes with ``endField(start:nameByteCount:type:isEncrypted:)``.
+    package func beginField() -> Int { scratch.count }
+
+    /// Lends the buffer at whose end the open field grows.
+    package mutating func withScratch<Result, Failure>(
+        _ body: (inout [UInt8]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(&scratch)
+    }
+
+    /// Closes the open field.
+    package mutating func endField(
+        start: Int,
+        nameByteCount: Int,
+        type: FieldType?,
+        isEncrypted: Bool = false
+    ) throws(SyncError) {
+        guard nameByteCount <= Int(UInt8.max) else {
+            let name = String(decoding: scratch[start..<start + nameByteCount], as: UTF8.self)
+            throw .fieldNameTooLong(name, limit: Int(UInt8.max))
+        }
+        let piece = Piece(
+            start: start,
+            nameByteCount: nameByteCount,
+            end: scratch.count,
+            type: type?.rawValue ?? FieldEntry.removed,
+            flags: isEncrypted && type != nil ? FieldEntry.encrypted : 0
+        )
+        if isSorted, let last = pieces.last { isSorted = Self.precedes(last, piece, in: scratch) }
+        pieces.append(piece)
+    }
+
+    /// Forgets what was set, and keeps the buffers.
+    public mutating func removeAll() {
+        scratch.removeAll(keepingCapacity: true)
+        pieces.removeAll(keepingCapacity: true)
+        isSorted = true
+    }
+
+    /// The fields that were set, in one allocation; the builder is empty afterwards.
+    ///
+    /// Throws `invalidArguments` for a name that was set twice, `limitExceeded` for more than
+    /// 65,535 fields or 4 GiB. O(fields log fields) unless they came in order.
+    public mutating func finish() throws(SyncError) -> Fields {
+        defer { removeAll() }
+        if !isSorted {
+            let bytes = scratch
+            pieces.sort { Self.precedes($0, $1, in: bytes) }
+            for (first, second) in zip(pieces, pieces.dropFirst())
+            where !Self.precedes(first, second, in: bytes) {
+                throw .fieldSetTwice(name(of: first))
+            }
+        }
+        guard pieces.count <= Int(UInt16.max), scratch.count <= Int(UInt32.max) else {
+            throw .tooManyFields(pieces.count, limit: Int(UInt16.max))
+        }
+        var bytes: [UInt8] = []
+        let tableByteCount = FieldEntry.tableOffset + pieces.count * FieldEntry.byteCount
+        bytes.reserveCapacity(tableByteCount + scratch.count)
+        bytes.append(littleEndian: UInt16(pieces.count))
+        var end = 0
+        for piece in pieces {
+            end += piece.end - piece.start
+            FieldEntry.appendRow(
+                end: end,
+                nameByteCount: piece.nameByteCount,
+                type: piece.type,
+                flags: piece.flags,
+                stamp: 0,
+                to: &bytes
+            )
+        }
+        if isSorted {
+            bytes.append(contentsOf: scratch)
+        } else {
+            for piece in pieces { bytes.append(contentsOf: scratch[piece.start..<piece.end]) }
+        }
+        return Fields(sound: bytes[...])
+    }
+
+    private func name(of piece: Piece) -> String {
+        String(
+            decoding: scratch[piece.start..<piece.start + piece.nameByteCount],
+            as: UTF8.self
+        )
+    }
+
+    private static func precedes(_ first: Piece, _ second: Piece, in bytes: [UInt8]) -> Bool {
+        bytes.withUnsafeBufferPointer { bytes in
+            let left = bytes[first.start..<first.start + first.nameByteCount]
+            let right = bytes[second.start..<second.start + second.nameByteCount]
+            return left.lexicographicallyPrecedes(right)
+        }
+    }
+}

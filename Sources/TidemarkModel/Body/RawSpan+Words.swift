@@ -1,0 +1,81 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Little-endian words of a span. The plain ones stop the program beyond the end, so they are for
+/// places that a check has already vouched for; those that move an offset return `nil` instead.
+extension RawSpan {
+    func byte(at offset: Int) -> UInt8 {
+        unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+    }
+
+    func word16(at offset: Int) -> Int {
+        Int(UInt16(littleEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: UInt16.self)))
+    }
+
+    func word32(at offset: Int) -> Int {
+        Int(UInt32(littleEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+    }
+
+    func word64(at offset: Int) -> UInt64 {
+        UInt64(littleEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+
+    func nextByte(_ offset: inout Int) -> UInt8? {
+        guard byteCount - offset >= 1 else { return nil }
+        defer { offset += 1 }
+        return byte(at: offset)
+    }
+
+    func nextWord16(_ offset: inout Int) -> Int? {
+        guard byteCount - offset >= 2 else { return nil }
+        defer { offset += 2 }
+        return word16(at: offset)
+    }
+
+    func nextWord32(_ offset: inout Int) -> Int? {
+        guard byteCount - offset >= 4 else { return nil }
+        defer { offset += 4 }
+        return word32(at: offset)
+    }
+
+    func nextWord64(_ offset: inout Int) -> UInt64? {
+        guard byteCount - offset >= 8 else { return nil }
+        defer { offset += 8 }
+        return word64(at: offset)
+    }
+
+    func nextFiniteDouble(_ offset: inout Int) -> Double? {
+        guard let word = nextWord64(&offset) else { return nil }
+        let value = Double(bitPattern: word)
+        return value.isFinite ? value : nil
+    }
+
+    /// The next bytes; `nil` if there are fewer.
+    func nextBytes(_ count: Int, _ offset: inout Int) -> [UInt8]? {
+        guard count >= 0, byteCount - offset >= count else { return nil }
+        defer { offset += count }
+        return extracting(offset..<offset + count).withUnsafeBytes { Array($0) }
+    }
+
+    /// The next bytes as text; `nil` if there are fewer, or if they are not UTF-8.
+    func nextString(_ count: Int, _ offset: inout Int) -> String? {
+        guard count >= 0, byteCount - offset >= count else { return nil }
+        defer { offset += count }
+        return extracting(offset..<offset + count).withUnsafeBytes { bytes in
+            let text = bytes.assumingMemoryBound(to: UInt8.self)
+            return UTF8Text.isValid(text) ? String(decoding: text, as: UTF8.self) : nil
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Appends a number's bytes, least significant first.
+    mutating func append<Word: FixedWidthInteger>(littleEndian word: Word) {
+        Swift.withUnsafeBytes(of: word.littleEndian) { append(contentsOf: $0) }
+    }
+
+    /// Appends a text's UTF-8.
+    mutating func append(text: String) {
+        append(contentsOf: text.utf8)
+    }
+}

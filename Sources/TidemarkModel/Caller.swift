@@ -1,0 +1,32 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Who asks, from where, and for which request: what every call carries and every commit keeps.
+public struct Caller: Hashable, Sendable {
+    /// The database that the request is about, by container, environment, scope and owner.
+    public var database: DatabaseID
+    /// Who asks; `nil` is an anonymous reader of the public database.
+    public var user: UserID?
+    /// The device, as it calls itself.
+    public var device: String?
+    /// The build of the app.
+    public var build: String?
+    /// Makes a request idempotent: a request that comes again under the same id by the same user
+    /// in the same database gets its first answer, and the same id with other content is refused.
+    public var requestID: String?
+
+    /// Describes a caller.
+    public init(
+        database: DatabaseID = .standard,
+        user: UserID? = .current,
+        device: String? = nil,
+        build: String? = nil,
+        requestID: String? = nil
+    ) {
+        self.database = database
+        self.user = user
+        self.device = device
+        self.build = build
+        self.requestID = requestID
+    }
+}

@@ -1,0 +1,54 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// How far a client has come: opaque to clients, made and read by the engine alone.
+///
+/// It prints as `t.` and base64url without padding, and is read back from that.
+public struct ChangeToken: Hashable, Sendable {
+    /// What the engine put in.
+    package let bytes: [UInt8]
+
+    /// Wraps what the engine made.
+    package init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// Reads a printed token; `nil` if the text is not the form of one.
+    ///
+    /// Whether the token means anything to a store is for that store to say.
+    public init?(_ text: String) {
+        guard text.utf8.starts(with: "t.".utf8) else { return nil }
+        var decoded: [UInt8] = []
+        guard Base64.decode(text.utf8.dropFirst(2), .urlWithoutPadding, into: &decoded) else {
+            return nil
+        }
+        bytes = decoded
+    }
+}
+
+extension ChangeToken: CustomStringConvertible {
+    /// `t.` and the token's bytes in base64url without padding.
+    public var description: String {
+        var text: [UInt8] = Array("t.".utf8)
+        bytes.withUnsafeBufferPointer { Base64.encode($0, .urlWithoutPadding, into: &text) }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+/// A record's version as clients see it: opaque text, made and read by the engine alone.
+public struct RecordChangeTag: Hashable, Sendable {
+    package let name: Name
+
+    /// Wraps the text of a tag, whether or not any store made it.
+    public init(_ text: String) {
+        name = Name(text)
+    }
+
+    /// The tag as text.
+    public var text: String { name.string }
+}
+
+extension RecordChangeTag: CustomStringConvertible {
+    /// The tag as text.
+    public var description: String { text }
+}

@@ -1,0 +1,116 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// An app's container: one schema, two environments, three databases per user.
+public struct ContainerID: Hashable, Comparable, Sendable {
+    package let name: Name
+
+    /// Wraps an identifier such as `iCloud.com.example.notes`.
+    public init(_ identifier: String) {
+        name = Name(identifier)
+    }
+
+    /// The identifier, which begins with `iCloud.` where Apple made it.
+    public var identifier: String { name.string }
+
+    /// What the command line and an embedded store use unless told otherwise.
+    public static let standard = ContainerID("iCloud.tidemark")
+
+    /// Whether the first comes before the second, as bytes.
+    public static func < (lhs: ContainerID, rhs: ContainerID) -> Bool { lhs.name < rhs.name }
+}
+
+/// Which of a container's two separate worlds: schema and data differ between them.
+///
+/// Raw values are on disk: never change them.
+public enum Environment: String, Hashable, CaseIterable, Sendable {
+    /// Schema comes into being as records are saved.
+    case development
+    /// Schema is fixed until it is promoted from development.
+    case production
+}
+
+/// Which of the databases that a user sees.
+///
+/// Raw values are CloudKit's, and on disk.
+public enum DatabaseScope: Int, Hashable, CaseIterable, Sendable {
+    /// One per container, seen by everybody.
+    case `public` = 1
+    /// One per user, seen by its owner.
+    case `private` = 2
+    /// What others share with a user: a window on their private databases.
+    case shared = 3
+
+    /// The name in paths and flags: `public`, `private`, `shared`.
+    public var name: String {
+        switch self {
+        case .public: "public"
+        case .private: "private"
+        case .shared: "shared"
+        }
+    }
+
+    /// Reads the name in paths and flags.
+    public init?(name: String) {
+        guard let scope = Self.allCases.first(where: { $0.name == name }) else { return nil }
+        self = scope
+    }
+}
+
+/// A user of a container, by the name of the user's record.
+public struct UserID: Hashable, Comparable, Sendable {
+    package let name: Name
+
+    /// Wraps a user record's name, such as `_` and 32 hexadecimal digits.
+    public init(_ userRecordName: String) {
+        name = Name(userRecordName)
+    }
+
+    /// The name of the user's record.
+    public var userRecordName: String { name.string }
+
+    /// Stands for whoever asks: CloudKit's name for the current user.
+    public static let current = UserID("__defaultOwner__")
+
+    /// Whether the first comes before the second, as bytes.
+    public static func < (lhs: UserID, rhs: UserID) -> Bool { lhs.name < rhs.name }
+}
+
+/// One database: where zones live.
+public struct DatabaseID: Hashable, Sendable {
+    /// The app's container.
+    public var container: ContainerID
+    /// The container's environment.
+    public var environment: Environment
+    /// Public, private or shared.
+    public let scope: DatabaseScope
+    /// Whose private or shared database it is; the public database belongs to nobody, and its
+    /// owner is always ``UserID/current``.
+    public let owner: UserID
+
+    /// Names a database.
+    ///
+    /// The owner of the public database is left out of account.
+    public init(
+        container: ContainerID = .standard,
+        environment: Environment = .development,
+        scope: DatabaseScope = .private,
+        owner: UserID = .current
+    ) {
+        self.container = container
+        self.environment = environment
+        self.scope = scope
+        self.owner = scope == .public ? .current : owner
+    }
+
+    /// The database of the command line, and of a change stream line that names none.
+    public static let standard = DatabaseID()
+}
+
+extension DatabaseID: CustomStringConvertible {
+    /// `container/environment/scope`, and the owner where there is one.
+    public var description: String {
+        let place = "\(container.identifier)/\(environment.rawValue)/\(scope.name)"
+        return owner == .current ? place : "\(place)/\(owner.userRecordName)"
+    }
+}

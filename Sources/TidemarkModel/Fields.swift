@@ -1,0 +1,143 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Fields by name, as their bytes (Docs/formats/record.md, "Fields"): what a record holds, or what
+/// a client asks to set and to remove.
+///
+/// The bytes are sorted by name and have an offset table, so that a field is found by binary search
+/// and decoded when somebody asks for it. Fields of the same names, values and stamps have the
+/// same bytes. A copy shares the bytes.
+public struct Fields: Sendable {
+    /// The bytes, checked when the value was made.
+    package let bytes: ArraySlice<UInt8>
+
+    /// Wraps bytes whose structure is known to be sound.
+    init(sound bytes: ArraySlice<UInt8>) {
+        self.bytes = bytes
+    }
+
+    /// No fields.
+    public init() {
+        bytes = [0, 0]
+    }
+
+    /// Encodes fields; a field whose value is `nil` is one to remove.
+    ///
+    /// Throws `invalidArguments` for a name that comes twice, and for a value that cannot be
+    /// stored. Whether the names are allowed is checked when the fields are saved.
+    public init(_ fields: KeyValuePairs<String, FieldValue?>) throws(SyncError) {
+        var builder = FieldsBuilder()
+        for (name, value) in fields { try builder.set(name, value) }
+        self = try builder.finish()
+    }
+
+    /// How many fields there are, removals included.
+    public var count: Int { bytes.span.bytes.word16(at: 0) }
+
+    /// Whether there are none.
+    public var isEmpty: Bool { count == 0 }
+
+    /// The value of a field; `nil` if it is absent or removed.
+    ///
+    /// O(log fields), then the value.
+    public subscript(_ name: String) -> FieldValue? {
+        index(of: name).flatMap { self[$0].value }
+    }
+
+    /// Where a field is, by its name's bytes; `nil` if there is none, removed ones included.
+    ///
+    /// O(log fields).
+    public func index(of name: String) -> Int? {
+        Name(name).withBytes { wanted in
+            let span = bytes.span.bytes
+            var low = 0
+            var high = count
+            while low < high {
+                let middle = (low + high) / 2
+                let entry = FieldEntry(at: middle, in: span)
+                switch entry.compareName(to: UnsafeRawBufferPointer(wanted), in: span) {
+                case 0: return middle
+                case ..<0: low = middle + 1
+                default: high = middle
+                }
+            }
+            return nil
+        }
+    }
+}
+
+extension Fields: RandomAccessCollection {
+    /// One field: cheap to pass on, decoded on access.
+    public struct Element: Sendable {
+        let fields: Fields
+        let entry: FieldEntry
+    }
+
+    /// Zero.
+    public var startIndex: Int { 0 }
+
+    /// How many fields there are, removals included.
+    public var endIndex: Int { count }
+
+    /// A field by its place in the order of the names' bytes.
+    ///
+    /// O(1).
+    public subscript(position: Int) -> Element {
+        precondition(position >= 0 && position < count, "a field's index is out of range")
+        return Element(fields: self, entry: FieldEntry(at: position, in: bytes.span.bytes))
+    }
+}
+
+extension Fields {
+    /// The fields that have a value, in order.
+    public var present: some Sequence<Element> { lazy.filter { !$0.isRemoved } }
+}
+
+extension Fields: Hashable {
+    /// Whether two have the same bytes.
+    public static func == (lhs: Fields, rhs: Fields) -> Bool {
+        lhs.bytes == rhs.bytes
+    }
+
+    /// Hashes the bytes.
+    public func hash(into hasher: inout Hasher) {
+        bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+    }
+}
+
+extension Fields.Element {
+    /// The field's name.
+    public var name: String { String(decoding: nameBytes, as: UTF8.self) }
+
+    /// The name's UTF-8 bytes, shared.
+    package var nameBytes: ArraySlice<UInt8> { slice(entry.nameRange) }
+
+    /// The value's bytes, shared.
+    package var valueBytes: ArraySlice<UInt8> { slice(entry.valueRange) }
+
+    /// The type; `nil` if the field is removed.
+    public var type: FieldType? { FieldType(rawValue: entry.type) }
+
+    /// Whether this says that the field was removed, or is to be.
+    public var isRemoved: Bool { entry.type == FieldEntry.removed }
+
+    /// Whether the client encrypted the value.
+    public var isEncrypted: Bool { entry.flags & FieldEntry.encrypted != 0 }
+
+    /// The sequence number of the event that last set or removed the field; 0 for the event that
+    /// holds it.
+    package var stamp: UInt64 { entry.stamp(in: fields.bytes.span.bytes) }
+
+    /// The value; `nil` if the field is removed.
+    ///
+    /// A string, bytes or list is copied out.
+    public var value: FieldValue? {
+        guard let type else { return nil }
+        return FieldValue(decoding: fields.bytes.span.bytes.extracting(entry.valueRange), as: type)
+    }
+
+    private func slice(_ range: Range<Int>) -> ArraySlice<UInt8> {
+        let start = fields.bytes.startIndex
+        return fields.bytes[start + range.lowerBound..<start + range.upperBound]
+    }
+}

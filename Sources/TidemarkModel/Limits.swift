@@ -1,0 +1,146 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// How much of everything is allowed.
+///
+/// The defaults are CloudKit's; every one can be set.
+///
+/// CloudKit says "1 MB" and "2 MB" and not which; here a megabyte is 1,000,000 bytes, so that what
+/// is accepted here is accepted there under either reading.
+public struct Limits: Hashable, Sendable {
+    /// Saves and deletions in one request.
+    public var itemsPerRequest = 400
+    /// Bytes of the names and values of all fields in one request, without those of assets.
+    public var bytesPerRequest = 2_000_000
+    /// Bytes of the names and values of a record's fields, without those of assets.
+    ///
+    /// Records from an import are held to it too.
+    public var bytesPerRecord = 1_000_000
+    /// Fields of one record, those that were removed included.
+    ///
+    /// CloudKit names no figure.
+    public var fieldsPerRecord = 1_000
+    /// Elements of one list.
+    ///
+    /// CloudKit names no figure beside the record's size.
+    public var elementsPerList = 100_000
+    /// UTF-8 bytes of the name of a record, a zone, a user, a device or a build.
+    ///
+    /// Never more than 65,535, whatever is set.
+    public var nameByteCount = 255
+    /// UTF-8 bytes of a record type or a field's name.
+    ///
+    /// Never more than 255, whatever is set.
+    public var identifierByteCount = 255
+    /// UTF-8 bytes of a request id.
+    public var requestIDByteCount = 255
+    /// Records in one page of a delta, where a request does not ask for fewer.
+    public var recordsPerPage = 200
+    /// Whether names of records and zones are held to ASCII, as CloudKit's are.
+    public var requiresASCIINames = false
+
+    /// CloudKit's values.
+    public init() {}
+}
+
+extension Limits {
+    /// Refuses a record's name: 1 to 255 bytes, no NUL, and as an option ASCII alone.
+    ///
+    /// CloudKit allows ASCII that does not begin with an underscore. Any Unicode is accepted here,
+    /// since names often come from elsewhere (paths, titles, keys of another system), and bytes
+    /// compare well whatever they are. A leading underscore is accepted because user records have
+    /// one: who may write those is a question of permission.
+    package func check(recordName name: Name) throws(SyncError) {
+        try check(name, as: "record name")
+    }
+
+    /// Refuses a zone's name: as a record's, and no leading underscore but in `_defaultZone`.
+    package func check(zone: ZoneID) throws(SyncError) {
+        try check(zone.name, as: "zone name")
+        try check(zone.owner, as: "owner name")
+        guard zone.name.string.utf8.first != UInt8(ascii: "_") || zone.name == ZoneID.default.name
+        else {
+            throw .invalidName(
+                "zone name",
+                zone.zoneName,
+                "begins with an underscore, which is kept for the system; choose another name"
+            )
+        }
+    }
+
+    /// Refuses a record type: letters, digits, underscores; a letter first.
+    ///
+    /// A dot may stand inside, as in `cloudkit.share`.
+    package func check(recordType name: Name) throws(SyncError) {
+        try checkIdentifier(name, as: "record type", allowsDots: true)
+    }
+
+    /// Refuses a field's name: letters, digits, underscores; a letter first.
+    ///
+    /// A dot may stand inside, as in `cloudkit.title`.
+    package func check(fieldName name: ArraySlice<UInt8>) throws(SyncError) {
+        guard isIdentifier(name, allowsDots: true) else {
+            throw identifierError(Name(String(decoding: name, as: UTF8.self)), "field name")
+        }
+    }
+
+    /// Refuses a caller whose user, device, build or request id is too long or empty.
+    package func check(_ caller: Caller) throws(SyncError) {
+        try check(caller.database.container.name, as: "container")
+        try check(caller.database.owner.name, as: "database owner")
+        if let user = caller.user { try check(user.name, as: "user") }
+        if let device = caller.device { try check(Name(device), as: "device") }
+        if let build = caller.build { try check(Name(build), as: "build") }
+        if let request = caller.requestID {
+            try check(Name(request), as: "request id", limit: requestIDByteCount)
+        }
+    }
+
+    private func check(_ name: Name, as what: String, limit: Int? = nil) throws(SyncError) {
+        let limit = min(limit ?? nameByteCount, Int(UInt16.max))
+        guard (1...max(limit, 1)).contains(name.byteCount) else {
+            throw .invalidName(
+                what,
+                name.string,
+                "has \(name.byteCount) bytes; 1 to \(limit) are allowed"
+            )
+        }
+        let problem = name.withBytes { bytes -> String? in
+            if bytes.contains(0) { return "holds a NUL character; leave it out" }
+            guard requiresASCIINames, bytes.contains(where: { $0 >= 0x80 }) else { return nil }
+            return "is not ASCII, which this store requires; spell it in ASCII"
+        }
+        if let problem { throw .invalidName(what, name.string, problem) }
+    }
+
+    private func checkIdentifier(
+        _ name: Name,
+        as what: String,
+        allowsDots: Bool
+    ) throws(SyncError) {
+        guard name.withBytes({ isIdentifier($0, allowsDots: allowsDots) }) else {
+            throw identifierError(name, what)
+        }
+    }
+
+    private func isIdentifier(_ bytes: some Collection<UInt8>, allowsDots: Bool) -> Bool {
+        guard let first = bytes.first, isLetter(first), bytes.count <= min(identifierByteCount, 255)
+        else { return false }
+        return bytes.allSatisfy { byte in
+            isLetter(byte) || (48...57).contains(byte) || byte == 95 || byte == 46 && allowsDots
+        }
+    }
+
+    private func isLetter(_ byte: UInt8) -> Bool {
+        (65...90).contains(byte) || (97...122).contains(byte)
+    }
+
+    private func identifierError(_ name: Name, _ what: String) -> SyncError {
+        .invalidName(
+            what,
+            name.string,
+            "must be 1 to \(min(identifierByteCount, 255)) ASCII letters, digits, dots and "
+                + "underscores, beginning with a letter"
+        )
+    }
+}

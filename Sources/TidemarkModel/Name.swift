@@ -1,0 +1,63 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A name that is its UTF-8 bytes.
+///
+/// Swift compares strings by Unicode equivalence: a composed and a decomposed "é" are equal. Names
+/// of records, zones, types, fields and users are not compared so: two names are the same if and
+/// only if their UTF-8 bytes are, and they are ordered as those bytes are. Whatever holds a name
+/// holds it as this type, so that the conformances which the compiler writes are right.
+public struct Name: Sendable {
+    /// The name as text.
+    public let string: String
+
+    /// Wraps text of any kind, whether or not it is a valid name for something.
+    public init(_ string: String) {
+        self.string = string
+    }
+
+    /// How many bytes the name has in UTF-8.
+    public var byteCount: Int { string.utf8.count }
+
+    /// Lends the name's UTF-8 bytes for the duration of a call, without copying where possible.
+    @inlinable
+    public func withBytes<Result>(
+        _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result {
+        if let result = string.utf8.withContiguousStorageIfAvailable(body) { return result }
+        return Array(string.utf8).withUnsafeBufferPointer(body)
+    }
+}
+
+extension Name: Hashable {
+    /// Whether two names have the same bytes.
+    public static func == (lhs: Name, rhs: Name) -> Bool {
+        guard lhs.byteCount == rhs.byteCount else { return false }
+        return lhs.withBytes { left in rhs.withBytes { right in left.elementsEqual(right) } }
+    }
+
+    /// Hashes the bytes.
+    public func hash(into hasher: inout Hasher) {
+        withBytes { bytes in hasher.combine(bytes: UnsafeRawBufferPointer(bytes)) }
+        hasher.combine(0xFF as UInt8)
+    }
+}
+
+extension Name: Comparable {
+    /// Whether the first name's bytes come before the second's.
+    public static func < (lhs: Name, rhs: Name) -> Bool {
+        lhs.withBytes { left in
+            rhs.withBytes { right in left.lexicographicallyPrecedes(right) }
+        }
+    }
+}
+
+extension Name: ExpressibleByStringLiteral, CustomStringConvertible {
+    /// Wraps a literal.
+    public init(stringLiteral value: String) {
+        self.init(value)
+    }
+
+    /// The name as text.
+    public var description: String { string }
+}

@@ -1,0 +1,80 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// When something happened to a record, by whom, and from where.
+public struct Authorship: Hashable, Sendable {
+    /// Milliseconds since 1970.
+    public var time: Int64
+    /// Who did it; `nil` where that is not known.
+    public var user: UserID?
+    /// The device it was done from, as the device calls itself.
+    public var device: String? {
+        get { deviceName?.string }
+        set { deviceName = newValue.map { Name($0) } }
+    }
+
+    private var deviceName: Name?
+
+    /// Describes when, by whom, and from where.
+    public init(time: Int64, user: UserID?, device: String? = nil) {
+        self.time = time
+        self.user = user
+        deviceName = device.map { Name($0) }
+    }
+}
+
+/// One version of a record: where it is, which version it is, and its bytes.
+///
+/// Nothing is decoded before somebody asks for it.
+public struct Record: Hashable, Sendable {
+    /// The zone it is in.
+    public let zone: ZoneID
+    /// Which version this is; `nil` for one that no store has seen.
+    public let changeTag: RecordChangeTag?
+    /// The record's bytes.
+    public let body: RecordBody
+
+    /// Puts a record together.
+    public init(zone: ZoneID, changeTag: RecordChangeTag?, body: RecordBody) {
+        self.zone = zone
+        self.changeTag = changeTag
+        self.body = body
+    }
+
+    /// The record's identity.
+    public var recordID: RecordID { RecordID(recordName: body.recordName, zone: zone) }
+
+    /// The record's type.
+    public var recordType: String { body.recordType }
+
+    /// When it was first saved, and by whom.
+    public var created: Authorship { body.created }
+
+    /// When this version was saved, and by whom.
+    public var modified: Authorship { body.modified }
+
+    /// Its fields, in the order of their names' bytes.
+    public var fields: Fields { body.fields }
+
+    /// The value of a field; `nil` if the record has none of that name.
+    ///
+    /// O(log fields).
+    public subscript(_ fieldName: String) -> FieldValue? { body.fields[fieldName] }
+}
+
+/// The three records of a conflict.
+public struct ConflictRecords: Hashable, Sendable {
+    /// What the client asked to save.
+    public let client: Record
+    /// The version that the client held; `nil` where it held none, or the store no longer has it.
+    public let ancestor: Record?
+    /// The version that the server has: put the merged values onto this one and save it.
+    public let server: Record
+
+    /// Describes a conflict.
+    public init(client: Record, ancestor: Record?, server: Record) {
+        self.client = client
+        self.ancestor = ancestor
+        self.server = server
+    }
+}

@@ -1,0 +1,185 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A record as its bytes: system fields, then fields (Docs/formats/record.md).
+///
+/// These bytes are what is stored, cached, sent and compared. Equal records have equal bytes. A
+/// body does not know the sequence number of the event that holds it. A copy shares the bytes.
+public struct RecordBody: Sendable {
+    /// The bytes, checked when the value was made.
+    package let bytes: ArraySlice<UInt8>
+
+    /// The first byte of every body of this format.
+    package static let format: UInt8 = 1
+    /// Where the creation time lies: 8 bytes, so that it can be changed in place.
+    package static let createdTimeOffset = 8
+    /// Where the modification time lies: 8 bytes, so that it can be changed in place.
+    package static let modifiedTimeOffset = 16
+    /// Where the first text begins.
+    static let headerByteCount = 34
+
+    /// Reads a body from untrusted bytes.
+    ///
+    /// Everything is checked. O(bytes).
+    package init(validating bytes: ArraySlice<UInt8>) throws(BodyError) {
+        try self.init(stored: bytes)
+        for text in Text.allCases where !UTF8Text.isValid(self, text) {
+            throw BodyError("The \(text) is not UTF-8.", at: range(of: text).lowerBound)
+        }
+        do throws(BodyError) {
+            _ = try Fields(validating: bytes[(bytes.startIndex + textEnd)...])
+        } catch {
+            throw BodyError(error.message, at: error.offset + textEnd)
+        }
+    }
+
+    /// Reads a body from bytes that a checksum vouches for.
+    ///
+    /// The structure is checked, so that no access can leave the bytes; texts and values are not
+    /// looked into, and a value that turned out not to be of its type would read as `nil`.
+    /// O(fields).
+    package init(stored bytes: ArraySlice<UInt8>) throws(BodyError) {
+        let span = bytes.span.bytes
+        guard span.byteCount >= Self.headerByteCount else {
+            throw BodyError(
+                "A record's body has at least \(Self.headerByteCount) bytes; found "
+                    + "\(span.byteCount).",
+                at: 0
+            )
+        }
+        guard span.byte(at: 0) == Self.format else {
+            throw BodyError(
+                "Expected a record body of format \(Self.format); found \(span.byte(at: 0)).",
+                at: 0
+            )
+        }
+        guard span.byte(at: 1) == 0 else {
+            throw BodyError("Expected no flags; found \(span.byte(at: 1)).", at: 1)
+        }
+        self.bytes = bytes
+        guard textEnd <= span.byteCount else {
+            throw BodyError(
+                "The texts end at byte \(textEnd), but there are \(span.byteCount) bytes.",
+                at: Self.headerByteCount
+            )
+        }
+        for text in [Text.recordName, .recordType] where range(of: text).isEmpty {
+            throw BodyError("The \(text) is empty.", at: text.lengthOffset)
+        }
+        do throws(BodyError) {
+            try Fields.checkStructure(span.extracting(textEnd..<span.byteCount))
+        } catch {
+            throw BodyError(error.message, at: error.offset + textEnd)
+        }
+    }
+
+    /// Wraps bytes that were just encoded.
+    init(sound bytes: ArraySlice<UInt8>) {
+        self.bytes = bytes
+    }
+}
+
+extension RecordBody {
+    /// The texts of a body, in the order in which they lie.
+    enum Text: Int, CaseIterable {
+        case recordName
+        case recordType
+        case createdUser
+        case createdDevice
+        case modifiedUser
+        case modifiedDevice
+        case parent
+        case share
+
+        /// Where the text's length lies: 2 bytes.
+        var lengthOffset: Int {
+            rawValue < 3 ? 2 + 2 * rawValue : 24 + 2 * (rawValue - 3)
+        }
+    }
+
+    /// Where a text lies.
+    func range(of text: Text) -> Range<Int> {
+        let span = bytes.span.bytes
+        var start = Self.headerByteCount
+        for earlier in 0..<text.rawValue {
+            start += span.word16(at: Text(rawValue: earlier)?.lengthOffset ?? 0)
+        }
+        return start..<start + span.word16(at: text.lengthOffset)
+    }
+
+    /// Where the texts end and the fields begin.
+    var textEnd: Int { range(of: .share).upperBound }
+
+    func textBytes(_ text: Text) -> ArraySlice<UInt8> {
+        let range = range(of: text)
+        return bytes[bytes.startIndex + range.lowerBound..<bytes.startIndex + range.upperBound]
+    }
+
+    private func string(_ text: Text) -> String? {
+        let bytes = textBytes(text)
+        return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The record's name.
+    public var recordName: String { string(.recordName) ?? "" }
+
+    /// The name's UTF-8 bytes, shared.
+    package var recordNameBytes: ArraySlice<UInt8> { textBytes(.recordName) }
+
+    /// The record's type.
+    public var recordType: String { string(.recordType) ?? "" }
+
+    /// The type's UTF-8 bytes, shared.
+    package var recordTypeBytes: ArraySlice<UInt8> { textBytes(.recordType) }
+
+    /// When the record was first saved, and by whom.
+    public var created: Authorship {
+        Authorship(
+            time: time(at: Self.createdTimeOffset),
+            user: string(.createdUser).map(UserID.init),
+            device: string(.createdDevice)
+        )
+    }
+
+    /// When this version was saved, and by whom.
+    public var modified: Authorship {
+        Authorship(
+            time: time(at: Self.modifiedTimeOffset),
+            user: string(.modifiedUser).map(UserID.init),
+            device: string(.modifiedDevice)
+        )
+    }
+
+    /// The name of the record above this one in a tree that is shared as a whole.
+    public var parentName: String? { string(.parent) }
+
+    /// The name of the share that this record is the root of.
+    public var shareName: String? { string(.share) }
+
+    /// The record's fields.
+    ///
+    /// Those that were removed are among them, marked as such: ``Fields/present`` leaves them out.
+    public var fields: Fields { Fields(sound: bytes[(bytes.startIndex + textEnd)...]) }
+
+    private func time(at offset: Int) -> Int64 {
+        Int64(bitPattern: bytes.span.bytes.word64(at: offset))
+    }
+}
+
+extension RecordBody: Hashable {
+    /// Whether two bodies have the same bytes.
+    public static func == (lhs: RecordBody, rhs: RecordBody) -> Bool {
+        lhs.bytes == rhs.bytes
+    }
+
+    /// Hashes the bytes.
+    public func hash(into hasher: inout Hasher) {
+        bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+    }
+}
+
+extension UTF8Text {
+    fileprivate static func isValid(_ body: RecordBody, _ text: RecordBody.Text) -> Bool {
+        body.textBytes(text).withUnsafeBufferPointer(isValid)
+    }
+}

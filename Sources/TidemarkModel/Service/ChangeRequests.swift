@@ -1,0 +1,126 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Asks what changed in a zone.
+public struct ZoneChangesRequest: Hashable, Sendable {
+    /// The zone.
+    public var zone: ZoneID
+    /// How far the client has come; `nil` asks for all there is.
+    public var since: ChangeToken?
+    /// At most how many records to answer; `nil` leaves it to the store.
+    ///
+    /// A store may answer fewer.
+    public var limit: Int?
+
+    /// Describes a request.
+    public init(zone: ZoneID, since: ChangeToken? = nil, limit: Int? = nil) {
+        self.zone = zone
+        self.since = since
+        self.limit = limit
+    }
+}
+
+/// A deletion as a client learns of it.
+public struct DeletedRecord: Hashable, Sendable {
+    /// The record that is gone.
+    public let recordID: RecordID
+    /// The type that it had.
+    public let recordType: String
+    /// The version that the deletion is.
+    public let changeTag: RecordChangeTag
+
+    /// Describes a deletion.
+    public init(recordID: RecordID, recordType: String, changeTag: RecordChangeTag) {
+        self.recordID = recordID
+        self.recordType = recordType
+        self.changeTag = changeTag
+    }
+}
+
+/// One line of a zone's delta.
+public enum RecordChange: Hashable, Sendable {
+    /// The record is new or has changed; this is its latest version.
+    case changed(Record)
+    /// The record is gone.
+    case deleted(DeletedRecord)
+}
+
+/// What changed in a zone after a token: every record at most once, by its last change, oldest
+/// first.
+public struct ZoneChanges: Hashable, Sendable {
+    /// The zone.
+    public let zone: ZoneID
+    /// Changes in the order of the log.
+    public let changes: [RecordChange]
+    /// How far this answer goes.
+    public let token: ChangeToken
+    /// Whether there is more after the token already.
+    public let moreComing: Bool
+
+    /// Collects an answer.
+    public init(zone: ZoneID, changes: [RecordChange], token: ChangeToken, moreComing: Bool) {
+        self.zone = zone
+        self.changes = changes
+        self.token = token
+        self.moreComing = moreComing
+    }
+}
+
+/// Asks which zones of the caller's database changed.
+public struct DatabaseChangesRequest: Hashable, Sendable {
+    /// How far the client has come; `nil` asks for all there is.
+    public var since: ChangeToken?
+    /// At most how many zones to answer; `nil` leaves it to the store.
+    public var limit: Int?
+
+    /// Describes a request.
+    public init(since: ChangeToken? = nil, limit: Int? = nil) {
+        self.since = since
+        self.limit = limit
+    }
+}
+
+/// Why a zone is gone.
+///
+/// Raw values are those of CloudKit's sync engine, and on disk.
+public enum ZoneDeletionReason: UInt8, Hashable, CaseIterable, Sendable {
+    /// A client deleted it.
+    case deleted = 0
+    /// The user removed the app's data.
+    case purged = 1
+    /// The account's encryption was reset.
+    case encryptedDataReset = 2
+}
+
+/// One line of a database's delta.
+public enum ZoneChange: Hashable, Sendable {
+    /// The zone is new, or something in it has changed.
+    case changed(ZoneID)
+    /// The zone is gone.
+    case deleted(ZoneID, ZoneDeletionReason)
+
+    /// The zone it is about.
+    public var zone: ZoneID {
+        switch self {
+        case .changed(let zone), .deleted(let zone, _): zone
+        }
+    }
+}
+
+/// Which zones of a database changed after a token: every zone at most once, by its last change,
+/// oldest first.
+public struct DatabaseChanges: Hashable, Sendable {
+    /// Changes in the order of the log.
+    public let changes: [ZoneChange]
+    /// How far this answer goes.
+    public let token: ChangeToken
+    /// Whether there is more after the token already.
+    public let moreComing: Bool
+
+    /// Collects an answer.
+    public init(changes: [ZoneChange], token: ChangeToken, moreComing: Bool) {
+        self.changes = changes
+        self.token = token
+        self.moreComing = moreComing
+    }
+}

@@ -1,0 +1,41 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// The one way in: what library, server, CloudKit module and command line all speak to.
+///
+/// Every call says who asks. A call throws where the request as a whole failed; an item that failed
+/// has its error in the result.
+public protocol DatabaseService: Sendable {
+    /// Saves and deletes records. What is in the answer as done is durable.
+    func modifyRecords(
+        _ request: ModifyRecordsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyRecordsResult
+
+    /// Fetches records by identity: for each, in order, the record or why there is none.
+    func fetchRecords(
+        _ request: FetchRecordsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<Record, SyncError>]
+
+    /// What changed in a zone after a token, one page of it.
+    func zoneChanges(
+        _ request: ZoneChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ZoneChanges
+
+    /// Which zones of the caller's database changed after a token, one page of them.
+    func databaseChanges(
+        _ request: DatabaseChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> DatabaseChanges
+
+    /// Creates and deletes zones. What is in the answer as done is durable.
+    func modifyZones(
+        _ request: ModifyZonesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyZonesResult
+
+    /// The zones of the caller's database, in the order of their names' bytes.
+    func zones(as caller: Caller) async throws(SyncError) -> [Zone]
+}

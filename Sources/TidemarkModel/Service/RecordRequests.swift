@@ -1,0 +1,110 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What saving over an existing record does.
+///
+/// The first three raw values are CloudKit's; all of them are on disk.
+public enum SavePolicy: UInt8, Hashable, CaseIterable, Sendable {
+    /// Succeeds only if the record is still the version whose change tag the save holds; without a
+    /// tag, only if there is no record. Fields that are not named stay.
+    case ifServerRecordUnchanged = 0
+    /// Never compares versions; fields that are not named stay.
+    case changedKeys = 1
+    /// As ``changedKeys``; the client sends every field it has.
+    case allKeys = 2
+    /// Never compares versions; the record is replaced as a whole, and fields that are not named
+    /// are removed.
+    case replace = 3
+}
+
+/// One record to save.
+public struct RecordSave: Hashable, Sendable {
+    /// The record.
+    public var recordID: RecordID
+    /// Its type; a record keeps the type of its first save.
+    public var recordType: String
+    /// The version that the client holds; `nil` where it holds none.
+    public var changeTag: RecordChangeTag?
+    /// The fields to set, and those to remove.
+    public var fields: Fields
+    /// What to do if there is a record.
+    public var policy: SavePolicy
+
+    /// Describes a save.
+    public init(
+        _ recordID: RecordID,
+        type recordType: String,
+        fields: Fields,
+        changeTag: RecordChangeTag? = nil,
+        policy: SavePolicy = .ifServerRecordUnchanged
+    ) {
+        self.recordID = recordID
+        self.recordType = recordType
+        self.changeTag = changeTag
+        self.fields = fields
+        self.policy = policy
+    }
+}
+
+/// One record to delete.
+public struct RecordDeletion: Hashable, Sendable {
+    /// The record.
+    public var recordID: RecordID
+    /// Deletes only this version; `nil` deletes whichever there is.
+    public var changeTag: RecordChangeTag?
+
+    /// Describes a deletion.
+    public init(_ recordID: RecordID, changeTag: RecordChangeTag? = nil) {
+        self.recordID = recordID
+        self.changeTag = changeTag
+    }
+}
+
+/// Records to save and to delete.
+public struct ModifyRecordsRequest: Hashable, Sendable {
+    /// Records to save.
+    public var saves: [RecordSave]
+    /// Records to delete.
+    public var deletions: [RecordDeletion]
+    /// Whether, in each zone that can do so, all items are done or none.
+    public var isAtomic: Bool
+
+    /// Describes a request.
+    public init(
+        saves: [RecordSave] = [],
+        deletions: [RecordDeletion] = [],
+        isAtomic: Bool = true
+    ) {
+        self.saves = saves
+        self.deletions = deletions
+        self.isAtomic = isAtomic
+    }
+}
+
+/// What became of each item of a request, in its order.
+public struct ModifyRecordsResult: Hashable, Sendable {
+    /// For each save the record as it is now, or why it was not saved.
+    public var saves: [Result<Record, SyncError>]
+    /// For each deletion the record's identity, or why it was not deleted.
+    public var deletions: [Result<RecordID, SyncError>]
+
+    /// Collects outcomes.
+    public init(
+        saves: [Result<Record, SyncError>],
+        deletions: [Result<RecordID, SyncError>]
+    ) {
+        self.saves = saves
+        self.deletions = deletions
+    }
+}
+
+/// Records to fetch by their identity.
+public struct FetchRecordsRequest: Hashable, Sendable {
+    /// The records.
+    public var recordIDs: [RecordID]
+
+    /// Describes a request.
+    public init(_ recordIDs: [RecordID]) {
+        self.recordIDs = recordIDs
+    }
+}

@@ -1,0 +1,68 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A zone of a database.
+public struct Zone: Hashable, Sendable {
+    /// What a zone can do.
+    ///
+    /// Raw values are CloudKit's.
+    public struct Capabilities: OptionSet, Hashable, Sendable {
+        /// The bits.
+        public let rawValue: UInt
+
+        /// Wraps bits.
+        public init(rawValue: UInt) {
+            self.rawValue = rawValue
+        }
+
+        /// What changed can be fetched by token.
+        public static let fetchChanges = Capabilities(rawValue: 1)
+        /// Requests can be all or nothing.
+        public static let atomic = Capabilities(rawValue: 2)
+        /// Records can be shared with what is under them.
+        public static let sharing = Capabilities(rawValue: 4)
+        /// The zone can be shared as a whole.
+        public static let zoneWideSharing = Capabilities(rawValue: 8)
+    }
+
+    /// The zone's identity.
+    public let zoneID: ZoneID
+    /// What it can do.
+    public let capabilities: Capabilities
+
+    /// Describes a zone.
+    public init(zoneID: ZoneID, capabilities: Capabilities) {
+        self.zoneID = zoneID
+        self.capabilities = capabilities
+    }
+}
+
+/// Zones to create and to delete.
+///
+/// Each zone is done alone; creating one that exists succeeds.
+public struct ModifyZonesRequest: Hashable, Sendable {
+    /// Zones to create.
+    public var saves: [ZoneID]
+    /// Zones to delete, with all that is in them.
+    public var deletions: [ZoneID]
+
+    /// Describes a request.
+    public init(saves: [ZoneID] = [], deletions: [ZoneID] = []) {
+        self.saves = saves
+        self.deletions = deletions
+    }
+}
+
+/// What became of each zone of a request, in its order.
+public struct ModifyZonesResult: Hashable, Sendable {
+    /// For each zone to create the zone, or why it was not created.
+    public var saves: [Result<Zone, SyncError>]
+    /// For each zone to delete its identity, or why it was not deleted.
+    public var deletions: [Result<ZoneID, SyncError>]
+
+    /// Collects outcomes.
+    public init(saves: [Result<Zone, SyncError>], deletions: [Result<ZoneID, SyncError>]) {
+        self.saves = saves
+        self.deletions = deletions
+    }
+}

@@ -1,0 +1,107 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a request, or one item of it, did not do what was asked: CloudKit's code, what happened, and
+/// what to do.
+public struct SyncError: Error, Hashable, Sendable {
+    /// What an item of a request is known by.
+    public enum Item: Hashable, Sendable {
+        /// A record.
+        case record(RecordID)
+        /// A zone.
+        case zone(ZoneID)
+    }
+
+    /// An item that failed, and why.
+    public struct ItemError: Hashable, Sendable {
+        /// The item.
+        public let item: Item
+        /// Why it failed.
+        public let error: SyncError
+
+        /// Pairs an item with its error.
+        public init(_ item: Item, _ error: SyncError) {
+            self.item = item
+            self.error = error
+        }
+    }
+
+    /// Kept apart so that an error is one word wide, however much it carries.
+    private final class Content: Sendable {
+        let code: Code
+        let message: String
+        let retryAfter: Double?
+        let conflict: ConflictRecords?
+        let partialErrors: [ItemError]
+
+        init(
+            _ code: Code,
+            _ message: String,
+            _ retryAfter: Double?,
+            _ conflict: ConflictRecords?,
+            _ partialErrors: [ItemError]
+        ) {
+            self.code = code
+            self.message = message
+            self.retryAfter = retryAfter
+            self.conflict = conflict
+            self.partialErrors = partialErrors
+        }
+    }
+
+    private let content: Content
+
+    /// Describes a failure.
+    ///
+    /// The message says what happened, where, what was expected and found; the code's remedy is
+    /// added to what is printed.
+    public init(
+        _ code: Code,
+        _ message: String,
+        retryAfter: Double? = nil,
+        conflict: ConflictRecords? = nil,
+        partialErrors: [ItemError] = []
+    ) {
+        content = Content(code, message, retryAfter, conflict, partialErrors)
+    }
+
+    /// CloudKit's code.
+    public var code: Code { content.code }
+
+    /// What happened.
+    public var message: String { content.message }
+
+    /// What to do about it.
+    public var remedy: String { code.remedy }
+
+    /// After how many seconds the request may be repeated as it is; `nil` where it should not be.
+    public var retryAfter: Double? { content.retryAfter }
+
+    /// The records of a `serverRecordChanged`.
+    public var conflict: ConflictRecords? { content.conflict }
+
+    /// The items that failed, for a `partialFailure`.
+    public var partialErrors: [ItemError] { content.partialErrors }
+
+    /// Whether two errors say the same.
+    public static func == (lhs: SyncError, rhs: SyncError) -> Bool {
+        lhs.content === rhs.content
+            || lhs.code == rhs.code && lhs.message == rhs.message
+                && lhs.retryAfter == rhs.retryAfter && lhs.conflict == rhs.conflict
+                && lhs.partialErrors == rhs.partialErrors
+    }
+
+    /// Hashes the code and the message.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+        hasher.combine(message)
+    }
+}
+
+extension SyncError: CustomStringConvertible {
+    /// The code's name and number, the message, and what to do.
+    public var description: String {
+        let wait = retryAfter.map { " Retry after \($0) seconds." } ?? ""
+        return "\(code) (\(code.rawValue)): \(message) \(remedy)\(wait)"
+    }
+}

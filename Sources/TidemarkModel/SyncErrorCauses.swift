@@ -1,0 +1,195 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// One function per cause, so that a cause has the same code and the same words wherever it is met.
+extension SyncError {
+    // MARK: Conflicts and missing things
+
+    /// The record has another version than the one the client held.
+    package static func recordChanged(_ record: RecordID, _ conflict: ConflictRecords) -> SyncError
+    {
+        let held = conflict.client.changeTag?.text ?? "none"
+        let found = conflict.server.changeTag?.text ?? "none"
+        return SyncError(
+            .serverRecordChanged,
+            "The record \(record) has changed: the save held change tag \(held), the server has "
+                + "\(found).",
+            conflict: conflict
+        )
+    }
+
+    /// A save without a change tag met a record that exists.
+    package static func recordExists(_ record: RecordID, _ conflict: ConflictRecords) -> SyncError {
+        SyncError(
+            .serverRecordChanged,
+            "The record to insert already exists: \(record). A save without a change tag creates "
+                + "a record.",
+            conflict: conflict
+        )
+    }
+
+    /// A save or fetch of a record that does not exist.
+    package static func recordNotFound(_ record: RecordID) -> SyncError {
+        SyncError(.unknownItem, "There is no record \(record).")
+    }
+
+    /// A save of a record under another type than it has.
+    package static func recordTypeDiffers(
+        _ record: RecordID,
+        found: String,
+        asked: String
+    ) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "The record \(record) is of type \(found), and a record keeps its type; the save says "
+                + "\(asked)."
+        )
+    }
+
+    /// A request about a zone that does not exist.
+    package static func zoneNotFound(_ zone: ZoneID) -> SyncError {
+        SyncError(.zoneNotFound, "There is no zone \(zone).")
+    }
+
+    /// An item of an atomic batch in which another one failed.
+    package static func batchFailed(_ record: RecordID, because cause: RecordID?) -> SyncError {
+        let other = cause.map { " \($0)" } ?? " another item"
+        return SyncError(
+            .batchRequestFailed,
+            "The record \(record) was not changed, because\(other) failed in the same atomic batch."
+        )
+    }
+
+    /// A request of which some items failed.
+    package static func partialFailure(_ errors: [ItemError]) -> SyncError {
+        SyncError(
+            .partialFailure,
+            "\(errors.count) items of the request failed.",
+            partialErrors: errors
+        )
+    }
+
+    // MARK: Tokens and request ids
+
+    /// A token that can no longer be answered exactly.
+    package static func tokenExpired(_ reason: String) -> SyncError {
+        SyncError(.changeTokenExpired, "The change token can no longer be answered: \(reason).")
+    }
+
+    /// Bytes that no engine made, or a token of something else than what is asked.
+    package static func tokenInvalid(_ reason: String) -> SyncError {
+        SyncError(.invalidArguments, "This is not a change token for what is asked: \(reason).")
+    }
+
+    /// A change tag that no store made.
+    package static func tagInvalid(_ tag: RecordChangeTag, _ record: RecordID) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "The save of \(record) holds \"\(tag)\", which is not a change tag of this store; fetch "
+                + "the record and use the tag that comes with it."
+        )
+    }
+
+    /// A request id that was used for something else.
+    package static func requestIDReused(_ requestID: String) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "The request id \"\(requestID)\" was used for a request with other content; give every "
+                + "request an id of its own."
+        )
+    }
+
+    // MARK: Where it cannot be done
+
+    /// Something that this database does not do.
+    package static func badDatabase(_ database: DatabaseID, _ action: String) -> SyncError {
+        SyncError(.badDatabase, "The \(database.scope.name) database does not \(action).")
+    }
+
+    /// A request without a user where one is needed.
+    package static func notAuthenticated(_ database: DatabaseID) -> SyncError {
+        SyncError(
+            .notAuthenticated,
+            "The \(database.scope.name) database needs a user for this request."
+        )
+    }
+
+    /// Something the caller may not do.
+    package static func permissionFailure(_ what: String) -> SyncError {
+        SyncError(.permissionFailure, what)
+    }
+
+    // MARK: Limits and names
+
+    /// More items than one request may have.
+    package static func tooManyItems(_ count: Int, limit: Int) -> SyncError {
+        SyncError(
+            .limitExceeded,
+            "The request has \(count) items; at most \(limit) are allowed in one request."
+        )
+    }
+
+    /// More bytes than one request may have.
+    package static func requestTooLarge(_ byteCount: Int, limit: Int) -> SyncError {
+        SyncError(
+            .limitExceeded,
+            "The request's records have \(byteCount) bytes; at most \(limit) are allowed in one "
+                + "request."
+        )
+    }
+
+    /// More bytes than one record may have.
+    package static func recordTooLarge(
+        _ record: RecordID,
+        byteCount: Int,
+        limit: Int
+    ) -> SyncError {
+        SyncError(
+            .limitExceeded,
+            "The record \(record) would have \(byteCount) bytes of fields; at most \(limit) are "
+                + "allowed. Keep large values in assets."
+        )
+    }
+
+    /// More fields than one record may have.
+    package static func tooManyFields(_ count: Int, limit: Int) -> SyncError {
+        SyncError(
+            .limitExceeded,
+            "A record with \(count) fields; at most \(limit) are allowed."
+        )
+    }
+
+    /// A list with more elements than allowed.
+    package static func listTooLong(_ field: String, count: Int, limit: Int) -> SyncError {
+        SyncError(
+            .limitExceeded,
+            "The field \"\(field)\" holds a list of \(count) values; at most \(limit) are allowed."
+        )
+    }
+
+    /// A field's name that is too long.
+    package static func fieldNameTooLong(_ name: String, limit: Int) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "The field name \"\(name)\" has \(name.utf8.count) bytes; at most \(limit) are allowed."
+        )
+    }
+
+    /// Two values for one field.
+    package static func fieldSetTwice(_ name: String) -> SyncError {
+        SyncError(.invalidArguments, "The field \"\(name)\" is given twice.")
+    }
+
+    /// One record named by two items of a request.
+    package static func recordNamedTwice(_ record: RecordID) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "The request has two items for the record \(record); send one item for each record."
+        )
+    }
+
+    /// A name that breaks a rule.
+    package static func invalidName(_ what: String, _ name: String, _ rule: String) -> SyncError {
+        SyncError(.invalidArguments, "The \(what) \"\(name)\" \(rule).")
+    }
+}

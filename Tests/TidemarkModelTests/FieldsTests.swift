@@ -1,0 +1,102 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TidemarkModel
+
+/// One value of every type, with the odd ones of each.
+let sampleValues: [(String, FieldValue)] = [
+    ("string", .string("e\u{301}, \u{1F30A}\u{0}")),
+    ("emptyString", .string("")),
+    ("int64", .int64(.min)),
+    ("double", .double(-0.0)),
+    ("bytes", .bytes([0, 255, 128])),
+    ("timestamp", .timestamp(-1)),
+    ("location", .location(Location(latitude: 90, longitude: -180))),
+    (
+        "fullLocation",
+        .location(
+            Location(
+                latitude: -33.9,
+                longitude: 151.2,
+                horizontalAccuracy: -1,
+                verticalAccuracy: 2,
+                altitude: 3.5,
+                speed: 4,
+                course: 359,
+                timestamp: 1_393_936_109_000
+            )
+        )
+    ),
+    ("reference", .reference(Reference(recordName: "é", action: .deleteSelf))),
+    (
+        "farReference",
+        .reference(
+            Reference(recordName: "a/b", zone: ZoneID(zoneName: "z"), action: .validate)
+        )
+    ),
+    ("asset", .asset(AssetReference(checksum: Array(0..<32), byteCount: 1 << 40))),
+    (
+        "keyedAsset",
+        .asset(
+            AssetReference(
+                checksum: Array(repeating: 7, count: 32),
+                byteCount: 0,
+                referenceChecksum: [],
+                wrappingKey: [1, 2]
+            )
+        )
+    ),
+    ("stringList", .stringList(["", "a", "e\u{301}"])),
+    ("int64List", .int64List([.min, 0, .max])),
+    ("doubleList", .doubleList([0.1, -.leastNonzeroMagnitude])),
+    ("bytesList", .bytesList([[], [1, 2, 3]])),
+    ("timestampList", .timestampList([0, 1])),
+    ("locationList", .locationList([Location(latitude: 1, longitude: 2, course: 3)])),
+    ("referenceList", .referenceList([Reference(recordName: "x"), Reference(recordName: "y")])),
+    (
+        "assetList",
+        .assetList([AssetReference(checksum: Array(repeating: 9, count: 32), byteCount: 3)])
+    ),
+    ("emptyStringList", .stringList([])),
+    ("emptyInt64List", .int64List([])),
+    ("emptyDoubleList", .doubleList([])),
+    ("emptyBytesList", .bytesList([])),
+    ("emptyTimestampList", .timestampList([])),
+    ("emptyLocationList", .locationList([])),
+    ("emptyReferenceList", .referenceList([])),
+    ("emptyAssetList", .assetList([])),
+]
+
+func fields(_ pairs: [(String, FieldValue?)]) throws -> Fields {
+    var builder = FieldsBuilder()
+    for (name, value) in pairs { try builder.set(name, value) }
+    return try builder.finish()
+}
+
+@Suite struct FieldsTests {
+    @Test func `every type comes back as it was set`() throws {
+        #expect(Set(sampleValues.map(\.1.type)) == Set(FieldType.allCases))
+        let fields = try fields(sampleValues.map { ($0.0, $0.1) })
+        #expect(fields.count == sampleValues.count)
+        for (name, value) in sampleValues {
+            #expect(fields[name] == value)
+        }
+        #expect(try Fields(validating: fields.bytes) == fields)
+    }
+
+    @Test func `the order in which fields are set leaves no trace`() throws {
+        let forward = try fields(sampleValues.map { ($0.0, $0.1) })
+        let backward = try fields(sampleValues.reversed().map { ($0.0, $0.1) })
+        #expect(forward == backward)
+        let names = forward.map(\.name)
+        #expect(names == names.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) })
+    }
+
+    @Test func `a field that is set twice is refused`() throws {
+        let error = #expect(throws: SyncError.self) { try fields([("b", 1), ("a", 1), ("b", 2)]) }
+        #expect(error?.code == .invalidArguments)
+        #expect(error?.message == "The field \"b\" is given twice.")
+    }
+}
