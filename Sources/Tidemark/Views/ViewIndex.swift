@@ -16,8 +16,10 @@ package protocol ViewIndex: AnyObject, Sendable {
     /// Where the index is exact; `nil` for an empty one.
     var checkpoint: ViewCheckpoint? { get }
 
-    /// A consistent picture of the index at its present checkpoint. It stays as it is while later
-    /// checkpoints go in; drop it soon, since it holds old pages back from being used again.
+    /// A consistent picture of the index at its present checkpoint.
+    ///
+    /// It stays as it is while later checkpoints go in; drop it soon, since it holds old pages
+    /// back from being used again.
     func snapshot() throws(ViewIndexError) -> any ViewSnapshot
 
     /// Applies a batch and moves to its checkpoint, all or nothing, durably.
@@ -47,7 +49,9 @@ package protocol ViewSnapshot: AnyObject, Sendable {
     ) throws(ViewIndexError)
 }
 
-/// The tables of the index. Raw values are on disk: never renumber them.
+/// The tables of the index.
+///
+/// Raw values are on disk: never renumber them.
 package enum ViewTable: UInt8, CaseIterable, Sendable {
     /// (zone, record slot) → sequence and kind of the record's last event.
     case names = 1
@@ -82,10 +86,13 @@ package struct ViewKey: Hashable, Comparable, Sendable {
 
 /// A value: one word with eight bits beside it, or bytes where a word is too small (zones).
 package enum ViewValue: Hashable, Sendable {
-    /// A word and a small tag; what nearly every entry is. Stored in nine bytes and a check.
+    /// A word and a small tag: what nearly every entry is. Small words take less room.
     case word(UInt64, tag: UInt8)
-    /// Any bytes, at most 4,096.
+    /// Any bytes, at most `maximumByteCount`.
     case bytes([UInt8])
+
+    /// How many bytes a value may have.
+    package static let maximumByteCount = 4096
 }
 
 /// Where an index is exact, and of which store.
@@ -104,36 +111,9 @@ package struct ViewCheckpoint: Hashable, Sendable {
     }
 }
 
-/// Changes for one checkpoint: per key the last one counts.
-package struct ViewBatch: Sendable {
-    /// One change: a value to put, or `nil` to remove the key (which may be absent).
-    package struct Change: Sendable {
-        package var key: ViewKey
-        package var value: ViewValue?
-
-        package init(key: ViewKey, value: ViewValue?) {
-            self.key = key
-            self.value = value
-        }
-    }
-
-    /// The changes by table, in the order they were made.
-    package private(set) var changes: [ViewTable: [Change]] = [:]
-
-    package init() {}
-
-    /// Puts a value under a key.
-    package mutating func put(_ value: ViewValue, in table: ViewTable, for key: ViewKey) {
-        changes[table, default: []].append(Change(key: key, value: value))
-    }
-
-    /// Removes a key.
-    package mutating func remove(_ key: ViewKey, from table: ViewTable) {
-        changes[table, default: []].append(Change(key: key, value: nil))
-    }
-}
-
-/// Why an index could not be used. The remedy is always the same: delete it and fold the log.
+/// Why an index could not be used.
+///
+/// The remedy for damage is always the same: delete the index and fold the log.
 package struct ViewIndexError: Error, Hashable, Sendable {
     /// What went wrong.
     package enum Reason: Hashable, Sendable {

@@ -1,0 +1,126 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TidemarkLog
+
+/// The view index's twin in memory, for tests and simulations.
+///
+/// Every table is one sorted array, so a checkpoint costs O(entries + changes): right for stores
+/// of thousands of records, not of millions.
+package final class MemoryViewIndex: ViewIndex {
+    private let state: Mutex<State>
+
+    private struct State {
+        var tables = MemoryViewTables()
+        var checkpoint: ViewCheckpoint?
+    }
+
+    /// Makes an empty index.
+    package init() {
+        state = Mutex(State())
+    }
+
+    package var checkpoint: ViewCheckpoint? {
+        state.withLock { $0.checkpoint }
+    }
+
+    package func snapshot() -> any ViewSnapshot {
+        state.withLock { MemoryViewSnapshot(tables: $0.tables, checkpoint: $0.checkpoint) }
+    }
+
+    package func apply(_ batch: consuming ViewBatch, checkpoint: ViewCheckpoint) {
+        state.withLock { state in
+            for table in ViewTable.allCases {
+                state.tables.merge(batch.takeSorted(table), of: batch, into: table)
+            }
+            state.checkpoint = checkpoint
+        }
+    }
+
+    package var byteCount: UInt64 {
+        state.withLock { $0.tables.byteCount }
+    }
+}
+
+/// The tables of the twin: a value, so that a snapshot is a copy that costs nothing.
+private struct MemoryViewTables {
+    typealias Entry = (key: ViewKey, value: ViewValue)
+
+    private var entries = [[Entry]](repeating: [], count: ViewTable.allCases.count + 1)
+
+    subscript(table: ViewTable) -> [Entry] { entries[Int(table.rawValue)] }
+
+    var byteCount: UInt64 {
+        var count = 0
+        for (_, value) in entries.joined() {
+            count += MemoryLayout<Entry>.stride
+            if case .bytes(let bytes) = value { count += bytes.count }
+        }
+        return UInt64(count)
+    }
+
+    mutating func merge(
+        _ changes: [ViewBatch.Change],
+        of batch: borrowing ViewBatch,
+        into table: ViewTable
+    ) {
+        if changes.isEmpty { return }
+        let old = self[table]
+        var merged: [Entry] = []
+        merged.reserveCapacity(old.count + changes.count)
+        var position = 0
+        for change in changes {
+            while position < old.count, old[position].key < change.key {
+                merged.append(old[position])
+                position += 1
+            }
+            if position < old.count, old[position].key == change.key { position += 1 }
+            if let value = batch.value(of: change) { merged.append((change.key, value)) }
+        }
+        merged += old[position...]
+        entries[Int(table.rawValue)] = merged
+    }
+
+    /// The place of the first entry whose key is not below one.
+    ///
+    /// O(log n).
+    func position(of key: ViewKey, in table: ViewTable) -> Int {
+        let entries = self[table]
+        var low = 0
+        var high = entries.count
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].key < key { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}
+
+private final class MemoryViewSnapshot: ViewSnapshot {
+    private let tables: MemoryViewTables
+    let checkpoint: ViewCheckpoint?
+
+    init(tables: MemoryViewTables, checkpoint: ViewCheckpoint?) {
+        self.tables = tables
+        self.checkpoint = checkpoint
+    }
+
+    func value(in table: ViewTable, for key: ViewKey) -> ViewValue? {
+        let position = tables.position(of: key, in: table)
+        let entries = tables[table]
+        guard position < entries.count, entries[position].key == key else { return nil }
+        return entries[position].value
+    }
+
+    func scan(
+        _ table: ViewTable,
+        from first: ViewKey,
+        through last: ViewKey,
+        _ visit: (ViewKey, ViewValue) -> Bool
+    ) {
+        for (key, value) in tables[table][tables.position(of: first, in: table)...] {
+            guard key <= last, visit(key, value) else { return }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkLog
+
+@testable import Tidemark
+
+/// The two implementations, which every test of the protocol runs over.
+enum IndexKind: CaseIterable, CustomStringConvertible {
+    case memory
+    case lmdb
+
+    /// An empty index; the folder is used by the one that has files.
+    func make(in folder: ViewFolder) throws -> any ViewIndex {
+        switch self {
+        case .memory: MemoryViewIndex()
+        case .lmdb: try LMDBViewIndex.open(folder.path, access: .writing, store: .sample)
+        }
+    }
+
+    var description: String { self == .memory ? "in memory" : "in LMDB" }
+}
+
+/// A temporary folder, removed with what is in it when the test lets go of it.
+final class ViewFolder: Sendable {
+    let path: String
+
+    init() {
+        path = NSTemporaryDirectory() + "/tidemark-views-" + UUID().uuidString
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}
+
+extension StoreID {
+    static let sample = StoreID(low: 0x1122_3344_5566_7788, high: 0x99AA_BBCC_DDEE_FF00)
+}
+
+extension ViewCheckpoint {
+    /// A checkpoint of the sample store.
+    static func at(_ sequence: UInt64) -> ViewCheckpoint {
+        ViewCheckpoint(
+            store: .sample,
+            incarnation: Incarnation(rawValue: 0xABCD),
+            sequence: SequenceNumber(rawValue: sequence)
+        )
+    }
+}
+
+extension ViewSnapshot {
+    /// All entries of a table within bounds, in the order of the scan.
+    func entries(
+        _ table: ViewTable,
+        from first: ViewKey = ViewKey(0, 0),
+        through last: ViewKey = ViewKey(.max, .max)
+    ) throws -> [ModelEntry] {
+        var entries: [ModelEntry] = []
+        try scan(table, from: first, through: last) { key, value in
+            entries.append(ModelEntry(key: key, value: value))
+            return true
+        }
+        return entries
+    }
+}
+
+/// One entry, for comparing.
+struct ModelEntry: Hashable {
+    var key: ViewKey
+    var value: ViewValue
+}
+
+/// What an index should hold, as plainly as can be said.
+struct IndexModel {
+    var tables: [ViewTable: [ViewKey: ViewValue]] = [:]
+
+    func entries(
+        _ table: ViewTable,
+        from first: ViewKey = ViewKey(0, 0),
+        through last: ViewKey = ViewKey(.max, .max)
+    ) -> [ModelEntry] {
+        (tables[table] ?? [:]).filter { first <= $0.key && $0.key <= last }
+            .map { ModelEntry(key: $0.key, value: $0.value) }
+            .sorted { $0.key < $1.key }
+    }
+}
+
+/// Random numbers from a seed (SplitMix64).
+struct SeededRandom: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    /// A word of any size: as many small ones as large ones.
+    mutating func word() -> UInt64 {
+        next() >> UInt64.random(in: 0..<64, using: &self)
+    }
+
+    /// A key out of few enough to be hit again.
+    mutating func key() -> ViewKey {
+        let zones: [UInt64] = [0, 1, 15, 16, 300, 70_000, 1 << 28, 1 << 60, .max]
+        let zone = zones[Int.random(in: 0..<zones.count, using: &self)]
+        return ViewKey(
+            zone,
+            Bool.random(using: &self) ? word() : UInt64.random(in: 0..<40, using: &self)
+        )
+    }
+
+    /// Any value; now and then one that is bytes.
+    mutating func value() -> ViewValue {
+        if Int.random(in: 0..<8, using: &self) > 0 {
+            return .word(word(), tag: UInt8.random(in: 0...255, using: &self))
+        }
+        let counts = [0, 1, 2, 12, 100, 2000, 4096]
+        let count = counts[Int.random(in: 0..<counts.count, using: &self)]
+        return .bytes((0..<count).map { _ in UInt8.random(in: 0...255, using: &self) })
+    }
+}
