@@ -79,7 +79,10 @@ let package = Package(
         ),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["TidemarkCommand", "Tidemark", "TidemarkLog", "TidemarkModel"],
+            dependencies: [
+                "TidemarkCommand", "Tidemark", "TidemarkLog", "TidemarkModel",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             swiftSettings: everywhere
         ),
     ]

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkLog
+import TidemarkModel
 
 /// The history of a git repository as a change stream: one line for each commit that changed files.
 ///
@@ -19,11 +20,12 @@ final class GitHistory: CommitLines {
     private var lastTime = Int64.min
     private var skippedPathCount = 0
 
-    /// Larger contents are named, not stored: a record may have 1 MB in all, and needs room for its
-    /// name and its other fields.
-    static let maximumTextByteCount = 960_000
-    /// The longest record name.
-    static let maximumPathByteCount = 255
+    /// The longest content that is stored; a longer one is only named.
+    ///
+    /// A record's size counts the names and values of all fields: 1,000 bytes are for the others.
+    static let maximumTextByteCount = Limits().bytesPerRecord - 1_000
+    /// The longest path that can be a record's name.
+    static let maximumPathByteCount = Limits().nameByteCount
 
     /// Begins to read the history of the repository at a path.
     init(repository: String) throws {

@@ -1,0 +1,39 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Testing
+import TidemarkModel
+
+@testable import TidemarkCommand
+
+@Suite struct DatabaseOptionsTests {
+    @Test func `nothing said means the standard database`() throws {
+        #expect(try DatabaseOptions.parse([]).id == .standard)
+    }
+
+    @Test func `every part can be said`() throws {
+        let options = try DatabaseOptions.parse([
+            "--container", "iCloud.notes", "--environment", "production", "--owner", "_abc",
+        ])
+        #expect(
+            options.id
+                == DatabaseID(
+                    container: ContainerID("iCloud.notes"),
+                    environment: .production,
+                    scope: .private,
+                    owner: UserID("_abc")
+                )
+        )
+        #expect(try DatabaseOptions.parse(["--database", "public"]).id.scope == .public)
+    }
+
+    @Test(arguments: [["--database", "shared"], ["--environment", "staging"], ["--container"]])
+    func `anything else is a usage error`(arguments: [String]) {
+        #expect {
+            try DatabaseOptions.parse(arguments)
+        } throws: { error in
+            DatabaseOptions.exitCode(for: error).rawValue == 64
+        }
+    }
+}
