@@ -1,0 +1,24 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@Suite struct UsageTests {
+    @Test(arguments: [["--help"], []])
+    func `help goes to standard output`(arguments: [String]) async throws {
+        let outcome = try await Command.run(arguments, input: [])
+        #expect(outcome.status == 0)
+        #expect(outcome.output.hasPrefix("OVERVIEW: A sync engine with CloudKit's model"))
+        #expect(outcome.output.contains("USAGE: tidemark"))
+        #expect(outcome.errors == "")
+    }
+
+    @Test(arguments: [["conquer"], ["--conquer"]])
+    func `misuse ends with 64 and says so on standard error`(arguments: [String]) async throws {
+        let outcome = try await Command.run(arguments, input: [])
+        #expect(outcome.status == 64)
+        #expect(outcome.output == "")
+        #expect(outcome.errors.contains("conquer"))
+        #expect(outcome.errors.contains("tidemark --help"))
+    }
+}
