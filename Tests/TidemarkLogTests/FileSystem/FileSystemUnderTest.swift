@@ -7,6 +7,7 @@ import TidemarkLog
 /// The file systems that the same tests run over.
 enum FileSystemUnderTest: CaseIterable {
     case posix
+    case simulated
 
     /// Runs a test in an empty folder of its own, which is gone afterwards.
     func withFolder(_ test: (any FileSystem, String) throws -> Void) throws {
@@ -20,6 +21,10 @@ enum FileSystemUnderTest: CaseIterable {
             )
             defer { try? FileManager.default.removeItem(atPath: folder) }
             try test(PosixFileSystem(), folder)
+        case .simulated:
+            let files = SimulatedFileSystem()
+            try files.createDirectory("/folder")
+            try test(files, "/folder")
         }
     }
 }
