@@ -92,7 +92,7 @@ import TidemarkLog
     @Test(arguments: FileSystemUnderTest.allCases)
     func `Large writes across sectors read back whole`(_ kind: FileSystemUnderTest) throws {
         try kind.withFolder { files, folder in
-            let bytes = (0..<3_000_017).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
+            let bytes = (0..<300_017).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
             let file = try files.open(folder + "/a", .create)
             try file.write(bytes, at: 77)
             try file.sync()
@@ -121,9 +121,8 @@ import TidemarkLog
             try file.write([1, 2, 3], at: 0)
             try file.allocate(to: 1_500_000)
             #expect(try file.byteCount() == 1_500_000)
-            let bytes = try file.contents()
-            #expect(Array(bytes.prefix(3)) == [1, 2, 3])
-            #expect(bytes.dropFirst(3).allSatisfy { $0 == 0 })
+            let zeros = [UInt8](repeating: 0, count: 1_500_000 - 3)
+            #expect(try file.contents() == [1, 2, 3] + zeros)
             try file.allocate(to: 10)
             #expect(try file.byteCount() == 1_500_000)
         }
