@@ -23,7 +23,7 @@ let shipped: [SwiftSetting] = everywhere + [.enableUpcomingFeature("InternalImpo
 
 let package = Package(
     name: "tidemark",
-    platforms: [.macOS(.v15), .iOS(.v18)],
+    platforms: [.macOS(.v26), .iOS(.v26)],
     products: [
         .library(name: "Tidemark", targets: ["Tidemark"]),
         .executable(name: "tidemark", targets: ["TidemarkCommand"]),

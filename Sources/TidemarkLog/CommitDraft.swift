@@ -45,7 +45,9 @@ package struct CommitDraft: Sendable {
     }
 
     /// Gives the events of a zone whose key was not known before the serialization point their
-    /// zone's key. O(events).
+    /// zone's key.
+    ///
+    /// O(events).
     package mutating func replaceZone(_ placeholder: UInt64, with zone: UInt64) {
         for index in events.indices where events[index].zone == placeholder {
             events[index].zone = zone

@@ -18,13 +18,16 @@ package protocol EventSource: AnyObject, Sendable {
     /// Reads events by position: ascending, each at most once, all within the log. Neighbours in
     /// one block cost one decoding. `visit` returns `false` to stop.
     func read(
-        _ sequences: some Sequence<SequenceNumber>, _ visit: (LogEvent) -> Bool
+        _ sequences: some Sequence<SequenceNumber>,
+        _ visit: (LogEvent) -> Bool
     ) throws(LogError)
 
     /// Visits every event of a range in order until `visit` returns `false`. An empty or
     /// backward range visits nothing.
     func scan(
-        from first: SequenceNumber, through last: SequenceNumber, _ visit: (LogEvent) -> Bool
+        from first: SequenceNumber,
+        through last: SequenceNumber,
+        _ visit: (LogEvent) -> Bool
     ) throws(LogError)
 
     /// The last event of the last commit whose time is at or before one; zero if there is none.
@@ -32,7 +35,9 @@ package protocol EventSource: AnyObject, Sendable {
     func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber
 }
 
-/// A store's incarnations, oldest first. The cut of one is the position before the next begins.
+/// A store's incarnations, oldest first.
+///
+/// The cut of one is the position before the next begins.
 package struct IncarnationLine: Hashable, Sendable {
     /// One incarnation and the position of its first event.
     package struct Entry: Hashable, Sendable {
@@ -58,7 +63,9 @@ package struct IncarnationLine: Hashable, Sendable {
     }
 
     /// Whether a position that was handed out under an incarnation is still one of this line: the
-    /// incarnation is known, and the position is not beyond its cut. O(incarnations).
+    /// incarnation is known, and the position is not beyond its cut.
+    ///
+    /// O(incarnations).
     package func contains(_ sequence: SequenceNumber, of incarnation: Incarnation) -> Bool {
         for (index, entry) in entries.enumerated() where entry.incarnation == incarnation {
             return index + 1 == entries.count || sequence < entries[index + 1].first
@@ -66,7 +73,9 @@ package struct IncarnationLine: Hashable, Sendable {
         return false
     }
 
-    /// The incarnation that wrote an event. O(log incarnations).
+    /// The incarnation that wrote an event.
+    ///
+    /// O(log incarnations).
     package func incarnation(of sequence: SequenceNumber) -> Incarnation {
         var low = 0
         var high = entries.count - 1

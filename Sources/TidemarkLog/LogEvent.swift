@@ -16,7 +16,10 @@ package struct LogEvent: Sendable {
     package let payload: ArraySlice<UInt8>
 
     package init(
-        sequence: SequenceNumber, zone: UInt64, commit: LogCommit, payload: ArraySlice<UInt8>
+        sequence: SequenceNumber,
+        zone: UInt64,
+        commit: LogCommit,
+        payload: ArraySlice<UInt8>
     ) {
         self.sequence = sequence
         self.zone = zone

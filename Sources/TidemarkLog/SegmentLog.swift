@@ -1,12 +1,55 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The log of one store, open for writing by this process alone.
-package final class SegmentLog: EventSource {
-    // CONTRACT STUB: the log is being written; the signatures below are settled.
+import Dispatch
+import Synchronization
 
-    /// Opens the log in a store's folder, creating it if asked, and recovers whatever an unclean
-    /// stop left behind.
+/// The log of one store, open for writing by this process alone.
+///
+/// Appending copies a commit into the open batch and returns. One writer at a time takes the
+/// batch, compresses it, writes it and syncs it; while it does, the next batch grows. So one lone
+/// caller gets one commit a sync, and many callers share one, without any timer.
+///
+/// After a sync, in this order: the durable watermark moves, `onDurable` is called, waiting callers
+/// go on. Nobody reads past the watermark.
+///
+/// Locks, in the order in which they may be taken: `disk` (held while a frame is written), then
+/// `queue` (held for microseconds, or while a segment has to be prepared at once).
+package final class SegmentLog: EventSource {
+    package let store: StoreID
+    package let configuration: LogConfiguration
+    let environment: LogEnvironment
+    let folder: StoreFolder
+    let files: LogFiles
+    let manifest: ManifestFile
+    let queue: Lock<AppendQueue>
+    let disk: Lock<Disk>
+    private let watermark: Atomic<UInt64>
+    private let spareNumber = Atomic<UInt64>(0)
+    private let onDurable: @Sendable (SequenceNumber) -> Void
+    private let writer = DispatchQueue(label: "tidemark.log.writer", qos: .userInitiated)
+    private let background = DispatchQueue(label: "tidemark.log.background", qos: .utility)
+    private let backgroundWork = DispatchGroup()
+    private let markerIsDue = Atomic<Bool>(false)
+    private let lockFile: any LogFile
+
+    /// What only the writer of the moment touches.
+    struct Disk: ~Copyable {
+        var active: ActiveSegment
+        var isClosed = false
+    }
+
+    /// The writer waits this long for more work before it vouches for the last frame.
+    private static let idleDelay = DispatchTimeInterval.milliseconds(20)
+
+    /// Opens the log in a store's folder, creating it if that is asked for, and recovers whatever
+    /// an unclean stop left behind.
+    ///
+    /// `onDurable` is called after every sync with the new watermark, on the writer's thread,
+    /// before the callers that wait for it go on.
+    ///
+    /// Throws `notAStore`, `locked`, `corrupted` (the store can still be read, see ``LogReader``),
+    /// `newerVersion`, `foreignFile`, `unreadable` or `full`. O(segments) plus the active one.
     package static func open(
         _ directory: String,
         creating: Bool,
@@ -14,111 +57,456 @@ package final class SegmentLog: EventSource {
         environment: LogEnvironment,
         onDurable: @escaping @Sendable (SequenceNumber) -> Void
     ) throws(LogError) -> (log: SegmentLog, report: RecoveryReport) {
-        fatalError()
+        let opening = LogOpening(
+            folder: StoreFolder(directory),
+            configuration: configuration,
+            environment: environment
+        )
+        let opened = try opening.open(creating: creating)
+        let report = opened.report
+        let log = SegmentLog(
+            opened: opened,
+            configuration: configuration,
+            environment: environment,
+            onDurable: onDurable
+        )
+        log.sealLeftovers()
+        return (log, report)
     }
 
-    package var store: StoreID { fatalError() }
-    package var line: IncarnationLine { fatalError() }
-    package var durableSequence: SequenceNumber { fatalError() }
+    init(
+        opened: consuming sending OpenedLog,
+        configuration: LogConfiguration,
+        environment: LogEnvironment,
+        onDurable: @escaping @Sendable (SequenceNumber) -> Void
+    ) {
+        store = opened.store
+        folder = opened.folder
+        files = opened.files
+        manifest = opened.manifest
+        lockFile = opened.lockFile
+        self.configuration = configuration
+        self.environment = environment
+        self.onDurable = onDurable
+        watermark = Atomic(opened.lastSequence.rawValue)
+        queue = Lock(
+            AppendQueue(
+                lastSequence: opened.lastSequence,
+                lastTime: opened.lastTime,
+                room: opened.active.room
+            )
+        )
+        disk = Lock(Disk(active: opened.active))
+    }
+
+    package var line: IncarnationLine { manifest.manifest.line }
+
+    package var durableSequence: SequenceNumber {
+        SequenceNumber(rawValue: watermark.load(ordering: .acquiring))
+    }
+
     /// The last position given out, durable or not.
-    package var lastSequence: SequenceNumber { fatalError() }
+    package var lastSequence: SequenceNumber { queue.withLock { $0.lastSequence } }
+
     /// The time of the last commit, durable or not; `Int64.min` for an empty log.
-    package var lastTime: Int64 { fatalError() }
+    package var lastTime: Int64 { queue.withLock { $0.lastTime } }
+
+    // MARK: Appending
 
     /// Appends a commit and returns the position of its first event: always `lastSequence.next`.
     ///
-    /// Never waits for the disk. From here on the commit cannot be cancelled; it is durable once
+    /// Never waits for the disk, except that a store which has outgrown its prepared segment makes
+    /// the next one here. From here on the commit cannot be cancelled; it is durable once
     /// `durableSequence` reaches its last event. Callers serialize their calls (the engine calls
     /// inside its serialization point, where it reads `lastSequence` to learn what the positions
     /// will be). An `ownSequence` zone becomes the event's own position.
+    ///
+    /// Throws `full` if the disk has no room, in which case nothing has changed and a later call
+    /// may succeed; `writerFailed` after a failed write or sync; `tooLarge` beyond 1 GiB.
     package func append(_ draft: consuming CommitDraft) throws(LogError) -> SequenceNumber {
-        fatalError()
+        precondition(!draft.events.isEmpty, "a commit has at least one event")
+        let bound = FrameBuilder.byteCountBound(of: draft)
+        guard bound <= Layout.commitByteCountLimit else {
+            throw LogError(
+                .tooLarge,
+                "The commit takes up to \(bound) bytes; one commit takes at most "
+                    + "\(Layout.commitByteCountLimit). Split it."
+            )
+        }
+        let first = try queue.withLock { (queue) throws(LogError) -> SequenceNumber in
+            if let failure = queue.failure { throw failure.asEndOfWriter }
+            if queue.lacksRoom(for: bound) { queue.keep(try prepareSpare(for: bound)) }
+            return queue.append(draft, bound: bound)
+        }
+        if !environment.writesInline { startWriting() }
+        return first
     }
 
+    /// Leaves positions without events, for a copy of a log that has lost some.
+    func appendGap(_ gapCount: UInt32) {
+        queue.withLock { $0.appendGap(gapCount) }
+    }
+
+    private func startWriting() {
+        if queue.withLock({ $0.startWriting() }) {
+            writer.async { self.drain() }
+        }
+    }
+
+    // MARK: Waiting
+
     /// Waits until an appended position is durable; throws if the writer failed before that.
+    ///
     /// Not cancellable.
     package func waitUntilDurable(_ sequence: SequenceNumber) async throws(LogError) {
-        fatalError()
+        if sequence <= durableSequence { return }
+        if environment.writesInline { return try blockUntilDurable(sequence) }
+        let failure = await withCheckedContinuation { continuation in
+            wait(for: sequence) { continuation.resume(returning: $0) }
+        }
+        if let failure { throw failure }
     }
 
     /// The same for a caller that has no task and may block its thread.
     package func blockUntilDurable(_ sequence: SequenceNumber) throws(LogError) {
-        fatalError()
+        if sequence <= durableSequence { return }
+        if environment.writesInline {
+            if queue.withLock({ $0.startWriting() }) { drain() }
+        }
+        let waiting = BlockedCaller()
+        wait(for: sequence) { failure in
+            waiting.failure.withLock { $0 = failure }
+            waiting.isOver.signal()
+        }
+        waiting.isOver.wait()
+        if let failure = waiting.failure.withLock({ $0 }) { throw failure }
     }
 
+    private func wait(
+        for sequence: SequenceNumber,
+        _ resume: @escaping @Sendable (LogError?) -> Void
+    ) {
+        let answer: LogError?? = queue.withLock { queue in
+            precondition(sequence <= queue.lastSequence, "waiting for what was never appended")
+            let waiter = AppendQueue.Waiter(sequence: sequence, resume: resume)
+            if queue.wait(waiter) { return nil }
+            return .some(sequence <= queue.durable ? nil : queue.failure)
+        }
+        if let answer { resume(answer) }
+    }
+
+    // MARK: Reading
+
     package func read(
-        _ sequences: some Sequence<SequenceNumber>, _ visit: (LogEvent) -> Bool
+        _ sequences: some Sequence<SequenceNumber>,
+        _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
-        fatalError()
+        try files.read(sequences, visit)
     }
 
     package func scan(
-        from first: SequenceNumber, through last: SequenceNumber, _ visit: (LogEvent) -> Bool
+        from first: SequenceNumber,
+        through last: SequenceNumber,
+        _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
-        fatalError()
+        try files.scan(from: first, through: min(last, durableSequence), visit)
     }
 
     package func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber {
-        fatalError()
+        try files.lastSequence(atOrBefore: time)
     }
+
+    // MARK: Closing
 
     /// Makes everything durable, writes the closing frame and lets go of the store.
+    ///
+    /// Appending afterwards throws. Closing again does nothing. After a failed write there is
+    /// nothing to make durable: the store is let go of, and the failure is thrown.
     package func close() throws(LogError) {
-        fatalError()
+        defer { lockFile.close() }
+        let last = lastSequence
+        try blockUntilDurable(last)
+        backgroundWork.wait()
+        try disk.withLock { (disk) throws(LogError) in
+            guard !disk.isClosed else { return }
+            disk.isClosed = true
+            let closed = LogError(.readOnly, "The store has been closed; open it again to write.")
+            for waiter in queue.withLock({ $0.fail(closed) }) { waiter.resume(closed) }
+            try disk.active.write(.closing, next: last.next)
+            try disk.active.sync()
+            try manifest.append([.closed(last: last, framesEnd: disk.active.offset)])
+            // If a spare cannot be removed now, the next opening does it.
+            for spare in queue.withLock({ $0.spares }) {
+                try? environment.fileSystem.remove(spare.path)
+            }
+        }
     }
 }
 
-/// What may be set about a log. A plain value.
-package struct LogConfiguration: Hashable, Sendable {
-    /// Whether an answer waits for the disk.
-    package var durability = Durability.full
-    /// Bytes of decoded blocks kept for readers.
-    package var cacheByteCount = 16 << 20
-    /// A segment is ended when it has reached this length. The first ones of a store are smaller:
-    /// 1 MiB, then four times the one before.
-    package var segmentByteCount = 64 << 20
-
-    package init() {}
+/// A thread that waits for the writer, and what it is told.
+private final class BlockedCaller: Sendable {
+    let failure = Lock<LogError?>(nil)
+    let isOver = DispatchSemaphore(value: 0)
 }
 
-/// When a commit counts as done.
-public enum Durability: String, Hashable, Sendable {
-    /// After `fdatasync`: it survives a power failure.
-    case full
-    /// After the write: it survives the process, not the machine. For benchmarks and throw-away
-    /// tests.
-    case none
-}
+// MARK: - The writer
 
-/// The effects a log needs, injected: files, clock, randomness.
-package struct LogEnvironment: Sendable {
-    /// Where the files are.
-    package var fileSystem: any FileSystem
-    /// Milliseconds since 1970.
-    package var now: @Sendable () -> Int64
-    /// 64 random bits.
-    package var random: @Sendable () -> UInt64
-    /// `true` to write and sync on the thread that appends, for simulations in one thread.
-    package var writesInline = false
+extension SegmentLog {
+    /// Writes batches until there are none.
+    ///
+    /// One thread at a time is here (`isWriting`).
+    private func drain() {
+        while let batch = queue.withLock({ $0.takeBatch() }) {
+            let outcome = disk.withLock { disk in
+                Result<Written, LogError> { () throws(LogError) in try write(batch, to: &disk) }
+            }
+            switch outcome {
+            case .success(let written): publish(written)
+            case .failure(let error): fail(error)
+            }
+        }
+        scheduleMarker()
+    }
 
-    package init(
-        fileSystem: any FileSystem,
-        now: @escaping @Sendable () -> Int64,
-        random: @escaping @Sendable () -> UInt64
-    ) {
-        self.fileSystem = fileSystem
-        self.now = now
-        self.random = random
+    private struct Written {
+        var last: SequenceNumber
+        var byteCount: Int
+        var bound: Int
+        var segmentNumber: UInt64
+    }
+
+    private func write(
+        _ batch: consuming AppendQueue.Batch,
+        to disk: inout Disk
+    ) throws(LogError) -> Written {
+        if let spare = batch.spare { try begin(spare, first: batch.builder.first, &disk) }
+        let start = disk.active.offset
+        let last = batch.builder.last
+        let bound = batch.bound
+        let segmentNumber = batch.segmentNumber
+        let blocks = try disk.active.write(batch.builder)
+        if configuration.durability == .full { try disk.active.sync() }
+        disk.active.reader.add(blocks)
+        prepareSpareIfDue(disk.active)
+        return Written(
+            last: last,
+            byteCount: Int(disk.active.offset - start),
+            bound: bound,
+            segmentNumber: segmentNumber
+        )
+    }
+
+    private func publish(_ written: Written) {
+        watermark.store(written.last.rawValue, ordering: .releasing)
+        onDurable(written.last)
+        let ready = queue.withLock {
+            $0.wrote(
+                through: written.last,
+                byteCount: written.byteCount,
+                bound: written.bound,
+                segmentNumber: written.segmentNumber
+            )
+        }
+        for waiter in ready { waiter.resume(nil) }
+    }
+
+    private func fail(_ error: LogError) {
+        for waiter in queue.withLock({ $0.fail(error) }) { waiter.resume(error.asEndOfWriter) }
+    }
+
+    /// Ends the active segment and begins the next one, durably, before any frame goes into it.
+    private func begin(
+        _ spare: SpareSegment,
+        first: SequenceNumber,
+        _ disk: inout Disk
+    ) throws(LogError) {
+        let ended = disk.active.id
+        let framesEnd = disk.active.offset
+        let last = SequenceNumber(rawValue: first.rawValue - 1)
+        let incarnation = line.current
+        let reader = try spare.becomeSegment(
+            SegmentID(first: first),
+            incarnation: incarnation,
+            in: folder,
+            environment: environment
+        )
+        try manifest.append([
+            .ended(ended, last: last, framesEnd: framesEnd), .added(reader.id, incarnation),
+        ])
+        files.update { segments in
+            segments[segments.count - 1].last = last
+            segments[segments.count - 1].framesEnd = framesEnd
+            segments.append(LogFiles.Segment(id: reader.id, reader: reader))
+        }
+        disk.active = ActiveSegment(
+            reader: reader,
+            offset: UInt64(reader.header.framesOffset),
+            chain: reader.header.chain,
+            lastTime: lastTime,
+            lastReceived: lastTime
+        )
+        inBackground { self.seal(ended) }
+    }
+
+    // MARK: The idle marker
+
+    private func scheduleMarker() {
+        guard !environment.writesInline, !markerIsDue.exchange(true, ordering: .relaxed) else {
+            return
+        }
+        let seen = durableSequence
+        writer.asyncAfter(deadline: .now() + Self.idleDelay) { [weak self] in
+            guard let self else { return }
+            markerIsDue.store(false, ordering: .relaxed)
+            if durableSequence == seen { vouch() } else { scheduleMarker() }
+        }
+    }
+
+    /// Writes the marker frame that lets other processes read up to the watermark.
+    ///
+    /// Not synced: it is a hint for them, and a witness for recovery. If it fails, the next write
+    /// fails too and tells.
+    func vouch() {
+        guard queue.withLock({ $0.takeMarkerRoom() }) else { return }
+        disk.withLock { disk in
+            guard !disk.isClosed else { return }
+            let next = SequenceNumber(rawValue: durableSequence.rawValue + 1)
+            try? disk.active.vouch(next: next)
+        }
+        drain()
+    }
+
+    // MARK: Spares and sealing
+
+    private func inBackground(_ work: @escaping @Sendable () -> Void) {
+        if environment.writesInline { return work() }
+        background.async(group: backgroundWork, execute: work)
+    }
+
+    /// Room for the next segment's frames: as much as the log has so far, so that small stores
+    /// have small files, between the smallest and the configured size.
+    private var nextRoom: Int {
+        let log = files.segments.reduce(UInt64(0)) { $0 + ($1.framesEnd ?? 0) }
+        let active = files.segments.last?.reader?.header.allocatedByteCount ?? 0
+        let wanted = Int(min(log + active, UInt64(configuration.segmentByteCount)))
+        return max(wanted, min(Layout.smallestSegmentByteCount, configuration.segmentByteCount))
+    }
+
+    private func prepareSpare(for bound: Int = 0) throws(LogError) -> SpareSegment {
+        var sample = DictionarySample()
+        if let reader = files.segments.last?.reader {
+            sample = try DictionarySample.taken(from: reader)
+        }
+        return try SpareSegment.prepare(
+            room: max(nextRoom, bound + AppendQueue.reserveByteCount),
+            number: spareNumber.add(1, ordering: .relaxed).newValue,
+            store: store,
+            in: folder,
+            sample: sample,
+            environment: environment
+        )
+    }
+
+    /// Prepares the next segment in the background once the active one is half full.
+    ///
+    /// If that fails, whoever needs the segment tries again and gets the error.
+    private func prepareSpareIfDue(_ active: borrowing ActiveSegment) {
+        let allocated = Int(active.reader.header.allocatedByteCount)
+        guard active.room < allocated / 2 else { return }
+        let isDue = queue.withLock { queue in
+            guard queue.spares.isEmpty, !queue.isPreparing else { return false }
+            queue.isPreparing = true
+            return true
+        }
+        guard isDue else { return }
+        inBackground {
+            let spare = try? self.prepareSpare()
+            self.queue.withLock { queue in
+                queue.isPreparing = false
+                if let spare { queue.keep(spare) }
+            }
+        }
+    }
+
+    /// Gives a finished segment its footer.
+    ///
+    /// If that fails the segment stays readable by its frames, and the next opening tries again.
+    func seal(_ id: SegmentID) {
+        guard let segment = manifest.manifest.segments.first(where: { $0.id == id }),
+            let framesEnd = segment.framesEnd, segment.fileByteCount == nil
+        else { return }
+        do throws(LogError) {
+            let fileByteCount = try SegmentFold.seal(
+                segment,
+                framesEnd: framesEnd,
+                store: store,
+                in: folder,
+                fileSystem: environment.fileSystem
+            )
+            try manifest.append([.sealed(id, fileByteCount: fileByteCount)])
+            files.update { segments in
+                guard let index = segments.firstIndex(where: { $0.id == id }) else { return }
+                segments[index].isSealed = true
+                segments[index].reader = nil
+            }
+        } catch {
+            // A manifest that could not be synced must not be written again: its end is unknown.
+            if error.cause?.path.hasPrefix(folder.segments) != true { fail(error) }
+        }
+    }
+
+    /// Seals, in the background, what an earlier stop left without a footer.
+    func sealLeftovers() {
+        for segment in manifest.manifest.segments
+        where segment.last != nil && segment.fileByteCount == nil {
+            inBackground { self.seal(segment.id) }
+        }
     }
 }
 
-/// What opening found after the last stop.
-package struct RecoveryReport: Hashable, Sendable {
-    /// Whether the last writer closed the log.
-    package var wasClean = true
-    /// Bytes after the last sound frame that were discarded as a torn tail, and where.
-    package var discardedByteCount: UInt64 = 0
-    package var discardedAt: String?
+extension SpareSegment {
+    /// Writes the header, gives the file its name, and makes both durable.
+    func becomeSegment(
+        _ id: SegmentID,
+        incarnation: Incarnation,
+        in folder: StoreFolder,
+        environment: LogEnvironment
+    ) throws(LogError) -> SegmentReader {
+        var header = template
+        header.first = id.first
+        header.generation = id.generation
+        header.incarnation = incarnation
+        header.created = environment.now()
+        let bytes = header.encoded()
+        let fileSystem = environment.fileSystem
+        let opened = try LogError.wrapping { () throws(FileError) -> any LogFile in
+            try file.write(bytes.span.bytes, at: 0)
+            try file.sync()
+            try fileSystem.rename(path, to: folder.segment(id))
+            try fileSystem.syncDirectory(folder.segments)
+            return try fileSystem.open(folder.segment(id), .readWrite)
+        }
+        return SegmentReader(
+            id: id,
+            file: opened,
+            header: header,
+            dictionary: dictionary,
+            blocks: []
+        )
+    }
+}
 
-    package init() {}
+extension LogError {
+    /// The same failure as those see it who come after it.
+    var asEndOfWriter: LogError {
+        if code == .readOnly { return self }
+        return LogError(
+            .writerFailed,
+            "The store has become read-only, because a write to its log failed: \(message) "
+                + "Reopen the store once the cause is gone.",
+            path: path,
+            offset: offset,
+            cause: cause
+        )
+    }
 }

@@ -1,0 +1,113 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension RawSpan {
+    /// The little-endian integer at an offset, which must lie within the span.
+    @inline(__always)
+    package func integer<Value: FixedWidthInteger & BitwiseCopyable>(
+        at offset: Int,
+        as type: Value.Type = Value.self
+    ) -> Value {
+        precondition(offset >= 0 && offset <= byteCount - MemoryLayout<Value>.size)
+        return Value(littleEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: type))
+    }
+
+    /// The byte at an offset, which must lie within the span.
+    @inline(__always)
+    package func byte(at offset: Int) -> UInt8 {
+        integer(at: offset)
+    }
+
+    /// Reads a variable-length integer (LEB128, shortest form) and moves past it; `nil` if it is
+    /// cut off, longer than 64 bits or not in its shortest form.
+    @inline(__always)
+    package func variableInteger(at offset: inout Int) -> UInt64? {
+        guard offset < byteCount else { return nil }
+        let first = byte(at: offset)
+        if first < 0x80 {
+            offset += 1
+            return UInt64(first)
+        }
+        return longVariableInteger(at: &offset)
+    }
+
+    private func longVariableInteger(at offset: inout Int) -> UInt64? {
+        var value: UInt64 = 0
+        var shift: UInt64 = 0
+        var position = offset
+        while position < byteCount, shift < 64 {
+            let next = byte(at: position)
+            if shift == 63, next > 1 { return nil }
+            value |= UInt64(next & 0x7F) << shift
+            position += 1
+            if next < 0x80 {
+                if next == 0 { return nil }
+                offset = position
+                return value
+            }
+            shift += 7
+        }
+        return nil
+    }
+
+    /// Whether every byte of a range is zero.
+    package func isZero(in range: Range<Int>) -> Bool {
+        var offset = range.lowerBound
+        while offset + 8 <= range.upperBound {
+            if integer(at: offset, as: UInt64.self) != 0 { return false }
+            offset += 8
+        }
+        while offset < range.upperBound {
+            if byte(at: offset) != 0 { return false }
+            offset += 1
+        }
+        return true
+    }
+}
+
+extension [UInt8] {
+    /// Appends an integer, little-endian.
+    @inline(__always)
+    package mutating func append(integer value: some FixedWidthInteger & BitwiseCopyable) {
+        Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
+    }
+
+    /// Appends a variable-length integer (LEB128).
+    @inline(__always)
+    package mutating func append(variableInteger value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    /// Overwrites bytes with an integer, little-endian.
+    package mutating func store(
+        integer value: some FixedWidthInteger & BitwiseCopyable,
+        at offset: Int
+    ) {
+        precondition(offset >= 0 && offset <= count - MemoryLayout.size(ofValue: value))
+        withUnsafeMutableBytes {
+            $0.storeBytes(of: value.littleEndian, toByteOffset: offset, as: type(of: value))
+        }
+    }
+
+    /// Appends zeros up to a length.
+    package mutating func pad(to byteCount: Int) {
+        append(contentsOf: repeatElement(0, count: Swift.max(0, byteCount - count)))
+    }
+}
+
+/// Maps signed to unsigned so that small magnitudes stay small.
+@inline(__always)
+package func zigzag(_ value: Int64) -> UInt64 {
+    UInt64(bitPattern: (value << 1) ^ (value >> 63))
+}
+
+/// The inverse of `zigzag`.
+@inline(__always)
+package func unzigzag(_ value: UInt64) -> Int64 {
+    Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
+}

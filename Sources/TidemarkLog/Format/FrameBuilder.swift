@@ -1,0 +1,262 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Gathers commits into the raw blocks of one frame, then encodes the frame.
+///
+/// Gathering copies bytes and happens inside the serialization point; compressing happens later,
+/// on the writer's own thread.
+struct FrameBuilder: Sendable {
+    /// A raw block's place in `raw`.
+    private struct Block {
+        var start: Int
+        var first: SequenceNumber
+        var positionCount = 0
+    }
+
+    /// The first position in the frame.
+    let first: SequenceNumber
+    private(set) var positionCount = 0
+    private(set) var commitCount = 0
+    private(set) var lastTime = Int64.min
+    private(set) var lastReceived = Int64.min
+    private var raw: [UInt8] = []
+    private var blocks: [Block] = []
+
+    init(first: SequenceNumber) {
+        self.first = first
+    }
+
+    /// Whether nothing has been gathered.
+    var isEmpty: Bool { positionCount == 0 }
+
+    /// Raw bytes gathered so far.
+    var rawByteCount: Int { raw.count }
+
+    /// The position after the last one gathered.
+    var next: SequenceNumber {
+        SequenceNumber(rawValue: first.rawValue + UInt64(positionCount))
+    }
+
+    /// The last position gathered, or the one before `first`.
+    var last: SequenceNumber {
+        SequenceNumber(rawValue: first.rawValue + UInt64(positionCount) - 1)
+    }
+
+    /// The most that adding a draft can add to the encoded frame, whatever its bytes compress to.
+    static func byteCountBound(of draft: borrowing CommitDraft) -> Int {
+        let commitHeader = 64 + draft.envelope.count
+        let events = draft.payloads.count + draft.events.count * 21
+        // Two neighbouring blocks together hold more than one full block of events.
+        let blocks = 2 + 2 * events / Layout.blockByteCount
+        return Layout.frameHeaderByteCount + Layout.frameAlignment + events
+            + blocks * (commitHeader + Layout.blockEntryByteCount)
+    }
+
+    /// Gathers a commit, whose first event gets the position `next`.
+    mutating func append(_ draft: borrowing CommitDraft) {
+        commitCount += 1
+        lastTime = draft.time
+        lastReceived = draft.received
+        var payloadStart = 0
+        for index in draft.events.indices {
+            let event = draft.events[index]
+            let payload = payloadStart..<event.payloadEnd
+            payloadStart = event.payloadEnd
+            makeRoom(payload.count + 21, for: draft, eventIndex: index)
+            let position = next.rawValue
+            raw.append(EntryTag.event)
+            raw.append(
+                variableInteger: event.zone == CommitDraft.ownSequence ? position : event.zone
+            )
+            raw.append(variableInteger: UInt64(payload.count))
+            raw.append(contentsOf: draft.payloads[payload])
+            positionCount += 1
+            blocks[blocks.count - 1].positionCount += 1
+        }
+    }
+
+    /// Gathers positions that hold no event.
+    mutating func appendGap(_ gapCount: UInt32) {
+        if blocks.isEmpty { blocks.append(Block(start: raw.count, first: next)) }
+        raw.append(EntryTag.gap)
+        raw.append(variableInteger: UInt64(gapCount))
+        positionCount += Int(gapCount)
+        blocks[blocks.count - 1].positionCount += Int(gapCount)
+    }
+
+    /// Starts a block if the open one has no room, and repeats the commit's envelope in it, so
+    /// that every block can be read alone.
+    private mutating func makeRoom(
+        _ byteCount: Int,
+        for draft: borrowing CommitDraft,
+        eventIndex: Int
+    ) {
+        let isFirst = eventIndex == 0
+        let needed = byteCount + (isFirst ? 64 + draft.envelope.count : 0)
+        if let block = blocks.last,
+            raw.count - block.start + needed <= Layout.blockByteCount || block.positionCount == 0
+        {
+            if isFirst { appendCommit(draft, eventIndex: 0) }
+        } else {
+            blocks.append(Block(start: raw.count, first: next))
+            appendCommit(draft, eventIndex: eventIndex)
+        }
+    }
+
+    private mutating func appendCommit(_ draft: borrowing CommitDraft, eventIndex: Int) {
+        raw.append(EntryTag.commit)
+        raw.append(variableInteger: UInt64(draft.events.count))
+        raw.append(variableInteger: UInt64(eventIndex))
+        raw.append(variableInteger: zigzag(draft.time))
+        raw.append(variableInteger: zigzag(draft.received &- draft.time))
+        raw.append(variableInteger: UInt64(draft.envelope.count))
+        raw.append(contentsOf: draft.envelope)
+    }
+
+    /// The frame's bytes for one place in one file, and its block table.
+    consuming func encoded(
+        at place: FramePlace,
+        compressor: BlockCompressor
+    ) -> (bytes: [UInt8], blocks: [BlockEntry]) {
+        let tableStart = Layout.frameHeaderByteCount
+        let blocksStart = tableStart + blocks.count * Layout.blockEntryByteCount
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(blocksStart + raw.count + Layout.frameAlignment)
+        bytes.append(contentsOf: repeatElement(0, count: blocksStart))
+        var entries: [BlockEntry] = []
+        entries.reserveCapacity(blocks.count)
+        for (index, block) in blocks.enumerated() {
+            let end = index + 1 < blocks.count ? blocks[index + 1].start : raw.count
+            let start = bytes.count
+            let stored = compressor.append(
+                raw.span.bytes.extracting(block.start..<end),
+                to: &bytes
+            )
+            let offset = place.offset + UInt64(start)
+            let checksum = xxh3(
+                bytes.span.bytes.extracting(start..<bytes.count),
+                seed: Layout.seed(salt: place.salt, offset: offset)
+            )
+            entries.append(
+                BlockEntry(
+                    first: block.first,
+                    offset: Int(offset),
+                    storedByteCount: stored,
+                    rawByteCount: end - block.start,
+                    positionCount: block.positionCount,
+                    checksum: checksum
+                )
+            )
+        }
+        bytes.pad(to: Layout.aligned(bytes.count))
+        let header = place.header(
+            kind: .commits,
+            byteCount: bytes.count,
+            entries: entries,
+            first: first,
+            positionCount: positionCount,
+            commitCount: commitCount,
+            lastTime: lastTime,
+            lastReceived: lastReceived
+        )
+        place.fill(&bytes, header: header, entries: entries)
+        return (bytes, entries)
+    }
+}
+
+/// Where a frame is about to be written, and what it says about the frames before it.
+struct FramePlace: Sendable {
+    var salt: UInt64
+    var offset: UInt64
+    var syncedOffset: UInt64
+    var chain: UInt64
+
+    /// The header of a frame at this place.
+    func header(
+        kind: FrameKind,
+        byteCount: Int,
+        entries: [BlockEntry],
+        first: SequenceNumber,
+        positionCount: Int,
+        commitCount: Int,
+        lastTime: Int64,
+        lastReceived: Int64
+    ) -> FrameHeader {
+        var table: [UInt8] = []
+        table.reserveCapacity(entries.count * Layout.blockEntryByteCount)
+        for entry in entries { entry.append(to: &table) }
+        let tableOffset = offset + UInt64(Layout.frameHeaderByteCount)
+        return FrameHeader(
+            kind: kind,
+            byteCount: byteCount,
+            blockCount: entries.count,
+            first: first,
+            positionCount: positionCount,
+            commitCount: commitCount,
+            syncedOffset: syncedOffset,
+            chain: chain,
+            lastTime: lastTime,
+            lastReceived: lastReceived,
+            tableChecksum: xxh3(
+                table.span.bytes,
+                seed: Layout.seed(salt: salt, offset: tableOffset)
+            )
+        )
+    }
+
+    /// Puts header and table into the room left for them at the start of a frame's bytes.
+    func fill(_ bytes: inout [UInt8], header: FrameHeader, entries: [BlockEntry]) {
+        var start = header.encoded(salt: salt, offset: offset)
+        for entry in entries { entry.append(to: &start) }
+        bytes.replaceSubrange(0..<start.count, with: start)
+    }
+
+    /// A frame without commits: a marker, a closing frame, or one block of the log's own.
+    func controlFrame(
+        _ kind: FrameKind,
+        next: SequenceNumber,
+        lastTime: Int64,
+        lastReceived: Int64,
+        payload: [UInt8] = []
+    ) -> [UInt8] {
+        var entries: [BlockEntry] = []
+        let blockStart =
+            Layout.frameHeaderByteCount + (payload.isEmpty ? 0 : Layout.blockEntryByteCount)
+        if !payload.isEmpty {
+            let blockOffset = offset + UInt64(blockStart)
+            entries.append(
+                BlockEntry(
+                    first: next,
+                    offset: Int(blockOffset),
+                    storedByteCount: payload.count,
+                    rawByteCount: payload.count,
+                    positionCount: 0,
+                    checksum: xxh3(
+                        payload.span.bytes,
+                        seed: Layout.seed(salt: salt, offset: blockOffset)
+                    )
+                )
+            )
+        }
+        var bytes = [UInt8](repeating: 0, count: blockStart)
+        bytes.append(contentsOf: payload)
+        bytes.pad(to: Layout.aligned(bytes.count))
+        let header = header(
+            kind: kind,
+            byteCount: bytes.count,
+            entries: entries,
+            first: next,
+            positionCount: 0,
+            commitCount: 0,
+            lastTime: lastTime,
+            lastReceived: lastReceived
+        )
+        fill(&bytes, header: header, entries: entries)
+        return bytes
+    }
+}
+
+/// The chain word that the frame after one has: the hash of its header.
+func chainWord(after frame: RawSpan) -> UInt64 {
+    xxh3(frame.extracting(0..<Layout.frameHeaderByteCount), seed: 0)
+}

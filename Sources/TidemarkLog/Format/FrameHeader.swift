@@ -1,0 +1,166 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// The first 80 bytes of a frame, with a checksum seeded by the file's salt and the frame's place.
+package struct FrameHeader: Hashable, Sendable {
+    package var kind: FrameKind
+    /// The whole frame: header, block table, blocks and padding.
+    package var byteCount: UInt32
+    package var blockCount: UInt32
+    /// The first position in the frame; in a frame without events, the next one to come.
+    package var first: SequenceNumber
+    /// How many positions the frame covers.
+    package var positionCount: UInt32
+    package var commitCount: UInt32
+    /// Everything in the file before this offset was durable when the frame was written.
+    package var syncedOffset: UInt64
+    /// The hash of the previous frame's header, or the file header's checksum.
+    package var chain: UInt64
+    /// Time of the last commit in the log as of this frame.
+    package var lastTime: Int64
+    /// Our own clock at the last commit as of this frame.
+    package var lastReceived: Int64
+    /// Over the block table, seeded by its place.
+    package var tableChecksum: UInt64
+
+    /// The last position in the frame, or the one before `first` if it has none.
+    package var last: SequenceNumber {
+        SequenceNumber(rawValue: first.rawValue + UInt64(positionCount) - 1)
+    }
+
+    /// The header's 80 bytes for one place in one file.
+    package func encoded(salt: UInt64, offset: UInt64) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Layout.frameHeaderByteCount)
+        bytes.append(integer: Layout.frameMagic)
+        bytes.append(kind.rawValue)
+        bytes.pad(to: 8)
+        bytes.append(integer: byteCount)
+        bytes.append(integer: blockCount)
+        bytes.append(integer: first.rawValue)
+        bytes.append(integer: positionCount)
+        bytes.append(integer: commitCount)
+        bytes.append(integer: syncedOffset)
+        bytes.append(integer: chain)
+        bytes.append(integer: lastTime)
+        bytes.append(integer: lastReceived)
+        bytes.append(integer: tableChecksum)
+        bytes.append(
+            integer: xxh3(bytes.span.bytes, seed: Layout.seed(salt: salt, offset: offset))
+        )
+        return bytes
+    }
+
+    /// Reads a header back; `nil` if the 80 bytes at the start of the span are not one that was
+    /// written at this place in this file.
+    package init?(decoding bytes: RawSpan, salt: UInt64, offset: UInt64) {
+        guard bytes.byteCount >= Layout.frameHeaderByteCount,
+            bytes.integer(at: 0, as: UInt32.self) == Layout.frameMagic
+        else { return nil }
+        let checked = Layout.frameHeaderByteCount - 8
+        let seed = Layout.seed(salt: salt, offset: offset)
+        guard xxh3(bytes.extracting(0..<checked), seed: seed) == bytes.integer(at: checked),
+            let kind = FrameKind(rawValue: bytes.byte(at: 4))
+        else { return nil }
+        self.kind = kind
+        byteCount = bytes.integer(at: 8)
+        blockCount = bytes.integer(at: 12)
+        first = SequenceNumber(rawValue: bytes.integer(at: 16))
+        positionCount = bytes.integer(at: 24)
+        commitCount = bytes.integer(at: 28)
+        syncedOffset = bytes.integer(at: 32)
+        chain = bytes.integer(at: 40)
+        lastTime = bytes.integer(at: 48)
+        lastReceived = bytes.integer(at: 56)
+        tableChecksum = bytes.integer(at: 64)
+        let tableEnd =
+            UInt64(Layout.frameHeaderByteCount)
+            + UInt64(blockCount) * UInt64(Layout.blockEntryByteCount)
+        guard UInt64(byteCount) >= tableEnd,
+            Int(byteCount) % Layout.frameAlignment == 0
+        else { return nil }
+    }
+
+    /// Describes a frame that is being written.
+    package init(
+        kind: FrameKind,
+        byteCount: Int,
+        blockCount: Int,
+        first: SequenceNumber,
+        positionCount: Int,
+        commitCount: Int,
+        syncedOffset: UInt64,
+        chain: UInt64,
+        lastTime: Int64,
+        lastReceived: Int64,
+        tableChecksum: UInt64
+    ) {
+        self.kind = kind
+        self.byteCount = UInt32(byteCount)
+        self.blockCount = UInt32(blockCount)
+        self.first = first
+        self.positionCount = UInt32(positionCount)
+        self.commitCount = UInt32(commitCount)
+        self.syncedOffset = syncedOffset
+        self.chain = chain
+        self.lastTime = lastTime
+        self.lastReceived = lastReceived
+        self.tableChecksum = tableChecksum
+    }
+}
+
+/// One line of a frame's block table, and of a sealed segment's directory: where a block is and
+/// what it must be.
+package struct BlockEntry: Hashable, Sendable {
+    /// The first position that the block covers.
+    package var first: SequenceNumber
+    /// From the start of the file.
+    package var offset: UInt32
+    package var storedByteCount: UInt32
+    /// Equal to `storedByteCount` if the block is stored as it is.
+    package var rawByteCount: UInt32
+    package var positionCount: UInt32
+    /// Over the stored bytes, seeded by their place.
+    package var checksum: UInt64
+
+    /// The last position that the block covers.
+    package var last: SequenceNumber {
+        SequenceNumber(rawValue: first.rawValue + UInt64(positionCount) - 1)
+    }
+
+    /// Appends the entry's 32 bytes.
+    package func append(to bytes: inout [UInt8]) {
+        bytes.append(integer: first.rawValue)
+        bytes.append(integer: offset)
+        bytes.append(integer: storedByteCount)
+        bytes.append(integer: rawByteCount)
+        bytes.append(integer: positionCount)
+        bytes.append(integer: checksum)
+    }
+
+    /// Reads an entry back from a table whose checksum has been checked.
+    package init(decoding bytes: RawSpan, at offset: Int) {
+        first = SequenceNumber(rawValue: bytes.integer(at: offset))
+        self.offset = bytes.integer(at: offset + 8)
+        storedByteCount = bytes.integer(at: offset + 12)
+        rawByteCount = bytes.integer(at: offset + 16)
+        positionCount = bytes.integer(at: offset + 20)
+        checksum = bytes.integer(at: offset + 24)
+    }
+
+    package init(
+        first: SequenceNumber,
+        offset: Int,
+        storedByteCount: Int,
+        rawByteCount: Int,
+        positionCount: Int,
+        checksum: UInt64
+    ) {
+        self.first = first
+        self.offset = UInt32(offset)
+        self.storedByteCount = UInt32(storedByteCount)
+        self.rawByteCount = UInt32(rawByteCount)
+        self.positionCount = UInt32(positionCount)
+        self.checksum = checksum
+    }
+}

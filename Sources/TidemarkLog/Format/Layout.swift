@@ -1,0 +1,95 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// The constants of files on disk.
+///
+/// `Docs/formats/segment.md` is normative: a change here is a change there, in the golden files,
+/// and of `formatVersion`.
+package enum Layout {
+    /// The version that this build writes.
+    package static let formatVersion: UInt16 = 1
+    /// The oldest reader that understands what this build writes.
+    package static let oldestReaderVersion: UInt16 = 1
+
+    /// `TIDEMARK` in ASCII, read as a little-endian number: the first eight bytes of every file.
+    package static let fileMagic: UInt64 = 0x4B52_414D_4544_4954
+    /// `TFRM`.
+    package static let frameMagic: UInt32 = 0x4D52_4654
+    /// `TFTR`.
+    package static let footerMagic: UInt32 = 0x5254_4654
+    /// `TIDEFOOT`: the last eight bytes of a sealed segment.
+    package static let trailerMagic: UInt64 = 0x544F_4F46_4544_4954
+
+    package static let fileHeaderByteCount = 256
+    package static let frameHeaderByteCount = 80
+    package static let blockEntryByteCount = 32
+    package static let footerHeaderByteCount = 160
+    package static let zoneEntryByteCount = 16
+    package static let trailerByteCount = 32
+
+    /// Frames start at multiples of this, so that no length field is ever torn.
+    package static let frameAlignment = 8
+    /// The unit that a disk writes whole.
+    package static let sectorByteCount = 512
+
+    /// A block holds at most this many raw bytes, unless one event alone is larger.
+    package static let blockByteCount = 16 << 10
+    /// A dictionary has at most this many raw bytes: as far back as LZ4 can refer.
+    package static let dictionaryByteCount = 64 << 10
+    /// One commit has at most this many raw bytes; lengths in a frame are 32 bits.
+    package static let commitByteCountLimit = 1 << 30
+    /// A frame is closed when it holds this many raw bytes.
+    package static let frameByteCountTarget = 1 << 20
+    /// The smallest segment, and the growth step of small stores.
+    package static let smallestSegmentByteCount = 1 << 20
+    /// A manifest is allocated in steps of this.
+    package static let manifestByteCount = 64 << 10
+
+    /// Rounds up to the frame alignment.
+    package static func aligned(_ byteCount: Int) -> Int {
+        (byteCount + frameAlignment - 1) & ~(frameAlignment - 1)
+    }
+
+    /// The seed of a checksum over bytes at a place in a file: neither stale bytes nor bytes that
+    /// a user stored can pass for something written there.
+    package static func seed(salt: UInt64, offset: UInt64) -> UInt64 {
+        salt &+ (offset &+ 1) &* 0x9E37_79B9_7F4A_7C15
+    }
+}
+
+/// What a file is for.
+///
+/// Raw values are on disk.
+package enum FileKind: UInt8, Sendable {
+    case segment = 1
+    case manifest = 2
+    case journal = 3
+}
+
+/// What a frame is for.
+///
+/// Raw values are on disk.
+package enum FrameKind: UInt8, Sendable {
+    /// Commits, in blocks.
+    case commits = 1
+    /// Vouches for the frames before it; written unsynced when the writer goes idle.
+    case marker = 2
+    /// Written and synced by a clean close.
+    case closing = 3
+    /// The first frame after an unclean stop: what was discarded.
+    case recovery = 4
+    /// Edits of the manifest.
+    case edits = 5
+}
+
+/// The tags inside a block's payload.
+///
+/// Raw values are on disk.
+enum EntryTag {
+    /// A commit's envelope, before its first event in this block.
+    static let commit: UInt8 = 1
+    /// An event.
+    static let event: UInt8 = 2
+    /// Positions that hold no event (dropped by compaction, lost and passed over by salvage).
+    static let gap: UInt8 = 3
+}

@@ -1,0 +1,50 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What may be set about a log.
+///
+/// A plain value.
+package struct LogConfiguration: Hashable, Sendable {
+    /// Whether an answer waits for the disk.
+    package var durability = Durability.full
+    /// Bytes of decoded blocks kept for readers.
+    package var cacheByteCount = 16 << 20
+    /// Room for frames in a full-grown segment.
+    ///
+    /// The first ones of a store are smaller: 1 MiB, then as much as the log before it. At most 2
+    /// GiB: offsets in a segment have 32 bits.
+    package var segmentByteCount = 64 << 20
+
+    package init() {}
+}
+
+/// When a commit counts as done.
+public enum Durability: String, Hashable, Sendable {
+    /// After `fdatasync`: it survives a power failure.
+    case full
+    /// After the write: it survives the process, not the machine. For benchmarks and throw-away
+    /// tests.
+    case none
+}
+
+/// The effects a log needs, injected: files, clock, randomness.
+package struct LogEnvironment: Sendable {
+    /// Where the files are.
+    package var fileSystem: any FileSystem
+    /// Milliseconds since 1970.
+    package var now: @Sendable () -> Int64
+    /// 64 random bits.
+    package var random: @Sendable () -> UInt64
+    /// `true` to write and sync on the thread that waits, for simulations in one thread.
+    package var writesInline = false
+
+    package init(
+        fileSystem: any FileSystem,
+        now: @escaping @Sendable () -> Int64,
+        random: @escaping @Sendable () -> UInt64
+    ) {
+        self.fileSystem = fileSystem
+        self.now = now
+        self.random = random
+    }
+}

@@ -1,0 +1,98 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// One change of what the manifest says.
+///
+/// A frame of edits counts whole or not at all.
+package enum ManifestEdit: Hashable, Sendable {
+    /// A segment begins to take events.
+    case added(SegmentID, Incarnation)
+    /// A segment takes no more events: the last position it covers, and where its frames end.
+    case ended(SegmentID, last: SequenceNumber, framesEnd: UInt64)
+    /// A segment has its footer, and the whole file is so long.
+    case sealed(SegmentID, fileByteCount: UInt64)
+    /// A segment is no longer part of the log.
+    case removed(SegmentID)
+    /// New events belong to an incarnation, from a position on.
+    case began(Incarnation, first: SequenceNumber)
+    /// The writer closed the store: the last position, and where the active segment's frames end.
+    case closed(last: SequenceNumber, framesEnd: UInt64)
+
+    /// The tags of edits.
+    ///
+    /// Raw values are on disk.
+    private enum Tag {
+        static let added: UInt8 = 1
+        static let ended: UInt8 = 2
+        static let sealed: UInt8 = 3
+        static let removed: UInt8 = 4
+        static let began: UInt8 = 5
+        static let closed: UInt8 = 6
+    }
+
+    /// Every edit takes this many bytes: a tag, seven zeros and four words.
+    static let byteCount = 40
+
+    /// Appends the edit's bytes.
+    func append(to bytes: inout [UInt8]) {
+        func append(_ tag: UInt8, _ a: UInt64, _ b: UInt64 = 0, _ c: UInt64 = 0, _ d: UInt64 = 0) {
+            bytes.append(integer: UInt64(tag))
+            for word in [a, b, c, d] { bytes.append(integer: word) }
+        }
+        switch self {
+        case .added(let id, let incarnation):
+            append(Tag.added, id.first.rawValue, UInt64(id.generation), incarnation.rawValue)
+        case .ended(let id, let last, let framesEnd):
+            append(
+                Tag.ended,
+                id.first.rawValue,
+                UInt64(id.generation),
+                last.rawValue,
+                framesEnd
+            )
+        case .sealed(let id, let fileByteCount):
+            append(Tag.sealed, id.first.rawValue, UInt64(id.generation), fileByteCount)
+        case .removed(let id):
+            append(Tag.removed, id.first.rawValue, UInt64(id.generation))
+        case .began(let incarnation, let first):
+            append(Tag.began, incarnation.rawValue, first.rawValue)
+        case .closed(let last, let framesEnd):
+            append(Tag.closed, last.rawValue, framesEnd)
+        }
+    }
+
+    /// Reads an edit back; `nil` if it is none that this build knows.
+    init?(decoding bytes: RawSpan, at offset: Int) {
+        guard offset + Self.byteCount <= bytes.byteCount else { return nil }
+        func word(_ index: Int) -> UInt64 { bytes.integer(at: offset + 8 * index) }
+        func segment() -> SegmentID {
+            SegmentID(
+                first: SequenceNumber(rawValue: word(1)),
+                generation: UInt32(truncatingIfNeeded: word(2))
+            )
+        }
+        switch word(0) {
+        case UInt64(Tag.added):
+            self = .added(segment(), Incarnation(rawValue: word(3)))
+        case UInt64(Tag.ended):
+            self = .ended(
+                segment(),
+                last: SequenceNumber(rawValue: word(3)),
+                framesEnd: word(4)
+            )
+        case UInt64(Tag.sealed):
+            self = .sealed(segment(), fileByteCount: word(3))
+        case UInt64(Tag.removed):
+            self = .removed(segment())
+        case UInt64(Tag.began):
+            self = .began(
+                Incarnation(rawValue: word(1)),
+                first: SequenceNumber(rawValue: word(2))
+            )
+        case UInt64(Tag.closed):
+            self = .closed(last: SequenceNumber(rawValue: word(1)), framesEnd: word(2))
+        default:
+            return nil
+        }
+    }
+}

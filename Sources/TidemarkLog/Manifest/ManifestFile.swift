@@ -1,0 +1,322 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A manifest on disk: a file header, then one frame for each set of edits, each synced alone.
+///
+/// `CURRENT` names the one that counts, and changes by a rename. A manifest is written by one
+/// opening of the store only; the next opening starts a new one with a snapshot, so that a lock on
+/// a manifest tells which opening a reader belongs to.
+final class ManifestFile: Sendable {
+    let number: UInt64
+    private let file: any LogFile
+    private let header: FileHeader
+    private let state: Lock<State>
+
+    private struct State {
+        var manifest: Manifest
+        var offset: UInt64
+        var chain: UInt64
+    }
+
+    /// What the manifest says now.
+    var manifest: Manifest { state.withLock { $0.manifest } }
+
+    /// Makes a manifest that begins with a snapshot, durable but not yet current.
+    init(
+        creating manifest: Manifest,
+        number: UInt64,
+        in folder: StoreFolder,
+        environment: LogEnvironment
+    ) throws(LogError) {
+        self.number = number
+        var header = FileHeader(
+            kind: .manifest,
+            store: manifest.store,
+            incarnation: manifest.line.current,
+            first: SequenceNumber(rawValue: number),
+            created: environment.now(),
+            salt: environment.random()
+        )
+        let edits = manifest.snapshot
+        let needed = Layout.fileHeaderByteCount + edits.count * ManifestEdit.byteCount
+        header.allocatedByteCount = UInt64(needed + Layout.manifestByteCount)
+        self.header = header
+        let path = folder.manifest(number)
+        let fileSystem = environment.fileSystem
+        let made = try LogError.wrapping { () throws(FileError) -> any LogFile in
+            if try fileSystem.exists(path) { try fileSystem.remove(path) }
+            let file = try fileSystem.open(path, .create)
+            try file.write(header.encoded().span.bytes, at: 0)
+            try file.allocate(to: header.allocatedByteCount)
+            return file
+        }
+        file = made
+        var fresh = manifest
+        fresh.closing = nil
+        state = Lock(
+            State(manifest: fresh, offset: UInt64(header.framesOffset), chain: header.chain)
+        )
+        try write(edits)
+    }
+
+    /// Appends edits and makes them durable, all or none of them.
+    func append(_ edits: [ManifestEdit]) throws(LogError) {
+        try state.withLock { (state) throws(LogError) in
+            var next = state.manifest
+            for edit in edits {
+                guard next.apply(edit) else {
+                    preconditionFailure("edit \(edit) does not fit the manifest")
+                }
+            }
+            try write(edits, state: &state)
+            state.manifest = next
+        }
+    }
+
+    private func write(_ edits: [ManifestEdit]) throws(LogError) {
+        try state.withLock { (state) throws(LogError) in try write(edits, state: &state) }
+    }
+
+    /// The lock is held while the disk works: edits are rare, and their order is their meaning.
+    private func write(_ edits: [ManifestEdit], state: inout State) throws(LogError) {
+        var payload: [UInt8] = []
+        for edit in edits { edit.append(to: &payload) }
+        let place = FramePlace(
+            salt: header.salt,
+            offset: state.offset,
+            syncedOffset: state.offset,
+            chain: state.chain
+        )
+        let frame = place.controlFrame(
+            .edits,
+            next: .zero,
+            lastTime: 0,
+            lastReceived: 0,
+            payload: payload
+        )
+        let offset = state.offset
+        let end = offset + UInt64(frame.count)
+        try LogError.wrapping { () throws(FileError) in
+            if end > header.allocatedByteCount { try file.allocate(to: end) }
+            try file.write(frame.span.bytes, at: offset)
+            try file.sync()
+        }
+        state.offset += UInt64(frame.count)
+        state.chain = chainWord(after: frame.span.bytes)
+    }
+
+    /// Locks the file against its removal, as a reader does.
+    func lockShared() throws(LogError) -> Bool {
+        try LogError.wrapping { () throws(FileError) in try file.lock(.shared) }
+    }
+}
+
+/// A manifest as a reader finds it.
+struct LoadedManifest {
+    var manifest: Manifest
+    var number: UInt64
+    /// Open, and locked against removal for as long as it stays open.
+    var file: any LogFile
+    /// What is wrong with its end, if anything: it is not a torn write.
+    var damage: LogError?
+}
+
+extension LoadedManifest {
+    /// Reads the manifest that `CURRENT` names; `nil` if the folder holds no `CURRENT`.
+    static func load(
+        from folder: StoreFolder,
+        fileSystem: any FileSystem
+    ) throws(LogError) -> LoadedManifest? {
+        for _ in 0..<16 {
+            guard let number = try currentNumber(in: folder, fileSystem: fileSystem) else {
+                return nil
+            }
+            let path = folder.manifest(number)
+            guard let file = try openLocked(path, fileSystem: fileSystem) else { continue }
+            // A writer may have moved on, and removed this one, before the lock was taken.
+            guard try currentNumber(in: folder, fileSystem: fileSystem) == number else { continue }
+            return try read(file, number: number)
+        }
+        throw LogError(
+            .unreadable,
+            "CURRENT kept changing or names a manifest that does not exist. If no other process "
+                + "is opening the store, the file has been lost; `tidemark log salvage` rebuilds "
+                + "it from the segments.",
+            path: folder.current
+        )
+    }
+
+    private static func openLocked(
+        _ path: String,
+        fileSystem: any FileSystem
+    ) throws(LogError) -> (any LogFile)? {
+        guard try LogError.wrapping({ () throws(FileError) in try fileSystem.exists(path) }) else {
+            return nil
+        }
+        return try LogError.wrapping { () throws(FileError) -> (any LogFile)? in
+            let file = try fileSystem.open(path, .read)
+            return try file.lock(.shared) ? file : nil
+        }
+    }
+
+    private static func currentNumber(
+        in folder: StoreFolder,
+        fileSystem: any FileSystem
+    ) throws(LogError) -> UInt64? {
+        guard
+            try LogError.wrapping({ () throws(FileError) in try fileSystem.exists(folder.current) })
+        else { return nil }
+        let file = try LogError.wrapping { () throws(FileError) in
+            try fileSystem.open(folder.current, .read)
+        }
+        let bytes = try file.bytes(at: 0, byteCount: 128)
+        let text = String(decoding: bytes, as: UTF8.self)
+        let name = text.split(separator: " ").first.map(String.init) ?? ""
+        guard let number = StoreFolder.manifestNumber(name), currentText(number) == text else {
+            throw LogError(
+                .corrupted,
+                "Expected the name of a manifest and its checksum, found \(bytes.count) other "
+                    + "bytes. `tidemark log salvage` rebuilds the store from its segments.",
+                path: folder.current,
+                offset: 0
+            )
+        }
+        return number
+    }
+
+    /// What `CURRENT` holds: a manifest's name and the hash of it.
+    private static func currentText(_ number: UInt64) -> String {
+        let name = StoreFolder.manifestName(number)
+        let hash = xxh3(Array(name.utf8).span.bytes, seed: 0)
+        return "\(name) \(String(hash, radix: 16))\n"
+    }
+
+    /// Makes a manifest the one that counts; durable when it returns.
+    static func makeCurrent(
+        _ number: UInt64,
+        in folder: StoreFolder,
+        fileSystem: any FileSystem
+    ) throws(LogError) {
+        try LogError.wrapping { () throws(FileError) in
+            if try fileSystem.exists(folder.nextCurrent) {
+                try fileSystem.remove(folder.nextCurrent)
+            }
+            let file = try fileSystem.open(folder.nextCurrent, .create)
+            try file.write(Array(currentText(number).utf8).span.bytes, at: 0)
+            try file.sync()
+            file.close()
+            // The manifest's own name must be durable before anything refers to it.
+            try fileSystem.syncDirectory(folder.path)
+            try fileSystem.rename(folder.nextCurrent, to: folder.current)
+            try fileSystem.syncDirectory(folder.path)
+        }
+    }
+
+    /// Folds the edits of a manifest file.
+    private static func read(
+        _ file: any LogFile,
+        number: UInt64
+    ) throws(LogError) -> LoadedManifest {
+        let header = try FileHeader.read(from: file, kind: .manifest)
+        var manifest = Manifest(store: header.store)
+        var scan = try FrameScan(file, header: header)
+        while true {
+            switch try scan.step() {
+            case .frame(let frame):
+                for entry in frame.blocks {
+                    let payload = try scan.stored(entry)
+                    let bytes = payload.span.bytes
+                    for offset in stride(from: 0, to: payload.count, by: ManifestEdit.byteCount) {
+                        guard let edit = ManifestEdit(decoding: bytes, at: offset),
+                            manifest.apply(edit)
+                        else {
+                            throw LogError(
+                                .newerVersion,
+                                "Found an edit that this version of Tidemark does not know. "
+                                    + "Open the store with the version that wrote it.",
+                                path: file.path,
+                                offset: UInt64(entry.offset) + UInt64(offset)
+                            )
+                        }
+                    }
+                }
+            case .stop(let stop):
+                var loaded = LoadedManifest(manifest: manifest, number: number, file: file)
+                if case .corrupted(let error) = try scan.tail(after: stop) {
+                    loaded.damage = error
+                }
+                if manifest.line.entries.isEmpty {
+                    throw loaded.damage
+                        ?? LogError(
+                            .corrupted,
+                            "The manifest holds no incarnation. `tidemark log salvage` rebuilds "
+                                + "the store from its segments.",
+                            path: file.path
+                        )
+                }
+                return loaded
+            }
+        }
+    }
+}
+
+extension FileHeader {
+    /// Reads and checks the header of an open file.
+    static func read(from file: any LogFile, kind: FileKind) throws(LogError) -> FileHeader {
+        let bytes = try file.bytes(at: 0, byteCount: Layout.fileHeaderByteCount)
+        do throws(DecodingFailure) {
+            return try FileHeader(decoding: bytes.span.bytes, expecting: kind)
+        } catch {
+            throw LogError(error, path: file.path, found: bytes.count)
+        }
+    }
+}
+
+extension LogError {
+    /// Says what is wrong with a file header.
+    init(_ failure: FileHeader.DecodingFailure, path: String, found byteCount: Int) {
+        switch failure {
+        case .tooShort:
+            self.init(
+                .corrupted,
+                "Expected a file header of \(Layout.fileHeaderByteCount) bytes, found "
+                    + "\(byteCount). `tidemark log salvage` copies what the other files hold.",
+                path: path,
+                offset: 0
+            )
+        case .notTidemark:
+            self.init(
+                .corrupted,
+                "The file does not begin with TIDEMARK. It has been overwritten, or is no file "
+                    + "of a store; `tidemark log salvage` copies what the other files hold.",
+                path: path,
+                offset: 0
+            )
+        case .damaged:
+            self.init(
+                .corrupted,
+                "The file header fails its checksum. `tidemark log salvage` copies what the "
+                    + "other files hold.",
+                path: path,
+                offset: 0
+            )
+        case .newer(let version, let oldestReader):
+            self.init(
+                .newerVersion,
+                "The file has format version \(version) and needs a reader of version "
+                    + "\(oldestReader); this one reads up to \(Layout.formatVersion). Use a newer "
+                    + "Tidemark.",
+                path: path,
+                offset: 8
+            )
+        case .wrongKind(let kind):
+            self.init(
+                .corrupted,
+                "The file is of kind \(kind), not of the kind that its name says. Files have "
+                    + "been renamed or swapped.",
+                path: path,
+                offset: 12
+            )
+        }
+    }
+}

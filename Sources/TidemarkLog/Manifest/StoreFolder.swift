@@ -1,0 +1,87 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What tells one segment file from another: its name.
+package struct SegmentID: Hashable, Comparable, Sendable {
+    /// The first position it covers.
+    package var first: SequenceNumber
+    /// How often the range has been rewritten.
+    package var generation: UInt32
+
+    package init(first: SequenceNumber, generation: UInt32 = 0) {
+        self.first = first
+        self.generation = generation
+    }
+
+    package static func < (lhs: SegmentID, rhs: SegmentID) -> Bool {
+        lhs.first == rhs.first ? lhs.generation < rhs.generation : lhs.first < rhs.first
+    }
+
+    /// The name of the segment's file: twenty digits, a hyphen, the generation, `.seg`.
+    package var fileName: String {
+        padded(first.rawValue, to: 20) + "-" + String(generation) + ".seg"
+    }
+
+    /// Reads a file's name back; `nil` if it is not exactly one that `fileName` makes.
+    package init?(fileName: String) {
+        guard fileName.hasSuffix(".seg") else { return nil }
+        let parts = fileName.dropLast(4).split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, let first = UInt64(parts[0]), let generation = UInt32(parts[1])
+        else { return nil }
+        self.init(first: SequenceNumber(rawValue: first), generation: generation)
+        guard self.fileName == fileName else { return nil }
+    }
+}
+
+/// The names of everything that the log keeps in a store's folder, made and read here alone.
+package struct StoreFolder: Hashable, Sendable {
+    /// The store's folder, as it was given.
+    package let path: String
+
+    package init(_ path: String) {
+        self.path = path
+    }
+
+    /// Locked exclusively by the writer while the store is open.
+    package var lock: String { path + "/LOCK" }
+    /// Names the manifest that counts.
+    package var current: String { path + "/CURRENT" }
+    /// The next `CURRENT`, until it is renamed.
+    package var nextCurrent: String { path + "/CURRENT.tmp" }
+    /// The folder of segments.
+    package var segments: String { path + "/segments" }
+    /// The folder of view indexes: a cache.
+    package var views: String { path + "/views" }
+
+    /// A segment's file.
+    package func segment(_ id: SegmentID) -> String { segments + "/" + id.fileName }
+
+    /// A segment that is being prepared.
+    package func spare(_ number: UInt64) -> String { segments + "/spare-\(number).tmp" }
+
+    /// Whether a name in the segments' folder is that of a segment being prepared.
+    package static func isSpare(_ name: String) -> Bool {
+        name.hasPrefix("spare-") && name.hasSuffix(".tmp")
+    }
+
+    /// A manifest's file.
+    package func manifest(_ number: UInt64) -> String { path + "/" + Self.manifestName(number) }
+
+    /// A manifest's name: `manifest-` and at least six digits.
+    package static func manifestName(_ number: UInt64) -> String {
+        "manifest-" + padded(number, to: 6)
+    }
+
+    /// The number in a manifest's name, `nil` for any other name.
+    package static func manifestNumber(_ name: String) -> UInt64? {
+        guard name.hasPrefix("manifest-"), let number = UInt64(name.dropFirst(9)),
+            manifestName(number) == name
+        else { return nil }
+        return number
+    }
+}
+
+private func padded(_ number: UInt64, to digitCount: Int) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: max(0, digitCount - digits.count)) + digits
+}

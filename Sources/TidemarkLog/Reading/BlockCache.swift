@@ -1,0 +1,93 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Decoded blocks kept for the next reader, under a budget of bytes; the one used least recently
+/// goes first.
+final class BlockCache: Sendable {
+    /// What names a block for as long as its file exists.
+    struct Key: Hashable {
+        var segment: SegmentID
+        var offset: UInt32
+    }
+
+    /// One kept block, in a ring ordered by use: slot 0 is the ring's anchor.
+    fileprivate struct Slot {
+        var key: Key
+        var block: DecodedBlock?
+        var older: Int
+        var newer: Int
+    }
+
+    fileprivate struct State {
+        var places: [Key: Int] = [:]
+        var slots: [Slot]
+        var free: [Int] = []
+        var byteCount = 0
+    }
+
+    private let budget: Int
+    private let state: Lock<State>
+
+    init(byteCount budget: Int) {
+        self.budget = budget
+        let nowhere = Key(segment: SegmentID(first: .zero), offset: 0)
+        let anchor = Slot(key: nowhere, block: nil, older: 0, newer: 0)
+        state = Lock(State(slots: [anchor]))
+    }
+
+    /// The block, if it is kept.
+    func block(_ key: Key) -> DecodedBlock? {
+        state.withLock { state -> DecodedBlock? in
+            guard let index = state.places[key] else { return nil }
+            state.unlink(index)
+            state.linkNewest(index)
+            return state.slots[index].block
+        }
+    }
+
+    /// Keeps a block; a block larger than the whole budget is not kept.
+    func keep(_ block: DecodedBlock, _ key: Key) {
+        guard block.bytes.count <= budget else { return }
+        state.withLock { state in
+            guard state.places[key] == nil else { return }
+            let index = state.takeSlot()
+            state.slots[index].key = key
+            state.slots[index].block = block
+            state.places[key] = index
+            state.byteCount += block.bytes.count
+            state.linkNewest(index)
+            while state.byteCount > budget { state.dropOldest() }
+        }
+    }
+}
+
+extension BlockCache.State {
+    fileprivate mutating func takeSlot() -> Int {
+        if let index = free.popLast() { return index }
+        slots.append(slots[0])
+        return slots.count - 1
+    }
+
+    fileprivate mutating func unlink(_ index: Int) {
+        let slot = slots[index]
+        slots[slot.older].newer = slot.newer
+        slots[slot.newer].older = slot.older
+    }
+
+    fileprivate mutating func linkNewest(_ index: Int) {
+        let newest = slots[0].older
+        slots[index].older = newest
+        slots[index].newer = 0
+        slots[newest].newer = index
+        slots[0].older = index
+    }
+
+    fileprivate mutating func dropOldest() {
+        let oldest = slots[0].newer
+        unlink(oldest)
+        byteCount -= slots[oldest].block?.bytes.count ?? 0
+        slots[oldest].block = nil
+        places[slots[oldest].key] = nil
+        free.append(oldest)
+    }
+}

@@ -1,0 +1,238 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// One segment file, open for reading: its dictionary and where its blocks are.
+///
+/// The blocks of a sealed segment are its footer's directory; those of one without a footer were
+/// found by walking its frames, and grow while it takes events.
+final class SegmentReader: Sendable {
+    let id: SegmentID
+    let file: any LogFile
+    let header: FileHeader
+    let dictionary: [UInt8]
+    /// Which blocks hold a zone's events; `nil` for a segment without a footer.
+    let postings: ZonePostings?
+    private let entries: Lock<[BlockEntry]>
+
+    init(
+        id: SegmentID,
+        file: any LogFile,
+        header: FileHeader,
+        dictionary: [UInt8],
+        blocks: [BlockEntry],
+        postings: ZonePostings? = nil
+    ) {
+        self.id = id
+        self.file = file
+        self.header = header
+        self.dictionary = dictionary
+        self.postings = postings
+        entries = Lock(blocks)
+    }
+
+    /// How many blocks there are now.
+    var blockCount: Int { entries.withLock { $0.count } }
+
+    /// The entry of a block by its index.
+    func entry(at index: Int) -> BlockEntry? {
+        entries.withLock { $0.indices.contains(index) ? $0[index] : nil }
+    }
+
+    /// Adds the blocks of a frame that has become durable.
+    func add(_ blocks: [BlockEntry]) {
+        entries.withLock { $0.append(contentsOf: blocks) }
+    }
+
+    /// The index of the block that covers a position, or of the first one after it.
+    func index(of sequence: SequenceNumber) -> Int {
+        entries.withLock { entries in
+            var low = 0
+            var high = entries.count
+            while low < high {
+                let middle = (low + high) / 2
+                if entries[middle].last < sequence { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
+    }
+
+    /// Reads, checks and decodes a block.
+    func decode(_ entry: BlockEntry) throws(LogError) -> DecodedBlock {
+        let stored = try file.bytes(
+            at: UInt64(entry.offset),
+            byteCount: Int(entry.storedByteCount)
+        )
+        let seed = Layout.seed(salt: header.salt, offset: UInt64(entry.offset))
+        guard stored.count == Int(entry.storedByteCount),
+            xxh3(stored.span.bytes, seed: seed) == entry.checksum
+        else { throw damaged(entry, "fails its checksum") }
+        guard
+            let raw = BlockDecoder.decode(
+                stored.span.bytes,
+                rawByteCount: Int(entry.rawByteCount),
+                dictionary: dictionary
+            )
+        else { throw damaged(entry, "cannot be decompressed") }
+        return DecodedBlock(bytes: raw, entry: entry)
+    }
+
+    /// The error for a block that is not what it should be.
+    func damaged(_ entry: BlockEntry, _ found: String) -> LogError {
+        LogError(
+            .corrupted,
+            "The block of events \(entry.first) to \(entry.last) \(found). The other blocks can "
+                + "still be read; `tidemark log salvage` copies them into a new store.",
+            path: file.path,
+            offset: UInt64(entry.offset)
+        )
+    }
+}
+
+extension SegmentReader {
+    /// Opens a segment's file and checks that it is the one that the manifest means.
+    static func open(
+        _ id: SegmentID,
+        store: StoreID,
+        in folder: StoreFolder,
+        fileSystem: any FileSystem,
+        mode: FileMode = .read
+    ) throws(LogError) -> (file: any LogFile, header: FileHeader) {
+        let path = folder.segment(id)
+        guard try LogError.wrapping({ () throws(FileError) in try fileSystem.exists(path) }) else {
+            throw LogError(
+                .corrupted,
+                "The manifest names this segment, and it is missing. Bring the file back from a "
+                    + "backup; `tidemark log salvage` copies what the other files hold.",
+                path: path
+            )
+        }
+        let file = try LogError.wrapping { () throws(FileError) in
+            try fileSystem.open(path, mode)
+        }
+        let header = try FileHeader.read(from: file, kind: .segment)
+        guard header.store == store else {
+            throw LogError(
+                .foreignFile,
+                "The segment belongs to store \(header.store), not to this one, \(store). Bring "
+                    + "the right file back.",
+                path: path,
+                offset: 16
+            )
+        }
+        guard header.first == id.first, header.generation == id.generation else {
+            throw LogError(
+                .foreignFile,
+                "The segment begins with event \(header.first), generation "
+                    + "\(header.generation), which is not what its name says. Files have been "
+                    + "renamed or swapped.",
+                path: path,
+                offset: 40
+            )
+        }
+        return (file, header)
+    }
+
+    /// Reads and checks the dictionary behind a header.
+    static func dictionary(
+        of file: any LogFile,
+        header: FileHeader
+    ) throws(LogError) -> [UInt8] {
+        let reference = header.dictionary
+        guard reference.storedByteCount > 0 else { return [] }
+        let offset = UInt64(Layout.fileHeaderByteCount)
+        let byteCount = header.framesOffset - Layout.fileHeaderByteCount
+        let stored = try file.bytes(at: offset, byteCount: byteCount)
+        let used = Int(reference.storedByteCount)
+        guard stored.count == byteCount,
+            xxh3(
+                stored.span.bytes.extracting(0..<used),
+                seed: Layout.seed(salt: header.salt, offset: offset)
+            ) == reference.checksum,
+            stored.span.bytes.isZero(in: used..<byteCount),
+            let raw = BlockDecoder.decode(
+                stored.span.bytes.extracting(0..<used),
+                rawByteCount: Int(reference.rawByteCount),
+                dictionary: []
+            )
+        else {
+            throw LogError(
+                .corrupted,
+                "The segment's dictionary fails its checksum; its compressed blocks cannot be "
+                    + "read without it. `tidemark log salvage` copies what the other files hold.",
+                path: file.path,
+                offset: offset
+            )
+        }
+        return raw
+    }
+
+    /// Reads and checks the footer of a sealed segment.
+    static func footer(
+        of file: any LogFile,
+        header: FileHeader
+    ) throws(LogError) -> Footer {
+        let summary = try footerSummary(of: file, header: header)
+        let bodyOffset = summary.offset + UInt64(Layout.footerHeaderByteCount)
+        let bodyByteCount =
+            Int(summary.blockCount) * Layout.blockEntryByteCount + Int(summary.postingsByteCount)
+        let body = try file.bytes(at: bodyOffset, byteCount: bodyByteCount)
+        guard
+            let footer = Footer(
+                summary: summary,
+                decoding: body.span.bytes,
+                salt: header.salt
+            )
+        else {
+            throw LogError(
+                .corrupted,
+                "The footer's directory or postings fail their checksum. The segment's frames "
+                    + "can still be read one by one; `tidemark log salvage` does so.",
+                path: file.path,
+                offset: bodyOffset
+            )
+        }
+        return footer
+    }
+
+    /// Reads and checks only the fixed parts of a footer: two small reads.
+    static func footerSummary(
+        of file: any LogFile,
+        header: FileHeader
+    ) throws(LogError) -> Footer.Summary {
+        func damaged(_ what: String, at offset: UInt64) -> LogError {
+            LogError(
+                .corrupted,
+                "The sealed segment's \(what) fails its checksum or is cut off. The segment's "
+                    + "frames can still be read one by one; `tidemark log salvage` does so.",
+                path: file.path,
+                offset: offset
+            )
+        }
+        let fileByteCount = try LogError.wrapping { () throws(FileError) in
+            try file.byteCount()
+        }
+        guard fileByteCount >= UInt64(Layout.trailerByteCount) else {
+            throw damaged("trailer", at: 0)
+        }
+        let trailerOffset = fileByteCount - UInt64(Layout.trailerByteCount)
+        let trailer = try file.bytes(at: trailerOffset, byteCount: Layout.trailerByteCount)
+        guard
+            let place = Footer.Summary.footerPlace(
+                decodingTrailer: trailer.span.bytes,
+                salt: header.salt
+            ),
+            place.offset <= trailerOffset, place.byteCount == trailerOffset - place.offset
+        else { throw damaged("trailer", at: trailerOffset) }
+        let bytes = try file.bytes(at: place.offset, byteCount: Layout.footerHeaderByteCount)
+        guard
+            let summary = Footer.Summary(
+                decoding: bytes.span.bytes,
+                salt: header.salt,
+                offset: place.offset
+            ),
+            UInt64(summary.footerByteCount) == fileByteCount - place.offset,
+            summary.first == header.first
+        else { throw damaged("footer", at: place.offset) }
+        return summary
+    }
+}

@@ -1,0 +1,516 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+
+/// What opening found after the last stop, and what it did about it.
+package struct RecoveryReport: Hashable, Sendable {
+    /// Whether the store is new.
+    package var isNew = false
+    /// Whether the last writer closed the store; if not, a new incarnation has begun.
+    package var wasClean = true
+    /// Bytes behind the last sound frame that were discarded: a write cut short before it was
+    /// acknowledged.
+    package var discardedByteCount: UInt64 = 0
+    /// Where they were.
+    package var discardedAt: (path: String, offset: UInt64)?
+
+    package init() {}
+
+    package static func == (lhs: RecoveryReport, rhs: RecoveryReport) -> Bool {
+        lhs.isNew == rhs.isNew && lhs.wasClean == rhs.wasClean
+            && lhs.discardedByteCount == rhs.discardedByteCount
+            && lhs.discardedAt?.path == rhs.discardedAt?.path
+            && lhs.discardedAt?.offset == rhs.discardedAt?.offset
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(wasClean)
+        hasher.combine(discardedByteCount)
+    }
+}
+
+/// A log that has been locked, checked and recovered: what a `SegmentLog` is made from.
+struct OpenedLog: ~Copyable {
+    var store: StoreID
+    var folder: StoreFolder
+    var files: LogFiles
+    var manifest: ManifestFile
+    var lockFile: any LogFile
+    var active: ActiveSegment
+    var lastSequence: SequenceNumber
+    var lastTime: Int64
+    var report: RecoveryReport
+}
+
+/// The steps of opening a log for writing, in the order in which a crash between any two of them
+/// leaves a store that the next opening understands.
+struct LogOpening {
+    let folder: StoreFolder
+    let configuration: LogConfiguration
+    let environment: LogEnvironment
+
+    private var fileSystem: any FileSystem { environment.fileSystem }
+
+    /// Opens, or creates if that is asked for and nothing is there.
+    func open(
+        creating: Bool,
+        asCopyOf source: (store: StoreID, line: IncarnationLine?)? = nil
+    ) throws(LogError) -> OpenedLog {
+        let isThere = try LogError.wrapping { () throws(FileError) in
+            try fileSystem.exists(folder.path)
+        }
+        if !isThere {
+            guard creating else { throw notAStore("Nothing is at this path") }
+            try LogError.wrapping { () throws(FileError) in
+                try fileSystem.createDirectory(folder.path)
+            }
+        }
+        let names = try LogError.wrapping { () throws(FileError) in
+            try fileSystem.list(folder.path)
+        }
+        if !names.contains("CURRENT") { try checkUnused(names, creating: creating) }
+        let lockFile = try lock()
+        guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
+            return try create(lockFile: lockFile, asCopyOf: source)
+        }
+        if let damage = loaded.damage { throw damage }
+        return try recover(loaded, lockFile: lockFile)
+    }
+
+    private func notAStore(_ found: String) -> LogError {
+        LogError(
+            .notAStore,
+            "\(found); expected a store's folder with a file CURRENT. Check the path, or create "
+                + "the store by importing into it.",
+            path: folder.path
+        )
+    }
+
+    /// A folder without `CURRENT` is empty, or what a creation that was cut short has left; it
+    /// must hold nothing else, and above all no commits.
+    private func checkUnused(_ names: [String], creating: Bool) throws(LogError) {
+        for id in try segmentFiles() where try holdsCommits(id) {
+            throw LogError(
+                .corrupted,
+                "The file CURRENT is missing, and the folder has segments with commits. Bring "
+                    + "it back from a backup; `tidemark log salvage` rebuilds the store from its "
+                    + "segments.",
+                path: folder.current
+            )
+        }
+        let ours: Set<String> = ["LOCK", "CURRENT.tmp", "segments", "views"]
+        let isOurs = names.allSatisfy {
+            ours.contains($0) || StoreFolder.manifestNumber($0) != nil
+        }
+        guard isOurs else { throw notAStore("The folder holds other files") }
+        guard creating else { throw notAStore("The folder is empty") }
+    }
+
+    /// Keeps every other writer out.
+    ///
+    /// A reader that looks whether the store is open holds the lock for an instant, so one refusal
+    /// is not the last word.
+    private func lock() throws(LogError) -> any LogFile {
+        let file = try LogError.wrapping { () throws(FileError) in
+            try fileSystem.open(
+                folder.lock,
+                try fileSystem.exists(folder.lock) ? .readWrite : .create
+            )
+        }
+        let attemptCount = environment.writesInline ? 1 : 40
+        for attempt in 1...attemptCount {
+            if try LogError.wrapping({ () throws(FileError) in try file.lock(.exclusive) }) {
+                return file
+            }
+            if attempt < attemptCount {
+                _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(5))
+            }
+        }
+        throw LogError(
+            .locked,
+            "Another process, or another opening in this one, has the store open for writing. "
+                + "Close it there, or read it without opening it for writing.",
+            path: folder.lock
+        )
+    }
+
+    // MARK: Creating
+
+    private func create(
+        lockFile: any LogFile,
+        asCopyOf source: (store: StoreID, line: IncarnationLine?)?
+    ) throws(LogError) -> OpenedLog {
+        try LogError.wrapping { () throws(FileError) in
+            try fileSystem.createDirectory(folder.segments)
+        }
+        for name in try segmentFolderNames() {
+            try LogError.wrapping { () throws(FileError) in
+                try fileSystem.remove(folder.segments + "/" + name)
+            }
+        }
+        let store =
+            source?.store
+            ?? StoreID(low: environment.random(), high: environment.random())
+        var manifest = Manifest(store: store)
+        if let line = source?.line { manifest.line = line }
+        let incarnation = try begin(&manifest, first: SequenceNumber(rawValue: 1))
+        let reader = try newSegment(
+            SegmentID(first: SequenceNumber(rawValue: 1)),
+            incarnation: incarnation,
+            store: store,
+            sample: DictionarySample(),
+            room: Layout.smallestSegmentByteCount
+        )
+        try add(reader.id, incarnation, to: &manifest)
+        let file = try write(manifest, number: 1)
+        var report = RecoveryReport()
+        report.isNew = true
+        return OpenedLog(
+            store: store,
+            folder: folder,
+            files: makeFiles(manifest, active: reader),
+            manifest: file,
+            lockFile: lockFile,
+            active: ActiveSegment(
+                reader: reader,
+                offset: UInt64(reader.header.framesOffset),
+                chain: reader.header.chain,
+                lastTime: .min,
+                lastReceived: .min
+            ),
+            lastSequence: .zero,
+            lastTime: .min,
+            report: report
+        )
+    }
+
+    private func begin(
+        _ manifest: inout Manifest,
+        first: SequenceNumber
+    ) throws(LogError) -> Incarnation {
+        let incarnation = Incarnation(rawValue: environment.random() | 1)
+        guard manifest.apply(.began(incarnation, first: first)) else {
+            throw LogError(.corrupted, "The manifest's incarnations are out of order.")
+        }
+        return incarnation
+    }
+
+    private func add(
+        _ id: SegmentID,
+        _ incarnation: Incarnation,
+        to manifest: inout Manifest
+    ) throws(LogError) {
+        guard manifest.apply(.added(id, incarnation)) else {
+            throw LogError(
+                .corrupted,
+                "Segment \(id.fileName) does not follow the one before it in the manifest.",
+                path: folder.segment(id)
+            )
+        }
+    }
+
+    private func newSegment(
+        _ id: SegmentID,
+        incarnation: Incarnation,
+        store: StoreID,
+        sample: DictionarySample,
+        room: Int
+    ) throws(LogError) -> SegmentReader {
+        let spare = try SpareSegment.prepare(
+            room: min(room, configuration.segmentByteCount),
+            number: 0,
+            store: store,
+            in: folder,
+            sample: sample,
+            environment: environment
+        )
+        return try spare.becomeSegment(
+            id,
+            incarnation: incarnation,
+            in: folder,
+            environment: environment
+        )
+    }
+
+    /// Starts a manifest file and makes it the one that counts.
+    private func write(_ manifest: Manifest, number: UInt64) throws(LogError) -> ManifestFile {
+        let file = try ManifestFile(
+            creating: manifest,
+            number: number,
+            in: folder,
+            environment: environment
+        )
+        try LoadedManifest.makeCurrent(number, in: folder, fileSystem: fileSystem)
+        return file
+    }
+
+    private func makeFiles(_ manifest: Manifest, active: SegmentReader) -> LogFiles {
+        var segments = LogFiles.segments(of: manifest)
+        segments[segments.count - 1].reader = active
+        return LogFiles(
+            store: manifest.store,
+            folder: folder,
+            fileSystem: fileSystem,
+            segments: segments,
+            cacheByteCount: configuration.cacheByteCount
+        )
+    }
+
+    // MARK: Recovering
+
+    private func recover(
+        _ loaded: LoadedManifest,
+        lockFile: any LogFile
+    ) throws(LogError) -> OpenedLog {
+        var manifest = loaded.manifest
+        let previous = try checkFinished(manifest)
+        try removeOrphans(manifest)
+        var found = try walkActive(manifest)
+        let last = found?.last ?? previous.last
+        let lastTime = max(found?.lastTime ?? .min, previous.lastTime)
+        var report = RecoveryReport()
+        let isClean =
+            if let found, let closing = manifest.closing {
+                found.tail == .clean && found.end == closing.framesEnd && found.last == closing.last
+            } else {
+                false
+            }
+        manifest.closing = nil
+        var begun: SegmentReader?
+        if !isClean {
+            report.wasClean = false
+            if let found, case .torn(let byteCount) = found.tail {
+                report.discardedByteCount = byteCount
+                report.discardedAt = (found.reader.file.path, found.end)
+            }
+            begun = try beginAgain(&manifest, after: last, found: found)
+        }
+        let file = try write(manifest, number: loaded.number + 1)
+        removeOldManifests(upTo: loaded.number)
+        guard let reader = begun ?? found?.reader else {
+            preconditionFailure("a log is opened with a segment that takes events")
+        }
+        var active = ActiveSegment(
+            reader: reader,
+            offset: begun == nil ? found?.end ?? 0 : UInt64(reader.header.framesOffset),
+            chain: begun == nil ? found?.chain ?? 0 : reader.header.chain,
+            lastTime: lastTime,
+            lastReceived: found?.lastReceived ?? previous.lastReceived
+        )
+        if begun != nil {
+            try active.write(.recovery, next: last.next, payload: report.encoded())
+            try active.sync()
+        }
+        found = nil
+        return OpenedLog(
+            store: manifest.store,
+            folder: folder,
+            files: makeFiles(manifest, active: reader),
+            manifest: file,
+            lockFile: lockFile,
+            active: active,
+            lastSequence: last,
+            lastTime: lastTime,
+            report: report
+        )
+    }
+
+    /// Ends the segment that was being written, and begins a new incarnation in a new one.
+    private func beginAgain(
+        _ manifest: inout Manifest,
+        after last: SequenceNumber,
+        found: WalkedSegment?
+    ) throws(LogError) -> SegmentReader {
+        var generation: UInt32 = 0
+        var sample = DictionarySample()
+        if let found {
+            let id = found.reader.id
+            let isEmpty = found.last < id.first
+            guard
+                manifest.apply(.ended(id, last: found.last, framesEnd: found.end)),
+                !isEmpty || manifest.apply(.removed(id))
+            else { throw LogError(.corrupted, "The manifest's segments are out of order.") }
+            if isEmpty { generation = id.generation + 1 }
+            sample = try DictionarySample.taken(from: found.reader)
+        }
+        let incarnation = try begin(&manifest, first: last.next)
+        let id = SegmentID(first: last.next, generation: generation)
+        let byteCount = manifest.segments.reduce(0) { $0 + Int($1.framesEnd ?? 0) }
+        let reader = try newSegment(
+            id,
+            incarnation: incarnation,
+            store: manifest.store,
+            sample: sample,
+            room: max(Layout.smallestSegmentByteCount, byteCount)
+        )
+        try add(id, incarnation, to: &manifest)
+        return reader
+    }
+
+    /// Where the finished part of the log ends, by its manifest and its footers.
+    private struct Finished {
+        var last = SequenceNumber.zero
+        var lastTime = Int64.min
+        var lastReceived = Int64.min
+    }
+
+    /// Checks that every finished segment is there, is ours, and is as long as it was; its blocks
+    /// are checked when they are read.
+    private func checkFinished(_ manifest: Manifest) throws(LogError) -> Finished {
+        var finished = Finished()
+        for segment in manifest.segments {
+            guard let last = segment.last, let framesEnd = segment.framesEnd else { continue }
+            let (file, header) = try SegmentReader.open(
+                segment.id,
+                store: manifest.store,
+                in: folder,
+                fileSystem: fileSystem
+            )
+            let byteCount = try LogError.wrapping { () throws(FileError) in
+                try file.byteCount()
+            }
+            let expected = segment.fileByteCount ?? framesEnd
+            guard byteCount == expected || (segment.fileByteCount == nil && byteCount > expected)
+            else {
+                throw LogError(
+                    .corrupted,
+                    "The manifest promises \(expected) bytes, the file has \(byteCount). Bring "
+                        + "it back from a backup; `tidemark log salvage` copies what is left.",
+                    path: file.path,
+                    offset: min(byteCount, expected)
+                )
+            }
+            finished.last = last
+            if segment.fileByteCount != nil {
+                let summary = try SegmentReader.footerSummary(of: file, header: header)
+                guard summary.last == last, summary.offset == framesEnd else {
+                    throw LogError(
+                        .corrupted,
+                        "The footer ends with event \(summary.last), the manifest says \(last). "
+                            + "Files have been renamed or swapped.",
+                        path: file.path,
+                        offset: summary.offset
+                    )
+                }
+                finished.lastTime = max(finished.lastTime, summary.lastTime)
+                finished.lastReceived = max(finished.lastReceived, summary.lastReceived)
+            } else {
+                let walked = try WalkedSegment(
+                    segment.id,
+                    store: manifest.store,
+                    in: folder,
+                    fileSystem: fileSystem,
+                    framesEnd: framesEnd
+                )
+                if case .corrupted(let error) = walked.tail { throw error }
+                finished.lastTime = max(finished.lastTime, walked.lastTime)
+                finished.lastReceived = max(finished.lastReceived, walked.lastReceived)
+            }
+        }
+        return finished
+    }
+
+    private func walkActive(_ manifest: Manifest) throws(LogError) -> WalkedSegment? {
+        guard let active = manifest.active else { return nil }
+        let walked = try WalkedSegment(
+            active.id,
+            store: manifest.store,
+            in: folder,
+            fileSystem: fileSystem,
+            mode: .readWrite,
+            promised: manifest.closing?.framesEnd
+        )
+        if case .corrupted(let error) = walked.tail { throw error }
+        return walked
+    }
+
+    // MARK: Tidying
+
+    private func segmentFolderNames() throws(LogError) -> [String] {
+        try LogError.wrapping { () throws(FileError) in
+            try fileSystem.exists(folder.segments) ? try fileSystem.list(folder.segments) : []
+        }
+    }
+
+    private func segmentFiles() throws(LogError) -> [SegmentID] {
+        try segmentFolderNames().compactMap(SegmentID.init(fileName:))
+    }
+
+    private func holdsCommits(_ id: SegmentID) throws(LogError) -> Bool {
+        let file = try LogError.wrapping { () throws(FileError) in
+            try fileSystem.open(folder.segment(id), .read)
+        }
+        guard let header = try? FileHeader.read(from: file, kind: .segment) else { return true }
+        var scan = try FrameScan(file, header: header)
+        while case .frame(let frame) = try scan.step() {
+            if frame.header.kind == .commits { return true }
+        }
+        return false
+    }
+
+    /// Removes what a crash left behind: prepared segments, and a segment that got its name but not
+    /// its line in the manifest.
+    ///
+    /// Such a one is empty; one with commits means that the manifest is not the one it should be.
+    private func removeOrphans(_ manifest: Manifest) throws(LogError) {
+        let known = Set(manifest.segments.map(\.id))
+        for name in try segmentFolderNames() {
+            if let id = SegmentID(fileName: name) {
+                if known.contains(id) { continue }
+                if try holdsCommits(id), manifest.segments.last.map({ id > $0.id }) ?? true {
+                    throw LogError(
+                        .corrupted,
+                        "The segment holds commits, and the manifest does not know it. The "
+                            + "manifest is an old one, or the file is from elsewhere; `tidemark "
+                            + "log salvage` copies what both hold.",
+                        path: folder.segment(id)
+                    )
+                }
+            } else if !StoreFolder.isSpare(name) {
+                continue
+            }
+            try LogError.wrapping { () throws(FileError) in
+                try fileSystem.remove(folder.segments + "/" + name)
+            }
+        }
+    }
+
+    /// Removes manifests that nobody reads any more, and the files that only they name.
+    ///
+    /// Failing to is no harm: the next opening tries again.
+    private func removeOldManifests(upTo number: UInt64) {
+        guard let names = try? fileSystem.list(folder.path) else { return }
+        for name in names {
+            guard let found = StoreFolder.manifestNumber(name), found <= number,
+                let file = try? fileSystem.open(folder.manifest(found), .read),
+                (try? file.lock(.exclusive)) == true
+            else { continue }
+            try? fileSystem.remove(folder.manifest(found))
+        }
+    }
+}
+
+extension RecoveryReport {
+    /// The payload of a recovery frame: bytes discarded, and the offset they began at.
+    func encoded() -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(integer: discardedByteCount)
+        bytes.append(integer: discardedAt?.offset ?? 0)
+        return bytes
+    }
+}
+
+extension LogFiles {
+    /// The segments that a manifest names, none of them opened.
+    static func segments(of manifest: Manifest) -> [Segment] {
+        manifest.segments.map {
+            Segment(
+                id: $0.id,
+                last: $0.last,
+                framesEnd: $0.framesEnd,
+                isSealed: $0.fileByteCount != nil
+            )
+        }
+    }
+}

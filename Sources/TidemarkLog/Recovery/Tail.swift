@@ -1,0 +1,110 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What lies behind the last sound frame of a file that was being written.
+enum Tail: Hashable {
+    /// Nothing: every byte is zero.
+    case clean
+    /// A write that was cut short before it was acknowledged; so many bytes are of no use.
+    case torn(byteCount: UInt64)
+    /// Bytes that were durable once are not what was written.
+    case corrupted(LogError)
+}
+
+extension FrameScan {
+    /// Decides what a stop means: the rule of `Docs/formats/segment.md`, "The torn tail".
+    ///
+    /// `promised` is an offset that the manifest vouches for, if it does.
+    mutating func tail(after stop: Stop, promised: UInt64? = nil) throws(LogError) -> Tail {
+        let place = offset
+        let path = window.file.path
+        func corrupted(_ found: String) -> Tail {
+            .corrupted(
+                LogError(
+                    .corrupted,
+                    "Expected the frame after event \(expectedPredecessor); found \(found). Bytes "
+                        + "that were safely written have changed. What is sound can still be "
+                        + "read; `tidemark log salvage` copies it into a new store.",
+                    path: path,
+                    offset: place
+                )
+            )
+        }
+        let reason = reason(of: stop)
+        if window.fileByteCount < header.allocatedByteCount {
+            return corrupted(
+                "the file cut to \(window.fileByteCount) bytes of \(header.allocatedByteCount)"
+            )
+        }
+        if let promised, promised > place {
+            return corrupted("\(reason), although the manifest promises \(promised) sound bytes")
+        }
+        if case .limit = stop { return .clean }
+        var from = place + 1
+        while let (later, frame) = try search(from: from) {
+            if frame.syncedOffset > place {
+                return corrupted(
+                    "\(reason), although the frame at offset \(later) shows that this place had "
+                        + "been synced"
+                )
+            }
+            from = later + 1
+        }
+        let remains = try lastNonzeroOffset(from: place).map { $0 + 1 - place } ?? 0
+        switch stop {
+        case .blank, .limit:
+            return remains == 0 ? .clean : .torn(byteCount: remains)
+        case .unsound(_, let extent):
+            guard try hasUnwrittenSector(from: place, byteCount: extent) else {
+                return corrupted("\(reason), although every sector of it has been written")
+            }
+            return .torn(byteCount: remains)
+        }
+    }
+
+    private var expectedPredecessor: String {
+        next.map { "\($0.rawValue - 1)" } ?? "before it"
+    }
+
+    private func reason(of stop: Stop) -> String {
+        switch stop {
+        case .blank: "nothing"
+        case .limit: "the end"
+        case .unsound(let reason, _): reason
+        }
+    }
+
+    /// Whether one of the sectors that a frame covers is still all zero where the frame covers it.
+    ///
+    /// Segments are never reused, so an unwritten sector is zero. The last seven bytes may be
+    /// padding and prove nothing.
+    private mutating func hasUnwrittenSector(
+        from start: UInt64,
+        byteCount: Int
+    ) throws(LogError) -> Bool {
+        let sector = UInt64(Layout.sectorByteCount)
+        let end = start + UInt64(max(1, byteCount - Layout.frameAlignment + 1))
+        var lower = start
+        while lower < end {
+            let upper = min(end, (lower / sector + 1) * sector)
+            let range = try window.range(at: lower, byteCount: Int(upper - lower))
+            if window.bytes.span.bytes.extracting(range).isZero(in: 0..<range.count) { return true }
+            lower = upper
+        }
+        return false
+    }
+
+    private mutating func lastNonzeroOffset(from start: UInt64) throws(LogError) -> UInt64? {
+        var last: UInt64?
+        var lower = start
+        while lower < window.fileByteCount {
+            let upper = min(window.fileByteCount, lower + UInt64(Layout.sectorByteCount))
+            let range = try window.range(at: lower, byteCount: Int(upper - lower))
+            if !window.bytes.span.bytes.extracting(range).isZero(in: 0..<range.count) {
+                last = upper - 1
+            }
+            lower = upper
+        }
+        return last
+    }
+}

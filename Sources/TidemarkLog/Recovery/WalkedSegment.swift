@@ -1,0 +1,59 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A segment without a footer, walked from its first frame to its end.
+struct WalkedSegment {
+    let reader: SegmentReader
+    /// The last position of the last sound frame.
+    private(set) var last: SequenceNumber
+    /// Where the sound frames end.
+    private(set) var end: UInt64
+    private(set) var chain: UInt64
+    private(set) var lastTime = Int64.min
+    private(set) var lastReceived = Int64.min
+    /// What lies behind them.
+    private(set) var tail: Tail
+
+    /// Walks a segment's frames, to `framesEnd` if it is finished, else until they end.
+    init(
+        _ id: SegmentID,
+        store: StoreID,
+        in folder: StoreFolder,
+        fileSystem: any FileSystem,
+        mode: FileMode = .read,
+        framesEnd: UInt64? = nil,
+        promised: UInt64? = nil
+    ) throws(LogError) {
+        let (file, header) = try SegmentReader.open(
+            id,
+            store: store,
+            in: folder,
+            fileSystem: fileSystem,
+            mode: mode
+        )
+        let dictionary = try SegmentReader.dictionary(of: file, header: header)
+        var scan = try FrameScan(file, header: header, limit: framesEnd)
+        var blocks: [BlockEntry] = []
+        walk: while true {
+            switch try scan.step() {
+            case .frame(let frame):
+                lastTime = frame.header.lastTime
+                lastReceived = frame.header.lastReceived
+                if frame.header.kind == .commits { blocks.append(contentsOf: frame.blocks) }
+            case .stop(let stop):
+                tail = try scan.tail(after: stop, promised: promised ?? framesEnd)
+                break walk
+            }
+        }
+        last = SequenceNumber(rawValue: (scan.next ?? header.first).rawValue - 1)
+        end = scan.offset
+        chain = scan.chain
+        reader = SegmentReader(
+            id: id,
+            file: file,
+            header: header,
+            dictionary: dictionary,
+            blocks: blocks
+        )
+    }
+}

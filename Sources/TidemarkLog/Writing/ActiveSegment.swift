@@ -1,0 +1,98 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// The segment that takes events: one writer, one place in one file.
+struct ActiveSegment: ~Copyable {
+    let id: SegmentID
+    let reader: SegmentReader
+    private let compressor: BlockCompressor
+    /// Where the next frame goes.
+    private(set) var offset: UInt64
+    /// Everything before it is on disk.
+    private(set) var syncedOffset: UInt64
+    private var chain: UInt64
+    /// Whether the last frame written says that all before it is on disk.
+    private(set) var isVouched = true
+    private var lastTime = Int64.min
+    private var lastReceived = Int64.min
+
+    /// Goes on in a segment whose frames have been walked.
+    init(
+        reader: SegmentReader,
+        offset: UInt64,
+        chain: UInt64,
+        lastTime: Int64,
+        lastReceived: Int64
+    ) {
+        id = reader.id
+        self.reader = reader
+        compressor = BlockCompressor(dictionary: reader.dictionary)
+        self.offset = offset
+        syncedOffset = offset
+        self.chain = chain
+        self.lastTime = lastTime
+        self.lastReceived = lastReceived
+    }
+
+    /// How many bytes frames can still take.
+    var room: Int { Int(reader.header.allocatedByteCount) - Int(offset) }
+
+    /// Writes one frame of commits, unsynced.
+    mutating func write(_ builder: consuming FrameBuilder) throws(LogError) -> [BlockEntry] {
+        lastTime = builder.lastTime
+        lastReceived = builder.lastReceived
+        let frame = builder.encoded(at: place, compressor: compressor)
+        try put(frame.bytes)
+        isVouched = false
+        return frame.blocks
+    }
+
+    /// Writes a frame without commits, unsynced.
+    mutating func write(
+        _ kind: FrameKind,
+        next: SequenceNumber,
+        payload: [UInt8] = []
+    ) throws(LogError) {
+        try put(
+            place.controlFrame(
+                kind,
+                next: next,
+                lastTime: lastTime,
+                lastReceived: lastReceived,
+                payload: payload
+            )
+        )
+    }
+
+    /// Vouches for what has been synced, so that others may read it and damage to it shows.
+    mutating func vouch(next: SequenceNumber) throws(LogError) {
+        guard !isVouched, room >= Layout.frameHeaderByteCount else { return }
+        try write(.marker, next: next)
+        isVouched = true
+    }
+
+    /// Makes what has been written durable.
+    mutating func sync() throws(LogError) {
+        let end = offset
+        try LogError.wrapping { () throws(FileError) in try reader.file.sync() }
+        syncedOffset = end
+    }
+
+    private var place: FramePlace {
+        FramePlace(
+            salt: reader.header.salt,
+            offset: offset,
+            syncedOffset: syncedOffset,
+            chain: chain
+        )
+    }
+
+    private mutating func put(_ frame: [UInt8]) throws(LogError) {
+        precondition(frame.count <= room, "a frame was admitted that has no room")
+        try LogError.wrapping { () throws(FileError) in
+            try reader.file.write(frame.span.bytes, at: offset)
+        }
+        offset += UInt64(frame.count)
+        chain = chainWord(after: frame.span.bytes)
+    }
+}

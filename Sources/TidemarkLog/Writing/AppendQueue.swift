@@ -1,0 +1,182 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What has been accepted and is not on disk yet: a pure state machine, driven by `SegmentLog`.
+///
+/// Invariants:
+/// - positions given out are dense: `lastSequence` grows by each commit's events;
+/// - `room` never promises more bytes than the segment that the open batch goes to can take;
+/// - at most one caller is told to write at a time (`isWriting`).
+struct AppendQueue {
+    /// Commits that will be written and synced as one frame.
+    struct Batch: Sendable {
+        var builder: FrameBuilder
+        /// The most bytes that the frame can take.
+        var bound = 0
+        /// The segment that the frame begins, if it begins one.
+        var spare: SpareSegment?
+        /// Counts segments, so that room given back goes to the right one.
+        var segmentNumber: UInt64
+    }
+
+    /// Bytes kept back in every segment for its closing frame.
+    static let reserveByteCount = 256
+
+    private(set) var lastSequence: SequenceNumber
+    private(set) var lastTime: Int64
+    /// Why nothing can be appended any more.
+    private(set) var failure: LogError?
+    /// The watermark: everything up to here is on disk.
+    private(set) var durable: SequenceNumber
+    private(set) var isWriting = false
+    private var closed: [Batch] = []
+    private var open: Batch?
+    /// Bytes that the segment of the open batch can still take.
+    private(set) var room: Int
+    private(set) var segmentNumber: UInt64 = 0
+    private(set) var spares: [SpareSegment] = []
+    /// Set while somebody prepares a spare.
+    var isPreparing = false
+    private var waiters: [Waiter] = []
+
+    /// Somebody who waits for a position to become durable.
+    struct Waiter: Sendable {
+        var sequence: SequenceNumber
+        var resume: @Sendable (LogError?) -> Void
+    }
+
+    init(lastSequence: SequenceNumber, lastTime: Int64, room: Int) {
+        self.lastSequence = lastSequence
+        self.lastTime = lastTime
+        durable = lastSequence
+        self.room = max(0, room - Self.reserveByteCount)
+    }
+
+    // MARK: Accepting
+
+    /// Whether a commit that takes at most `bound` bytes needs a segment that is not there.
+    func lacksRoom(for bound: Int) -> Bool {
+        bound > room && !spares.contains { $0.room - Self.reserveByteCount >= bound }
+    }
+
+    /// Keeps a segment that has been prepared.
+    mutating func keep(_ spare: SpareSegment) {
+        spares.append(spare)
+    }
+
+    /// Accepts a commit, for which there is room, and returns its first position.
+    mutating func append(_ draft: borrowing CommitDraft, bound: Int) -> SequenceNumber {
+        if bound > room { startSegment(with: bound) }
+        var batch =
+            open
+            ?? Batch(
+                builder: FrameBuilder(first: lastSequence.next),
+                segmentNumber: segmentNumber
+            )
+        open = nil
+        room -= bound
+        batch.bound += bound
+        let first = lastSequence.next
+        batch.builder.append(draft)
+        lastSequence = batch.builder.last
+        lastTime = draft.time
+        if batch.builder.rawByteCount >= Layout.frameByteCountTarget {
+            closed.append(batch)
+        } else {
+            open = batch
+        }
+        return first
+    }
+
+    /// Leaves positions without events; only salvage does.
+    mutating func appendGap(_ gapCount: UInt32) {
+        var batch =
+            open
+            ?? Batch(
+                builder: FrameBuilder(first: lastSequence.next),
+                segmentNumber: segmentNumber
+            )
+        batch.builder.appendGap(gapCount)
+        batch.bound += 64
+        room -= 64
+        lastSequence = batch.builder.last
+        open = batch
+    }
+
+    private mutating func startSegment(with bound: Int) {
+        guard
+            let index = spares.firstIndex(where: { $0.room - Self.reserveByteCount >= bound })
+        else { preconditionFailure("a commit was accepted without room for it") }
+        if let batch = open { closed.append(batch) }
+        let spare = spares.remove(at: index)
+        segmentNumber += 1
+        room = spare.room - Self.reserveByteCount
+        open = Batch(
+            builder: FrameBuilder(first: lastSequence.next),
+            spare: spare,
+            segmentNumber: segmentNumber
+        )
+    }
+
+    // MARK: Writing
+
+    /// Whether the caller has to start writing; then it must call `takeBatch` until that is empty.
+    mutating func startWriting() -> Bool {
+        guard !isWriting, failure == nil, open != nil || !closed.isEmpty else { return false }
+        isWriting = true
+        return true
+    }
+
+    /// The next batch to write, or `nil` if there is none, which ends the writing.
+    mutating func takeBatch() -> Batch? {
+        if failure == nil {
+            if !closed.isEmpty { return closed.removeFirst() }
+            if let batch = open {
+                open = nil
+                return batch
+            }
+        }
+        isWriting = false
+        return nil
+    }
+
+    /// Takes the room of a marker frame, if the writer is idle and there is some.
+    mutating func takeMarkerRoom() -> Bool {
+        guard !isWriting, failure == nil, open == nil, closed.isEmpty,
+            room >= Layout.frameHeaderByteCount
+        else { return false }
+        room -= Layout.frameHeaderByteCount
+        isWriting = true
+        return true
+    }
+
+    /// Notes that a batch is on disk, and returns those who waited for it.
+    mutating func wrote(
+        through last: SequenceNumber,
+        byteCount: Int,
+        bound: Int,
+        segmentNumber: UInt64
+    ) -> [Waiter] {
+        if segmentNumber == self.segmentNumber { room += bound - byteCount }
+        durable = last
+        let ready = waiters.filter { $0.sequence <= last }
+        waiters.removeAll { $0.sequence <= last }
+        return ready
+    }
+
+    // MARK: Waiting and failing
+
+    /// Adds somebody who waits; returns `false`, without adding, if the wait is over.
+    mutating func wait(_ waiter: Waiter) -> Bool {
+        guard failure == nil, waiter.sequence > durable else { return false }
+        waiters.append(waiter)
+        return true
+    }
+
+    /// Ends the writer for good, and returns everybody who waits.
+    mutating func fail(_ error: LogError) -> [Waiter] {
+        if failure == nil { failure = error }
+        defer { waiters = [] }
+        return waiters
+    }
+}

@@ -1,0 +1,98 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A segment that is ready to be written: zero-filled to its full length and synced, with its
+/// dictionary in place, lacking only its header and its name.
+///
+/// Every byte that a frame will ever take is allocated here. So a full disk shows before a commit
+/// is accepted, not in the middle of one, and a sync finds nothing to allocate.
+struct SpareSegment: Sendable {
+    let path: String
+    let file: any LogFile
+    /// Lacks the first position, the incarnation and the generation.
+    let template: FileHeader
+    let dictionary: [UInt8]
+
+    /// Bytes that frames can take.
+    var room: Int { Int(template.allocatedByteCount) - template.framesOffset }
+
+    /// Prepares a spare with room for so many bytes of frames.
+    static func prepare(
+        room: Int,
+        number: UInt64,
+        store: StoreID,
+        in folder: StoreFolder,
+        sample: DictionarySample,
+        environment: LogEnvironment
+    ) throws(LogError) -> SpareSegment {
+        let path = folder.spare(number)
+        var header = FileHeader(
+            kind: .segment,
+            store: store,
+            incarnation: Incarnation(rawValue: 0),
+            first: .zero,
+            created: 0,
+            salt: environment.random()
+        )
+        let stored =
+            sample.bytes.isEmpty ? [] : BlockDecoder.compressDictionary(sample.bytes)
+        header.dictionary.storedByteCount = UInt32(stored.count)
+        header.dictionary.rawByteCount = UInt32(sample.bytes.count)
+        header.dictionary.sourceFirst = sample.source.first
+        header.dictionary.sourceGeneration = sample.source.generation
+        let offset = UInt64(Layout.fileHeaderByteCount)
+        header.dictionary.checksum = xxh3(
+            stored.span.bytes,
+            seed: Layout.seed(salt: header.salt, offset: offset)
+        )
+        header.allocatedByteCount = UInt64(header.framesOffset + Layout.aligned(room))
+        let byteCount = header.allocatedByteCount
+        let fileSystem = environment.fileSystem
+        let made = try LogError.wrapping { () throws(FileError) -> any LogFile in
+            if try fileSystem.exists(path) { try fileSystem.remove(path) }
+            let file = try fileSystem.open(path, .create)
+            do throws(FileError) {
+                try file.allocate(to: byteCount)
+                if !stored.isEmpty { try file.write(stored.span.bytes, at: offset) }
+                try file.sync()
+            } catch {
+                // Give the space back at once; the first failure is the one to tell.
+                try? fileSystem.remove(path)
+                throw error
+            }
+            return file
+        }
+        return SpareSegment(
+            path: path,
+            file: made,
+            template: header,
+            dictionary: sample.bytes
+        )
+    }
+}
+
+/// Bytes that blocks to come are likely to resemble.
+struct DictionarySample: Sendable {
+    var bytes: [UInt8] = []
+    /// Where they were taken from; erasing that segment's content erases the dictionary too.
+    var source = SegmentID(first: .zero)
+
+    /// Takes pieces spread over a segment's blocks.
+    ///
+    /// Many short pieces beat few long ones: they hold more different names and phrases.
+    static func taken(from reader: SegmentReader) throws(LogError) -> DictionarySample {
+        let pieceByteCount = 2 << 10
+        let pieceCount = Layout.dictionaryByteCount / pieceByteCount
+        let blockCount = reader.blockCount
+        var sample = DictionarySample(source: reader.id)
+        var next = 0
+        for piece in 0..<pieceCount {
+            let index = max(next, piece * blockCount / pieceCount)
+            guard let entry = reader.entry(at: index) else { break }
+            next = index + 1
+            let block = try reader.decode(entry).bytes
+            sample.bytes.append(contentsOf: block.prefix(pieceByteCount))
+        }
+        return sample
+    }
+}
