@@ -115,15 +115,22 @@ extension LMDBEnvironment {
         return bytes.withUnsafeMutableBytes { bytes in
             var key = ViewState.storedKey
             var value = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
-            return mdb_put(transaction, tables[0], &key, &value, 0)
+            return mdb_put(transaction, stateTable, &key, &value, 0)
         }
+    }
+
+    /// The state after the last commit.
+    func readNewestState() throws(ViewIndexError) -> ViewState {
+        let transaction = try beginReading()
+        defer { endReading(transaction) }
+        return try readState(transaction)
     }
 
     /// The state that a transaction sees.
     func readState(_ transaction: LMDBReadTransaction) throws(ViewIndexError) -> ViewState {
         var key = ViewState.storedKey
         var value = MDB_val()
-        let code = mdb_get(transaction.handle, tables[0], &key, &value)
+        let code = mdb_get(transaction.handle, stateTable, &key, &value)
         guard code == 0 else {
             throw .lmdb(code == MDB_NOTFOUND ? MDB_INVALID : code, "reading its state", path)
         }

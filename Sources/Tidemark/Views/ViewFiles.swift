@@ -5,11 +5,12 @@ import TidemarkLog
 
 /// The files of a view index's folder.
 ///
-/// LMDB opens its own on the machine's file system, so these are read there too and not through a
-/// simulated one.
+/// LMDB opens its own on the machine's file system, so the others are there too and never on a
+/// simulated one. LMDB's lock file is not among what is opened here: closing any descriptor of it
+/// would drop the locks that LMDB holds.
 struct ViewFiles {
     let folder: String
-    let fileSystem = PosixFileSystem()
+    private let fileSystem = PosixFileSystem()
 
     init(_ folder: String) {
         self.folder = folder
@@ -17,41 +18,89 @@ struct ViewFiles {
 
     /// LMDB's file: everything there is.
     var data: String { folder + "/data.mdb" }
-    /// LMDB's table of readers.
-    var lock: String { folder + "/lock.mdb" }
+    /// The checksums of its pages.
+    var checks: String { folder + "/checks" }
+    private var newChecks: String { folder + "/checks.tmp" }
 
     /// Whether there is an index.
     func exist() throws(ViewIndexError) -> Bool {
-        do {
-            return try fileSystem.exists(data)
-        } catch {
-            throw ViewIndexError(error)
+        try translated { () throws(FileError) in try fileSystem.exists(data) }
+    }
+
+    /// Makes the folder, if it is not there.
+    func createFolder() throws(ViewIndexError) {
+        try translated { () throws(FileError) in try fileSystem.createDirectory(folder) }
+    }
+
+    /// Removes the index; the folder stays.
+    func remove() throws(ViewIndexError) {
+        try translated { () throws(FileError) in
+            // Without the checks the rest is as good as gone, so they go first.
+            for path in [checks, newChecks, data, folder + "/lock.mdb"]
+            where try fileSystem.exists(path) {
+                try fileSystem.remove(path)
+            }
+            try fileSystem.syncDirectory(folder)
         }
     }
 
-    func createFolder() throws(ViewIndexError) {
-        do {
-            try fileSystem.createDirectory(folder)
-        } catch {
-            throw ViewIndexError(error)
-        }
+    /// Bytes of all that is read or written.
+    func byteCount() throws(ViewIndexError) -> UInt64 {
+        try dataByteCount()
+            + translated { () throws(FileError) in
+                try fileSystem.open(checks, .read).byteCount()
+            }
     }
 
     /// Bytes of LMDB's file.
-    func byteCount() throws(ViewIndexError) -> UInt64 {
-        do {
-            return try fileSystem.open(data, .read).byteCount()
-        } catch {
-            throw ViewIndexError(error)
+    func dataByteCount() throws(ViewIndexError) -> UInt64 {
+        try translated { () throws(FileError) in try fileSystem.open(data, .read).byteCount() }
+    }
+
+    /// LMDB's file, for plain reading.
+    func openData() throws(ViewIndexError) -> any LogFile {
+        try translated { () throws(FileError) in try fileSystem.open(data, .read) }
+    }
+
+    /// Reads the checks.
+    func readChecks() throws(ViewIndexError) -> ViewChecks {
+        let bytes = try translated { () throws(FileError) in
+            let file = try fileSystem.open(checks, .read)
+            // Far more than an index of any size has; what is longer is not one of ours.
+            var bytes = [UInt8](repeating: 0, count: Int(min(try file.byteCount(), 1 << 30)))
+            var span = bytes.mutableSpan
+            var raw = span.mutableBytes
+            let count = try file.read(into: &raw, at: 0)
+            bytes.removeSubrange(count...)
+            return bytes
+        }
+        return try ViewChecks(bytes, checks)
+    }
+
+    /// Writes the checks durably, in place of those before: all or nothing.
+    func write(_ new: ViewChecks) throws(ViewIndexError) {
+        let bytes = new.encoded
+        try translated { () throws(FileError) in
+            if try fileSystem.exists(newChecks) { try fileSystem.remove(newChecks) }
+            let file = try fileSystem.open(newChecks, .create)
+            try file.write(bytes.span.bytes, at: 0)
+            try file.sync()
+            file.close()
+            try fileSystem.rename(newChecks, to: checks)
+            try fileSystem.syncDirectory(folder)
         }
     }
-}
 
-extension ViewIndexError {
-    /// A file call that failed.
-    init(_ error: FileError) {
-        let reason: Reason =
-            if error.isOutOfSpace { .full } else if error.isMissing { .damaged } else { .system }
-        self.init(reason, "\(error)")
+    /// Runs file calls and says in this room's words what failed.
+    func translated<Result>(
+        _ calls: () throws(FileError) -> Result
+    ) throws(ViewIndexError) -> Result {
+        do throws(FileError) {
+            return try calls()
+        } catch {
+            let reason: ViewIndexError.Reason =
+                error.isOutOfSpace ? .full : error.isMissing ? .damaged : .system
+            throw ViewIndexError(reason, "\(error)")
+        }
     }
 }
