@@ -75,6 +75,7 @@ let package = Package(
         .testTarget(
             name: "TidemarkTests",
             dependencies: ["Tidemark", "TidemarkLog", "TidemarkModel"],
+            exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),
         .testTarget(

@@ -1,0 +1,217 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+package import TidemarkModel
+
+/// A commit that was decided and waits for its place in the log: its events as bytes, what they
+/// will do to the views, and what the decision rests on.
+///
+/// Everything is relative to the commit's first position, which is not known yet.
+package struct CommitPlan: Sendable {
+    /// What one event does to the views.
+    package enum Effect: Sendable {
+        case record(SlotChange)
+        case zoneCreated(ZoneCreation)
+        case zoneDeleted(key: UInt64, ZoneDeletionReason)
+    }
+
+    /// What goes into the log.
+    package var draft: CommitDraft
+    /// What each event does, in their order.
+    package private(set) var effects: [Effect] = []
+    /// Where the body of each saved record begins in the draft's payloads, by event; -1 elsewhere.
+    package private(set) var bodyOffsets: [Int] = []
+    /// The events whose record is new, so that its creation time moves with the commit's.
+    private var insertions: [Bool] = []
+    /// The key of the request that this answers.
+    package var request: RequestKey?
+    /// The bound of the picture that this was decided on.
+    package let bound: UInt64
+    /// Slots whose last event this rests on.
+    package private(set) var consulted: [ViewKey] = []
+    /// The zones that the commit creates, by the index of their creation event.
+    private var createdZones: [Int] = []
+
+    package init(time: Int64, received: Int64, bound: UInt64) {
+        draft = CommitDraft(time: time, received: received, envelope: [])
+        self.bound = bound
+    }
+
+    /// How many events there are.
+    package var eventCount: Int { effects.count }
+
+    /// Stands for the key of the zone that the event with an index creates.
+    private static func placeholder(_ eventIndex: Int) -> UInt64 {
+        UInt64.max - 1 - UInt64(eventIndex)
+    }
+
+    /// Adds a zone's creation, and returns what stands for the zone's key in this plan.
+    package mutating func createZone(_ zone: ConsultedZone) -> UInt64 {
+        let index = effects.count
+        draft.append(zone: CommitDraft.ownSequence) { payload in
+            ZoneEvent.appendCreation(of: zone.identity, probeCount: zone.probeCount, to: &payload)
+        }
+        add(
+            .zoneCreated(
+                ZoneCreation(identity: zone.identity, place: zone.place, time: draft.time)
+            )
+        )
+        createdZones.append(index)
+        return Self.placeholder(index)
+    }
+
+    /// Adds a zone's end.
+    package mutating func deleteZone(_ key: UInt64, _ reason: ZoneDeletionReason) {
+        draft.append(zone: key) { ZoneEvent.appendDeletion(reason, to: &$0) }
+        add(.zoneDeleted(key: key, reason))
+    }
+
+    /// Adds a record's save.
+    ///
+    /// `body` appends the record's bytes.
+    package mutating func save(
+        _ item: ConsultedItem,
+        in zone: UInt64,
+        policy: SavePolicy,
+        held: RecordEvent.HeldVersion,
+        body: (inout [UInt8]) -> Void
+    ) {
+        let event = RecordEvent(
+            state: .live,
+            policy: policy,
+            probeCount: item.probeCount,
+            previous: item.old?.sequence.rawValue ?? 0,
+            previousState: item.old?.event.state,
+            held: held
+        )
+        var bodyOffset = 0
+        draft.append(zone: zone) { payload in
+            event.append(to: &payload)
+            bodyOffset = payload.count
+            body(&payload)
+        }
+        add(
+            .record(change(item, zone, .live)),
+            bodyOffset: bodyOffset,
+            isInsertion: item.live == nil
+        )
+    }
+
+    /// Adds a record's deletion, which keeps the type that the record had.
+    package mutating func delete(
+        _ item: ConsultedItem,
+        in zone: UInt64,
+        type: some Collection<UInt8>,
+        held: RecordEvent.HeldVersion
+    ) {
+        let event = RecordEvent(
+            state: .tombstone,
+            probeCount: item.probeCount,
+            previous: item.old?.sequence.rawValue ?? 0,
+            previousState: item.old?.event.state,
+            held: held
+        )
+        draft.append(zone: zone) { payload in
+            event.append(to: &payload)
+            item.name.withBytes { name in
+                RecordEvent.appendTombstone(name: name, type: type, to: &payload)
+            }
+        }
+        add(.record(change(item, zone, .tombstone)))
+    }
+
+    /// Says that the plan rests on an item's slot, also where the item has no event.
+    package mutating func restsOn(_ item: ConsultedItem, in zone: UInt64?) {
+        if let zone { consulted.append(ViewKey(zone, item.slot)) }
+    }
+
+    private func change(
+        _ item: ConsultedItem,
+        _ zone: UInt64,
+        _ state: RecordState
+    ) -> SlotChange {
+        SlotChange(
+            zone: zone,
+            slot: item.slot,
+            previous: item.old?.sequence.rawValue ?? 0,
+            state: state,
+            previousState: item.old?.event.state
+        )
+    }
+
+    private mutating func add(
+        _ effect: Effect,
+        bodyOffset: Int = -1,
+        isInsertion: Bool = false
+    ) {
+        effects.append(effect)
+        bodyOffsets.append(bodyOffset)
+        insertions.append(isInsertion)
+    }
+}
+
+// MARK: - At the serialization point
+
+extension CommitPlan {
+    /// Raises the commit's time, in the bodies of its records too.
+    package mutating func raiseTime(to time: Int64) {
+        draft.time = time
+        draft.envelope[CommitEnvelope.flagsOffset] |= CommitEnvelope.Flag.timeRaised
+        let offsets = bodyOffsets
+        let insertions = insertions
+        draft.patchPayloads { bytes in
+            for (offset, isInsertion) in zip(offsets, insertions) where offset >= 0 {
+                bytes.storeBytes(
+                    of: time.littleEndian,
+                    toByteOffset: offset + RecordBody.modifiedTimeOffset,
+                    as: Int64.self
+                )
+                if isInsertion {
+                    bytes.storeBytes(
+                        of: time.littleEndian,
+                        toByteOffset: offset + RecordBody.createdTimeOffset,
+                        as: Int64.self
+                    )
+                }
+            }
+        }
+    }
+
+    /// Puts real positions in the place of relative ones, now that the first is known.
+    package mutating func place(at first: UInt64) {
+        for index in createdZones {
+            draft.replaceZone(Self.placeholder(index), with: first + UInt64(index))
+        }
+        for index in effects.indices {
+            switch effects[index] {
+            case .record(var change):
+                change.sequence = first + UInt64(index)
+                if change.zone > UInt64.max - 1 - UInt64(effects.count) {
+                    change.zone = first + (UInt64.max - 1 - change.zone)
+                }
+                effects[index] = .record(change)
+            case .zoneCreated(var creation):
+                creation.time = draft.time
+                effects[index] = .zoneCreated(creation)
+            case .zoneDeleted:
+                break
+            }
+        }
+    }
+
+    /// Applies what the events do to a generation.
+    package func apply(to generation: OverlayGeneration, at first: UInt64) {
+        for (index, effect) in effects.enumerated() {
+            switch effect {
+            case .record(let change):
+                generation.apply(change)
+            case .zoneCreated(let creation):
+                generation.apply(creation, key: first + UInt64(index))
+            case .zoneDeleted(let key, let reason):
+                generation.applyDeletion(of: key, at: first + UInt64(index), reason: reason)
+            }
+        }
+        if let request { generation.apply(request, first: first) }
+    }
+}

@@ -1,0 +1,140 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+package import TidemarkModel
+
+/// One item of a request: a record that is to be saved or deleted, and what was found about it.
+package struct ConsultedItem: Sendable {
+    /// The record's name.
+    package var name: Name
+    /// The index of its zone among the request's zones.
+    package var zone: Int
+    /// The slot that is the record's, or would be.
+    package var slot: UInt64
+    /// How far that is from the name's hash.
+    package var probeCount: UInt8 = 0
+    /// The record's last event; `nil` if it has none.
+    package var old: StoredRecord?
+
+    package init(name: Name, zone: Int, slot: UInt64) {
+        self.name = name
+        self.zone = zone
+        self.slot = slot
+    }
+
+    /// The last event, if it saved the record.
+    package var live: StoredRecord? {
+        old.flatMap { $0.event.state == .live ? $0 : nil }
+    }
+}
+
+/// The items of one request with all that was looked up for them.
+package struct ConsultedItems: Sendable {
+    /// In the order of the request.
+    package private(set) var items: [ConsultedItem]
+    /// The highest position that was looked at.
+    package private(set) var lookedAt: UInt64
+
+    /// Looks everything up: the slots in the picture, then the events of those that were found.
+    ///
+    /// A record that was never there costs a look-up in the overlay and one in the index; others
+    /// also the decoding of the block that holds their last event.
+    package init(
+        _ items: [ConsultedItem],
+        in zones: ConsultedZones,
+        _ picture: ViewPicture,
+        _ views: ZoneViews
+    ) throws(SyncError) {
+        self.items = items
+        lookedAt = zones.zones.reduce(0) { max($0, $1.lookedAt) }
+        var open = items.indices.filter { zones[items[$0].zone].key != nil }
+        repeat {
+            try lookUp(open, in: zones, picture, views)
+            open = try collisions(among: open)
+            for index in open {
+                guard self.items[index].probeCount < .max else { throw Self.tooManyCollisions }
+                self.items[index].probeCount += 1
+                self.items[index].slot &+= 1
+                self.items[index].old = nil
+            }
+        } while !open.isEmpty
+    }
+
+    /// The index of an item that names the same record as an item before it; `nil` if all differ.
+    package static func firstRepetition(in items: [ConsultedItem]) -> Int? {
+        let order = items.indices.sorted { ordered(items[$0], items[$1]) ?? ($0 < $1) }
+        var repetition: Int?
+        for (position, index) in order.enumerated().dropFirst() {
+            // Names that meet in one slot lie together; there are hardly ever two.
+            for earlier in order[..<position].reversed() {
+                guard ordered(items[earlier], items[index]) == nil else { break }
+                if items[earlier].name == items[index].name {
+                    repetition = min(repetition ?? .max, index)
+                }
+            }
+        }
+        return repetition
+    }
+
+    /// Whether one item comes before another by zone and slot; `nil` if they have the same.
+    private static func ordered(_ first: ConsultedItem, _ second: ConsultedItem) -> Bool? {
+        if first.slot != second.slot { return first.slot < second.slot }
+        return first.zone == second.zone ? nil : first.zone < second.zone
+    }
+
+    private mutating func lookUp(
+        _ open: [Int],
+        in zones: ConsultedZones,
+        _ picture: ViewPicture,
+        _ views: ZoneViews
+    ) throws(SyncError) {
+        if open.isEmpty { return }
+        let slots = open.map { ViewKey(zones[items[$0].zone].key ?? 0, items[$0].slot) }
+        let versions: [RecordVersion?]
+        do throws(ViewIndexError) {
+            versions = try picture.versions(at: slots)
+        } catch {
+            throw SyncError(error)
+        }
+        let found = zip(open, versions).compactMap { index, version in
+            version.map { (index, $0.sequence) }
+        }
+        if found.isEmpty { return }
+        let records = try views.records(at: found.map(\.1))
+        for ((index, sequence), record) in zip(found, records) {
+            items[index].old = record
+            lookedAt = max(lookedAt, sequence.rawValue)
+        }
+    }
+
+    /// The items whose slot is another name's, in the store or earlier in the request.
+    private func collisions(among open: [Int]) throws(SyncError) -> [Int] {
+        var collisions: [Int] = []
+        for index in open {
+            guard let old = items[index].old else { continue }
+            do throws(EventFormatError) {
+                if try !old.hasName(items[index].name) { collisions.append(index) }
+            } catch {
+                throw SyncError(error)
+            }
+        }
+        if items.count > 1 { collisions += newcomersThatMeet(except: collisions) }
+        return collisions
+    }
+
+    /// Of items without an event that have one slot between them, all but the first.
+    private func newcomersThatMeet(except collisions: [Int]) -> [Int] {
+        let taken = Set(collisions)
+        let order = items.indices.filter { items[$0].old == nil && !taken.contains($0) }
+            .sorted { Self.ordered(items[$0], items[$1]) ?? ($0 < $1) }
+        return zip(order, order.dropFirst()).compactMap { first, second in
+            Self.ordered(items[first], items[second]) == nil ? second : nil
+        }
+    }
+
+    private static let tooManyCollisions = SyncError(
+        .internalError,
+        "256 record names of one zone have the same hash, which cannot happen by chance."
+    )
+}

@@ -1,0 +1,117 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+package import TidemarkModel
+
+/// A zone that a request names, and what a picture says about it.
+package struct ConsultedZone: Sendable {
+    /// The zone as the request names it.
+    package var zone: ZoneID
+    /// Which zone of the store that is.
+    package var identity: ZoneIdentity
+    /// Its key; `nil` if the request's commit has to create it.
+    package var key: UInt64?
+    /// Where its name is, or goes.
+    package var place: ViewKey
+    /// How far that is from the name's hash.
+    package var probeCount: UInt8
+    /// Why nothing can be done in it; `nil` if something can.
+    package var error: SyncError?
+    /// The highest position that this rests on.
+    package var lookedAt: UInt64
+}
+
+/// The zones of one request, each once, in the order in which they are first named.
+package struct ConsultedZones: Sendable {
+    package private(set) var zones: [ConsultedZone] = []
+    private var indexes: [ZoneID: Int] = [:]
+    private var lastIndex = 0
+
+    /// Which zones come into being when a request names them.
+    package enum Creation: Sendable {
+        /// The default zone only.
+        case implicit
+        /// Every zone: an operator's import.
+        case every
+        /// None: the request only reads.
+        case none
+    }
+
+    package init() {}
+
+    /// The zone with an index.
+    package subscript(index: Int) -> ConsultedZone { zones[index] }
+
+    /// The index of a zone, looked up at its first mention.
+    package mutating func index(
+        of zone: ZoneID,
+        in database: DatabaseID,
+        creating creation: Creation,
+        _ picture: ViewPicture,
+        _ limits: Limits
+    ) throws(SyncError) -> Int {
+        if lastIndex < zones.count, zones[lastIndex].zone == zone { return lastIndex }
+        if let index = indexes[zone] {
+            lastIndex = index
+            return index
+        }
+        zones.append(try Self.consult(zone, in: database, creating: creation, picture, limits))
+        indexes[zone] = zones.count - 1
+        lastIndex = zones.count - 1
+        return lastIndex
+    }
+
+    private static func consult(
+        _ zone: ZoneID,
+        in database: DatabaseID,
+        creating creation: Creation,
+        _ picture: ViewPicture,
+        _ limits: Limits
+    ) throws(SyncError) -> ConsultedZone {
+        let identity = ZoneIdentity(database: database, zoneName: Name(zone.zoneName))
+        var consulted = ConsultedZone(
+            zone: zone,
+            identity: identity,
+            place: ViewKey(0, 0),
+            probeCount: 0,
+            lookedAt: 0
+        )
+        do throws(SyncError) {
+            try limits.check(zone: zone)
+        } catch {
+            consulted.error = error
+            return consulted
+        }
+        guard
+            zone.ownerName == ZoneID.currentOwner
+                || zone.ownerName == database.owner.userRecordName
+        else {
+            consulted.error = .zoneNotFound(zone)
+            return consulted
+        }
+        let search: ZoneSearch
+        do throws(ViewIndexError) {
+            search = try picture.search(for: identity)
+        } catch {
+            throw SyncError(error)
+        }
+        consulted.place = search.place
+        consulted.probeCount = search.probeCount
+        if let standing = search.standing {
+            consulted.lookedAt = standing.end?.sequence ?? standing.key
+            if standing.end == nil {
+                consulted.key = standing.key
+                return consulted
+            }
+        }
+        let comesIntoBeing =
+            switch creation {
+            case .every: true
+            case .implicit: identity.isImplicit
+            case .none: false
+            }
+        if !comesIntoBeing { consulted.error = .zoneNotFound(zone) }
+        return consulted
+    }
+}

@@ -1,0 +1,193 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+package import TidemarkModel
+
+/// What is to become of one item of a request.
+package enum Verdict: Sendable {
+    /// The record is saved; over its last version if that lives.
+    case save
+    /// The record is deleted.
+    case delete
+    /// Nothing has to change.
+    case nothingToDo
+    /// Refused, whatever the records say beside.
+    case refused(SyncError)
+    /// Refused, because of the version that the record has now.
+    case conflict
+}
+
+/// The rules about one record: pure, over what was looked up.
+package struct RecordRules: Sendable {
+    /// How much of everything is allowed.
+    package var limits: Limits
+    /// The store's incarnations, which tags are compared by.
+    package var line: IncarnationLine
+    /// Whether a save may give a record another type: an operator's import may.
+    package var allowsTypeChange = false
+
+    package init(limits: Limits, line: IncarnationLine, allowsTypeChange: Bool = false) {
+        self.limits = limits
+        self.line = line
+        self.allowsTypeChange = allowsTypeChange
+    }
+
+    /// What is to become of a save.
+    package func verdict(on save: RecordSave, _ item: ConsultedItem) throws(SyncError) -> Verdict {
+        do throws(SyncError) {
+            try check(save)
+        } catch {
+            return .refused(error)
+        }
+        guard let live = item.live else { return absentVerdict(on: save) }
+        let body = try live.readBody()
+        if !allowsTypeChange, Name(body.recordType) != Name(save.recordType) {
+            return .refused(
+                .recordTypeDiffers(save.recordID, found: body.recordType, asked: save.recordType)
+            )
+        }
+        if save.policy == .ifServerRecordUnchanged {
+            guard let tag = save.changeTag else { return .conflict }
+            guard let held = TagContent(tag) else {
+                return .refused(.tagInvalid(tag, save.recordID))
+            }
+            guard held.matches(live.sequence, in: line) else { return .conflict }
+        }
+        return try sizeVerdict(on: save, over: body)
+    }
+
+    /// What is to become of a save where no record is.
+    private func absentVerdict(on save: RecordSave) -> Verdict {
+        if let tag = save.changeTag {
+            switch save.policy {
+            case .ifServerRecordUnchanged, .changedKeys, .allKeys:
+                let isTag = TagContent(tag) != nil
+                return .refused(
+                    isTag ? .recordNotFound(save.recordID) : .tagInvalid(tag, save.recordID)
+                )
+            case .replace:
+                break
+            }
+        }
+        return .save
+    }
+
+    /// What is to become of a deletion.
+    package func verdict(on deletion: RecordDeletion, _ item: ConsultedItem) -> Verdict {
+        do throws(SyncError) {
+            try limits.check(recordName: item.name)
+        } catch {
+            return .refused(error)
+        }
+        guard let live = item.live else { return .nothingToDo }
+        if let tag = deletion.changeTag {
+            guard let held = TagContent(tag) else {
+                return .refused(.tagInvalid(tag, deletion.recordID))
+            }
+            guard held.matches(live.sequence, in: line) else { return .conflict }
+        }
+        return .delete
+    }
+}
+
+// MARK: - Names and sizes
+
+extension RecordRules {
+    /// Refuses names, fields and sizes that no record may have.
+    private func check(_ save: RecordSave) throws(SyncError) {
+        try limits.check(recordName: Name(save.recordID.recordName))
+        try limits.check(recordType: Name(save.recordType))
+        for field in save.fields {
+            try limits.check(fieldName: field.nameBytes)
+            // A list of n elements has at least n bytes.
+            if field.type?.element != nil, field.valueBytes.count > limits.elementsPerList,
+                let count = field.value?.elementCount, count > limits.elementsPerList
+            {
+                throw .listTooLong(field.name, count: count, limit: limits.elementsPerList)
+            }
+        }
+        try checkSize(of: save.fields, save.recordID)
+    }
+
+    /// Refuses fields that are too many or too large.
+    private func checkSize(of fields: Fields, _ record: RecordID) throws(SyncError) {
+        guard fields.count <= limits.fieldsPerRecord else {
+            throw .tooManyFields(fields.count, limit: limits.fieldsPerRecord)
+        }
+        guard fields.bytes.count > limits.bytesPerRecord else { return }
+        let byteCount = fields.contentByteCount
+        guard byteCount <= limits.bytesPerRecord else {
+            throw .recordTooLarge(record, byteCount: byteCount, limit: limits.bytesPerRecord)
+        }
+    }
+
+    /// What the size of a merged record means for a save; merged only if it could be too large.
+    private func sizeVerdict(
+        on save: RecordSave,
+        over old: RecordBody
+    ) throws(SyncError) -> Verdict {
+        let byteCount = save.fields.bytes.count + old.bytes.count
+        let count = save.fields.count + old.fields.count
+        if byteCount <= limits.bytesPerRecord, count <= limits.fieldsPerRecord { return .save }
+        let header = RecordHeader(
+            recordName: Name(save.recordID.recordName),
+            recordType: Name(save.recordType),
+            created: old.created,
+            modified: old.modified
+        )
+        let merged = RecordBody(
+            header,
+            setting: save.fields,
+            extent: save.policy.extent,
+            over: old,
+            of: 1
+        )
+        do throws(SyncError) {
+            try checkSize(of: merged.fields, save.recordID)
+        } catch {
+            return .refused(error)
+        }
+        return .save
+    }
+}
+
+extension SavePolicy {
+    /// What a save under this policy means for fields that it does not name.
+    package var extent: SaveExtent { self == .replace ? .wholeRecord : .changedFields }
+}
+
+extension Fields {
+    /// Bytes of the fields' names and values, without what the encoding adds.
+    package var contentByteCount: Int {
+        reduce(0) { $0 + $1.nameBytes.count + $1.valueBytes.count }
+    }
+}
+
+extension FieldValue {
+    /// How many elements a list has; `nil` for anything else.
+    package var elementCount: Int? {
+        switch self {
+        case .stringList(let list): list.count
+        case .int64List(let list): list.count
+        case .doubleList(let list): list.count
+        case .bytesList(let list): list.count
+        case .timestampList(let list): list.count
+        case .locationList(let list): list.count
+        case .referenceList(let list): list.count
+        case .assetList(let list): list.count
+        case .string, .int64, .double, .bytes, .timestamp, .location, .reference, .asset: nil
+        }
+    }
+}
+
+extension StoredRecord {
+    /// The record's body, as a caller outside of the log's room meets it.
+    package func readBody() throws(SyncError) -> RecordBody {
+        do throws(EventFormatError) {
+            return try body()
+        } catch {
+            throw SyncError(error)
+        }
+    }
+}

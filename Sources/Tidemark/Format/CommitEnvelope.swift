@@ -1,0 +1,194 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+
+/// Who asked for a commit, from where, under which request id, and what each item of the request
+/// came to: `Docs/formats/events.md` has the bytes.
+package struct CommitEnvelope: Hashable, Sendable {
+    /// Who asked; `nil` where that is not known.
+    package var user: String?
+    /// The device, as it calls itself.
+    package var device: String?
+    /// The build of the app.
+    package var build: String?
+    /// The request's id as it was given or derived; `nil` for a request without one.
+    package var request: Request?
+    /// The sequence number the client had seen; zero if it did not say.
+    package var causalParent: SequenceNumber
+    /// Whether the claimed time was before the last commit's and had to be raised.
+    package var timeWasRaised: Bool
+    /// What became of each item, in the order of the request.
+    package var outcomes: [ItemOutcome]
+
+    /// What makes a request idempotent.
+    package struct Request: Hashable, Sendable {
+        package var id: String
+        package var key: RequestKey
+        /// A hash of what was asked.
+        package var contentHash: UInt64
+        /// The id was made from the content of an imported line.
+        package var isDerived: Bool
+        /// The id is of an import and is remembered for good.
+        package var neverExpires: Bool
+
+        package init(
+            id: String,
+            key: RequestKey,
+            contentHash: UInt64,
+            isDerived: Bool = false,
+            neverExpires: Bool = false
+        ) {
+            self.id = id
+            self.key = key
+            self.contentHash = contentHash
+            self.isDerived = isDerived
+            self.neverExpires = neverExpires
+        }
+    }
+
+    package init(
+        user: String? = nil,
+        device: String? = nil,
+        build: String? = nil,
+        request: Request? = nil,
+        causalParent: SequenceNumber = .zero,
+        timeWasRaised: Bool = false,
+        outcomes: [ItemOutcome] = []
+    ) {
+        self.user = user
+        self.device = device
+        self.build = build
+        self.request = request
+        self.causalParent = causalParent
+        self.timeWasRaised = timeWasRaised
+        self.outcomes = outcomes
+    }
+}
+
+/// What became of one item of a request.
+package enum ItemOutcome: Hashable, Sendable {
+    /// Done, by the event with this index in the commit.
+    case event(Int)
+    /// Done without an event, since nothing had to change.
+    case nothingToDo
+    /// Refused: the error's number, its text, and the sequence number of the version of the
+    /// record that stood against it (zero if none did).
+    case refused(code: Int, message: String, against: SequenceNumber)
+}
+
+extension CommitEnvelope {
+    /// The format's version, the first byte of every envelope.
+    private static let version: UInt8 = 1
+    /// Where the flags lie.
+    package static let flagsOffset = 1
+
+    /// Bits of the flags.
+    ///
+    /// Frozen.
+    package enum Flag {
+        package static let request: UInt8 = 1 << 0
+        package static let derived: UInt8 = 1 << 1
+        package static let neverExpires: UInt8 = 1 << 2
+        package static let timeRaised: UInt8 = 1 << 3
+        package static let user: UInt8 = 1 << 4
+        package static let device: UInt8 = 1 << 5
+        package static let build: UInt8 = 1 << 6
+        static let known: UInt8 = 0x7F
+    }
+
+    /// The envelope's bytes.
+    package var bytes: [UInt8] {
+        var flags: UInt8 = timeWasRaised ? Flag.timeRaised : 0
+        if user != nil { flags |= Flag.user }
+        if device != nil { flags |= Flag.device }
+        if build != nil { flags |= Flag.build }
+        if let request {
+            flags |= Flag.request
+            if request.isDerived { flags |= Flag.derived }
+            if request.neverExpires { flags |= Flag.neverExpires }
+        }
+        var bytes: [UInt8] = [Self.version, flags]
+        if let request {
+            bytes.append(integer: request.key.low)
+            bytes.append(integer: request.key.high)
+            bytes.append(integer: request.contentHash)
+            bytes.append(string: request.id)
+        }
+        bytes.append(variableInteger: causalParent.rawValue)
+        if let user { bytes.append(string: user) }
+        if let device { bytes.append(string: device) }
+        if let build { bytes.append(string: build) }
+        OutcomeList.append(outcomes, to: &bytes)
+        return bytes
+    }
+
+    /// Reads an envelope; its bytes must be all of the span.
+    package init(_ span: RawSpan) throws(EventFormatError) {
+        var offset = 2
+        guard span.byteCount >= 2, span.byte(at: 0) == Self.version else {
+            throw EventFormatError(
+                "A commit envelope begins with its version, \(Self.version); found "
+                    + (span.byteCount == 0 ? "no bytes." : "\(span.byte(at: 0)).")
+            )
+        }
+        let flags = span.byte(at: Self.flagsOffset)
+        guard flags & ~Flag.known == 0 else {
+            throw EventFormatError("A commit envelope has unknown flags: \(flags).")
+        }
+        self.init()
+        timeWasRaised = flags & Flag.timeRaised != 0
+        if flags & Flag.request != 0 {
+            request = try Self.readRequest(span, flags: flags, at: &offset)
+        }
+        guard let parent = span.variableInteger(at: &offset) else { throw Self.cutOff }
+        causalParent = SequenceNumber(rawValue: parent)
+        if flags & Flag.user != 0 { user = try Self.readString(span, at: &offset) }
+        if flags & Flag.device != 0 { device = try Self.readString(span, at: &offset) }
+        if flags & Flag.build != 0 { build = try Self.readString(span, at: &offset) }
+        outcomes = try OutcomeList.read(span, at: &offset)
+        guard offset == span.byteCount else {
+            throw EventFormatError(
+                "A commit envelope ends at byte \(offset); \(span.byteCount) bytes are there."
+            )
+        }
+    }
+
+    /// The key of the request in an envelope, without reading the rest; `nil` if it has none.
+    ///
+    /// This is all that a fold needs of an envelope.
+    @inline(__always)
+    package static func requestKey(in span: RawSpan) -> RequestKey? {
+        guard span.byteCount >= 18, span.byte(at: flagsOffset) & Flag.request != 0 else {
+            return nil
+        }
+        return RequestKey(low: span.integer(at: 2), high: span.integer(at: 10))
+    }
+
+    static let cutOff = EventFormatError("A commit envelope is cut off.")
+
+    private static func readRequest(
+        _ span: RawSpan,
+        flags: UInt8,
+        at offset: inout Int
+    ) throws(EventFormatError) -> Request {
+        guard span.byteCount >= offset + 24, let key = requestKey(in: span) else { throw cutOff }
+        let contentHash = span.integer(at: offset + 16, as: UInt64.self)
+        offset += 24
+        return Request(
+            id: try readString(span, at: &offset),
+            key: key,
+            contentHash: contentHash,
+            isDerived: flags & Flag.derived != 0,
+            neverExpires: flags & Flag.neverExpires != 0
+        )
+    }
+
+    private static func readString(
+        _ span: RawSpan,
+        at offset: inout Int
+    ) throws(EventFormatError) -> String {
+        guard let string = span.string(at: &offset) else { throw cutOff }
+        return string
+    }
+}

@@ -1,0 +1,30 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+extension [UInt8] {
+    /// Appends a string's UTF-8 bytes behind their count.
+    package mutating func append(string: String) {
+        append(variableInteger: UInt64(string.utf8.count))
+        append(contentsOf: string.utf8)
+    }
+}
+
+extension RawSpan {
+    /// Reads a string that `append(string:)` wrote and moves past it; `nil` if it is cut off or
+    /// not UTF-8.
+    package func string(at offset: inout Int) -> String? {
+        guard let range = countedRange(at: &offset) else { return nil }
+        return extracting(range).withUnsafeBytes { String(validating: $0, as: UTF8.self) }
+    }
+
+    /// Finds bytes behind their count and moves past them; `nil` if they are cut off.
+    package func countedRange(at offset: inout Int) -> Range<Int>? {
+        var position = offset
+        guard let count = variableInteger(at: &position), count <= UInt64(byteCount - position)
+        else { return nil }
+        offset = position + Int(count)
+        return position..<offset
+    }
+}

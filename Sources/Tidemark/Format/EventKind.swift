@@ -1,0 +1,30 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What kind of fact an event is: the first byte of its payload.
+///
+/// Raw values are on disk: never renumber them. Values up to 31 are about records, from 32 on
+/// about zones, from 64 on about what comes later (audiences, subscriptions, schema, users).
+package enum EventKind: UInt8, CaseIterable, Sendable {
+    /// A record was saved: the payload holds its whole body.
+    case recordSaved = 1
+    /// A record was deleted: the payload is its tombstone.
+    case recordDeleted = 2
+    /// Reserved: a record's tag changed, and nothing else of it.
+    case recordTouched = 3
+    /// A zone came into being. The event's sequence number is the zone's key and epoch.
+    case zoneCreated = 32
+    /// A zone ended, with all that it holds.
+    case zoneDeleted = 33
+}
+
+/// Why bytes of the log could not be read as events: a bug, a newer version, or damage that the
+/// log's checksums did not see.
+package struct EventFormatError: Error, Hashable, Sendable {
+    /// What was expected, what was found.
+    package let message: String
+
+    package init(_ message: String) {
+        self.message = message
+    }
+}

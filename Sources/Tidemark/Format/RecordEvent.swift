@@ -1,0 +1,223 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+package import TidemarkModel
+
+/// The payload of an event about a record: what it did, what it replaced, how it was meant, and the
+/// record's body or tombstone.
+///
+/// `Docs/formats/events.md` has the bytes.
+package struct RecordEvent: Hashable, Sendable {
+    /// Whether the event saved the record or deleted it.
+    package var state: RecordState
+    /// How a save was meant.
+    package var policy: SavePolicy
+    /// How far the record's slot is from the hash of its name.
+    package var probeCount: UInt8
+    /// Position of the record's event before this one; zero if there is none.
+    package var previous: UInt64
+    /// What the record was before; no state if it never was.
+    package var previousState: RecordState?
+    /// The version that the client held.
+    package var held: HeldVersion
+
+    /// The version that a client held when it asked.
+    package enum HeldVersion: Hashable, Sendable {
+        /// It sent no tag.
+        case none
+        /// The version that the event replaces.
+        case previous
+        /// Some other one.
+        case other(TagContent)
+    }
+
+    package init(
+        state: RecordState,
+        policy: SavePolicy = .ifServerRecordUnchanged,
+        probeCount: UInt8 = 0,
+        previous: UInt64 = 0,
+        previousState: RecordState? = nil,
+        held: HeldVersion = .none
+    ) {
+        self.state = state
+        self.policy = policy
+        self.probeCount = probeCount
+        self.previous = previous
+        self.previousState = previousState
+        self.held = held
+    }
+}
+
+/// Offsets and flags of a record event.
+///
+/// Frozen.
+private enum Layout {
+    static let policyMask: UInt8 = 0b0000_0111
+    static let replacesTombstone: UInt8 = 1 << 3
+    static let heldPrevious: UInt8 = 1 << 4
+    static let heldOther: UInt8 = 1 << 5
+    static let knownFlags: UInt8 = 0b0011_1111
+
+    static let probeCount = 2
+    static let previous = 4
+    static let held = 12
+    static let headerByteCount = 12
+    static let heldByteCount = 12
+}
+
+// MARK: - Writing
+
+extension RecordEvent {
+    /// Appends what stands before the body or the tombstone.
+    @inline(__always)
+    package func append(to payload: inout [UInt8]) {
+        var flags = policy.rawValue
+        if previousState == .tombstone { flags |= Layout.replacesTombstone }
+        switch held {
+        case .none: break
+        case .previous: flags |= Layout.heldPrevious
+        case .other: flags |= Layout.heldOther
+        }
+        let kind: EventKind = state == .live ? .recordSaved : .recordDeleted
+        payload.append(kind.rawValue)
+        payload.append(flags)
+        payload.append(probeCount)
+        payload.append(0)
+        payload.append(integer: previous)
+        if case .other(let tag) = held {
+            payload.append(integer: tag.sequence.rawValue)
+            payload.append(integer: tag.incarnationBits)
+        }
+    }
+
+    /// Appends a tombstone's name and type.
+    package static func appendTombstone(
+        name: some Collection<UInt8>,
+        type: some Collection<UInt8>,
+        to payload: inout [UInt8]
+    ) {
+        payload.append(variableInteger: UInt64(name.count))
+        payload.append(contentsOf: name)
+        payload.append(contentsOf: type)
+    }
+}
+
+// MARK: - Reading
+
+extension RecordEvent {
+    /// Reads what stands before the body or the tombstone, and says where that begins.
+    @inline(__always)
+    package static func read(
+        _ payload: RawSpan
+    ) throws(EventFormatError) -> (event: RecordEvent, bodyOffset: Int) {
+        guard payload.byteCount > Layout.headerByteCount else {
+            throw EventFormatError(
+                "A record event has more than \(Layout.headerByteCount) bytes; found "
+                    + "\(payload.byteCount)."
+            )
+        }
+        let flags = payload.byte(at: 1)
+        guard flags & ~Layout.knownFlags == 0,
+            let policy = SavePolicy(rawValue: flags & Layout.policyMask)
+        else { throw EventFormatError("A record event has unknown flags: \(flags).") }
+        let previous = payload.integer(at: Layout.previous, as: UInt64.self)
+        var event = RecordEvent(
+            state: try state(of: payload),
+            policy: policy,
+            probeCount: payload.byte(at: Layout.probeCount),
+            previous: previous
+        )
+        if previous != 0 {
+            event.previousState = flags & Layout.replacesTombstone == 0 ? .live : .tombstone
+        }
+        var bodyOffset = Layout.headerByteCount
+        if flags & Layout.heldPrevious != 0 {
+            event.held = .previous
+        } else if flags & Layout.heldOther != 0 {
+            bodyOffset += Layout.heldByteCount
+            guard payload.byteCount > bodyOffset else {
+                throw EventFormatError(
+                    "A record event is cut off after \(payload.byteCount) bytes."
+                )
+            }
+            event.held = .other(
+                TagContent(
+                    sequence: SequenceNumber(rawValue: payload.integer(at: Layout.held)),
+                    incarnationBits: payload.integer(at: Layout.held + 8)
+                )
+            )
+        }
+        return (event, bodyOffset)
+    }
+
+    /// Where the body begins in an event's payload.
+    ///
+    /// For payloads that were read before.
+    @inline(__always)
+    package static func bodyOffset(in payload: RawSpan) -> Int {
+        payload.byte(at: 1) & Layout.heldOther == 0
+            ? Layout.headerByteCount : Layout.headerByteCount + Layout.heldByteCount
+    }
+
+    /// Where the record's name lies in an event's payload: what its slot is a hash of.
+    @inline(__always)
+    package static func nameRange(
+        in payload: RawSpan,
+        state: RecordState,
+        bodyOffset: Int
+    ) throws(EventFormatError) -> Range<Int> {
+        switch state {
+        case .live:
+            guard let range = RecordBody.recordNameRange(in: payload, bodyOffset: bodyOffset) else {
+                throw EventFormatError("A record's body ends before its name.")
+            }
+            return range
+        case .tombstone:
+            var offset = bodyOffset
+            guard let range = payload.countedRange(at: &offset), !range.isEmpty else {
+                throw EventFormatError("A tombstone ends before its name.")
+            }
+            return range
+        }
+    }
+
+    /// The name and type of a tombstone.
+    package static func tombstone(
+        in payload: RawSpan,
+        bodyOffset: Int
+    ) throws(EventFormatError) -> (name: String, type: String) {
+        var offset = bodyOffset
+        guard let name = payload.string(at: &offset) else {
+            throw EventFormatError("A tombstone's name is cut off or not UTF-8.")
+        }
+        let type = payload.extracting(offset..<payload.byteCount).withUnsafeBytes {
+            String(validating: $0, as: UTF8.self)
+        }
+        guard let type else { throw EventFormatError("A tombstone's type is not UTF-8.") }
+        return (name, type)
+    }
+
+    @inline(__always)
+    private static func state(of payload: RawSpan) throws(EventFormatError) -> RecordState {
+        switch EventKind(rawValue: payload.byte(at: 0)) {
+        case .recordSaved: return .live
+        case .recordDeleted: return .tombstone
+        default:
+            throw EventFormatError(
+                "Expected a record event; found one of kind \(payload.byte(at: 0))."
+            )
+        }
+    }
+}
+
+extension RecordBody {
+    /// Where the name lies in a body that begins at an offset; `nil` if it is cut off.
+    @inline(__always)
+    fileprivate static func recordNameRange(in span: RawSpan, bodyOffset: Int) -> Range<Int>? {
+        let start = bodyOffset + 34
+        guard start <= span.byteCount else { return nil }
+        let end = start + Int(span.integer(at: bodyOffset + 2, as: UInt16.self))
+        return end <= span.byteCount ? start..<end : nil
+    }
+}

@@ -1,0 +1,74 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+package import TidemarkModel
+
+/// Which zone, of all the zones of all the databases of a store: what a zone's creation event
+/// holds and every later epoch of the zone shares.
+package struct ZoneIdentity: Hashable, Sendable {
+    /// The database it is in.
+    package let database: DatabaseID
+    /// Its name, unique in that database.
+    package let zoneName: Name
+
+    /// Names a zone.
+    package init(database: DatabaseID, zoneName: Name) {
+        self.database = database
+        self.zoneName = zoneName
+    }
+
+    /// The zone as the owner of its database names it.
+    package var zone: ZoneID { ZoneID(zoneName: zoneName.string) }
+
+    /// Whether the zone comes into being with its first write.
+    ///
+    /// Such zones are not atomic.
+    package var isImplicit: Bool {
+        zoneName == Self.defaultName && database.scope != .shared
+    }
+
+    private static let defaultName = Name(ZoneID.defaultZoneName)
+
+    /// The bytes that name the zone in its creation event and in the view index.
+    package var bytes: [UInt8] {
+        var bytes = database.identityBytes
+        bytes.append(string: zoneName.string)
+        return bytes
+    }
+
+    /// Reads what `bytes` made and moves past it; `nil` if it is not that.
+    package init?(_ span: RawSpan, at offset: inout Int) {
+        guard offset < span.byteCount,
+            let scope = DatabaseScope(rawValue: Int(span.byte(at: offset)))
+        else { return nil }
+        var position = offset + 1
+        guard let container = span.string(at: &position),
+            let environmentName = span.string(at: &position),
+            let environment = Environment(rawValue: environmentName),
+            let owner = span.string(at: &position),
+            let zone = span.string(at: &position)
+        else { return nil }
+        offset = position
+        self.init(
+            database: DatabaseID(
+                container: ContainerID(container),
+                environment: environment,
+                scope: scope,
+                owner: UserID(owner)
+            ),
+            zoneName: Name(zone)
+        )
+    }
+}
+
+extension DatabaseID {
+    /// The bytes that name a database: scope, container, environment, owner.
+    package var identityBytes: [UInt8] {
+        var bytes: [UInt8] = [UInt8(scope.rawValue)]
+        bytes.append(string: container.identifier)
+        bytes.append(string: environment.rawValue)
+        bytes.append(string: owner.userRecordName)
+        return bytes
+    }
+}

@@ -1,0 +1,136 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+package import TidemarkModel
+
+/// What a change token says to the store that made it: `Docs/formats/events.md` has the bytes.
+package struct TokenContent: Hashable, Sendable {
+    /// What the token counts the changes of.
+    ///
+    /// Raw values are in tokens: never renumber them.
+    package enum Level: UInt8, Hashable, Sendable {
+        /// The records of a zone; `place` is the zone's key, which is its epoch.
+        case zone = 1
+        /// The zones of a database; `place` is the database's key.
+        case database = 2
+    }
+
+    /// What the token counts the changes of.
+    package var level: Level
+    /// The zone's or the database's key.
+    package var place: UInt64
+    /// The incarnation under which the token was handed out.
+    package var incarnation: Incarnation
+    /// Everything up to and including this position has been told.
+    package var sequence: SequenceNumber
+    /// Deletions up to and including this position are not told: a client that began without a
+    /// token, while the store stood here, never knew what they deleted.
+    ///
+    /// Zero for none.
+    package var quiet: SequenceNumber
+
+    package init(
+        level: Level,
+        place: UInt64,
+        incarnation: Incarnation,
+        sequence: SequenceNumber,
+        quiet: SequenceNumber = .zero
+    ) {
+        self.level = level
+        self.place = place
+        self.incarnation = incarnation
+        self.sequence = sequence
+        self.quiet = quiet
+    }
+}
+
+/// What is wrong with a change token.
+///
+/// Each answer to a client is *change token expired*: it starts again without a token, and loses
+/// nothing.
+package enum TokenDefect: Error, Hashable, Sendable {
+    /// Not the bytes of a token that this store made.
+    case damaged
+    /// Made by another store.
+    case otherStore
+    /// Made for the other level: a database's token for a zone, or the reverse.
+    case otherLevel
+    /// Made for another zone or database, or for an earlier zone of the same name.
+    case otherPlace
+    /// Made under an incarnation that this store never was.
+    case unknownIncarnation
+    /// Beyond the cut of its incarnation: it tells of changes that this store never had.
+    case beyondCut
+    /// Beyond the store's last event.
+    case future
+    /// Below the horizon: deletions after it have been forgotten.
+    case belowHorizon
+}
+
+extension TokenContent {
+    /// The format's version, the first byte of every token.
+    private static let version: UInt8 = 1
+    /// The length of a token of this version.
+    private static let byteCount = 50
+    private static let checkOffset = 42
+
+    /// The token for clients.
+    package func token(of store: StoreID, hash: StoreHash) -> ChangeToken {
+        var bytes: [UInt8] = [Self.version, level.rawValue]
+        bytes.reserveCapacity(Self.byteCount)
+        bytes.append(integer: store.low)
+        bytes.append(integer: place)
+        bytes.append(integer: incarnation.rawValue)
+        bytes.append(integer: sequence.rawValue)
+        bytes.append(integer: quiet.rawValue)
+        bytes.append(integer: hash.tokenCheck(bytes.span.bytes))
+        return ChangeToken(bytes: bytes)
+    }
+
+    /// Reads a token that some store made; says what is wrong with its bytes.
+    package init(
+        _ token: ChangeToken,
+        store: StoreID,
+        hash: StoreHash
+    ) throws(TokenDefect) {
+        let span = token.bytes.span.bytes
+        guard span.byteCount == Self.byteCount, span.byte(at: 0) == Self.version,
+            let level = Level(rawValue: span.byte(at: 1))
+        else { throw .damaged }
+        guard span.integer(at: 2, as: UInt64.self) == store.low else { throw .otherStore }
+        let check = hash.tokenCheck(span.extracting(0..<Self.checkOffset))
+        guard span.integer(at: Self.checkOffset, as: UInt64.self) == check else { throw .damaged }
+        self.init(
+            level: level,
+            place: span.integer(at: 10),
+            incarnation: Incarnation(rawValue: span.integer(at: 18)),
+            sequence: SequenceNumber(rawValue: span.integer(at: 26)),
+            quiet: SequenceNumber(rawValue: span.integer(at: 34))
+        )
+    }
+
+    /// Whether the store can answer it exactly; throws the reason why not.
+    ///
+    /// `place` is the key of the zone or database that is asked for, `visible` the last position
+    /// that anybody may have seen, and `horizon` the position up to which deletions may have been
+    /// forgotten.
+    package func check(
+        level: Level,
+        place: UInt64,
+        line: IncarnationLine,
+        visible: SequenceNumber,
+        horizon: SequenceNumber
+    ) throws(TokenDefect) {
+        guard self.level == level else { throw .otherLevel }
+        guard self.place == place else { throw .otherPlace }
+        guard line.entries.contains(where: { $0.incarnation == incarnation }) else {
+            throw .unknownIncarnation
+        }
+        guard line.contains(sequence, of: incarnation), line.contains(quiet, of: incarnation) else {
+            throw .beyondCut
+        }
+        guard sequence <= visible, quiet <= visible else { throw .future }
+        guard max(sequence, quiet) >= horizon else { throw .belowHorizon }
+    }
+}

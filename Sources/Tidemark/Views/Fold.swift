@@ -1,0 +1,99 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+import TidemarkModel
+
+/// Folds events of the log into a generation of the overlay: how opening, rebuilding and checking
+/// learn what the log says.
+///
+/// The fold asks nothing but the event itself: the event says which slot its record has and what
+/// stood there before.
+package struct Fold: Sendable {
+    private let hash: StoreHash
+
+    /// A fold of one store's log.
+    package init(hash: StoreHash) {
+        self.hash = hash
+    }
+
+    /// Takes one event into a generation.
+    ///
+    /// O(1), about 100 ns for a record.
+    @inline(__always)
+    package func apply(
+        _ event: LogEvent,
+        to generation: OverlayGeneration
+    ) throws(EventFormatError) {
+        let payload = event.payload.span.bytes
+        guard payload.byteCount > 0 else { throw Self.unknown(event, kind: nil) }
+        switch EventKind(rawValue: payload.byte(at: 0)) {
+        case .recordSaved, .recordDeleted:
+            generation.apply(try recordChange(event.sequence, zone: event.zone, payload))
+        case .zoneCreated:
+            let creation = try ZoneEvent.readCreation(payload)
+            generation.apply(
+                zoneCreation(creation.identity, creation.probeCount, time: event.commit.time),
+                key: event.sequence.rawValue
+            )
+        case .zoneDeleted:
+            generation.applyDeletion(
+                of: event.zone,
+                at: event.sequence.rawValue,
+                reason: try ZoneEvent.readDeletion(payload)
+            )
+        case .recordTouched, nil:
+            throw Self.unknown(event, kind: payload.byte(at: 0))
+        }
+        if event.sequence == event.commit.first,
+            let request = CommitEnvelope.requestKey(in: event.commit.envelope.span.bytes)
+        {
+            generation.apply(request, first: event.sequence.rawValue)
+        }
+    }
+
+    /// What an event's payload says about its record.
+    @inline(__always)
+    package func recordChange(
+        _ sequence: SequenceNumber,
+        zone: UInt64,
+        _ payload: RawSpan
+    ) throws(EventFormatError) -> SlotChange {
+        let (event, bodyOffset) = try RecordEvent.read(payload)
+        let name = try RecordEvent.nameRange(
+            in: payload,
+            state: event.state,
+            bodyOffset: bodyOffset
+        )
+        return SlotChange(
+            zone: zone,
+            slot: hash.slot(ofName: payload.extracting(name)) &+ UInt64(event.probeCount),
+            sequence: sequence.rawValue,
+            previous: event.previous,
+            state: event.state,
+            previousState: event.previousState
+        )
+    }
+
+    /// What a creation says, with the place of the zone's name in the view index.
+    package func zoneCreation(
+        _ identity: ZoneIdentity,
+        _ probeCount: UInt8,
+        time: Int64
+    ) -> ZoneCreation {
+        let slot = hash.slot(ofZone: identity.zoneName.string) &+ UInt64(probeCount)
+        return ZoneCreation(
+            identity: identity,
+            place: ViewKey(hash.key(of: identity.database), slot),
+            time: time
+        )
+    }
+
+    private static func unknown(_ event: LogEvent, kind: UInt8?) -> EventFormatError {
+        let found = kind.map { "kind \($0)" } ?? "no payload"
+        return EventFormatError(
+            "Event \(event.sequence) is of no kind that this version knows (\(found)). It was "
+                + "written by a newer version of Tidemark, or is damaged."
+        )
+    }
+}

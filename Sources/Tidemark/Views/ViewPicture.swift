@@ -1,0 +1,116 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+/// What the zone views say at one bound: a snapshot of the index, and the overlay up to the bound.
+///
+/// It stays the same while commits go on and checkpoints go in, because the overlay keeps every
+/// version and the snapshot keeps its pages. `current` is read under the lock of its views, `frozen`
+/// without.
+package struct ViewPicture: Sendable {
+    private let views: ZoneViews
+    package let snapshot: any ViewSnapshot
+    private let frozen: OverlayGeneration?
+    private let current: OverlayGeneration
+    /// The last position that this picture shows.
+    package let bound: UInt64
+
+    package init(
+        views: ZoneViews,
+        snapshot: any ViewSnapshot,
+        frozen: OverlayGeneration?,
+        current: OverlayGeneration,
+        bound: UInt64
+    ) {
+        self.views = views
+        self.snapshot = snapshot
+        self.frozen = frozen
+        self.current = current
+        self.bound = bound
+    }
+
+    /// Reads the growing generation under the lock.
+    @inline(__always)
+    package func withCurrent<Result: Sendable>(
+        _ body: (OverlayGeneration) -> Result
+    ) -> Result {
+        views.overlay.withLock { _ in body(current) }
+    }
+
+    /// The hashes of the store.
+    package var hash: StoreHash { views.hash }
+
+    /// Reads the generation that is older than the growing one, if there is one.
+    @inline(__always)
+    package func withFrozen<Result>(_ body: (OverlayGeneration) -> Result?) -> Result? {
+        frozen.flatMap(body)
+    }
+}
+
+// MARK: - Records
+
+extension ViewPicture {
+    /// The last event of each of some slots, in their order; `nil` where there was none.
+    ///
+    /// About 1 µs for a slot that is in the index, less for one that is in the overlay.
+    package func versions(
+        at slots: [ViewKey]
+    ) throws(ViewIndexError) -> [RecordVersion?] {
+        var versions = withCurrent { current in
+            slots.map { current.newest(zone: $0.high, slot: $0.low, through: bound)?.version }
+        }
+        for index in versions.indices where versions[index] == nil {
+            let slot = slots[index]
+            if let entry = frozen?.newest(zone: slot.high, slot: slot.low, through: bound) {
+                versions[index] = entry.version
+            } else if case .word(let word, let tag) = try snapshot.value(in: .names, for: slot) {
+                versions[index] = RecordVersion(
+                    slot: slot.low,
+                    sequence: SequenceNumber(rawValue: word),
+                    state: try RecordState(indexTag: tag)
+                )
+            }
+        }
+        return versions
+    }
+
+    /// The last event of one slot.
+    package func version(at slot: ViewKey) throws(ViewIndexError) -> RecordVersion? {
+        try versions(at: [slot])[0]
+    }
+
+    /// The first position of the commit that answered a request; `nil` if none did.
+    package func firstSequence(of request: RequestKey) throws(ViewIndexError) -> UInt64? {
+        let overlaid = withCurrent { $0.requests[request] }
+        if let first = overlaid ?? frozen?.requests[request], first <= bound { return first }
+        guard
+            case .word(let first, _) = try snapshot.value(
+                in: .requests,
+                for: ViewKey(request.high, request.low)
+            )
+        else { return nil }
+        return first
+    }
+}
+
+extension OverlayGeneration.Entry {
+    /// The version that the entry is.
+    package var version: RecordVersion {
+        RecordVersion(slot: slot, sequence: SequenceNumber(rawValue: sequence), state: state)
+    }
+}
+
+extension RecordState {
+    /// Reads the tag of an entry of the view index.
+    init(indexTag tag: UInt8) throws(ViewIndexError) {
+        guard let state = RecordState(rawValue: tag) else {
+            throw ViewIndexError(
+                .damaged,
+                "An entry of the view index has the unknown state \(tag); the index is thrown away "
+                    + "and rebuilt from the log."
+            )
+        }
+        self = state
+    }
+}

@@ -1,0 +1,106 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+
+/// The zone views of one store: what its log says now, found in the view index and, for what came
+/// after the index's checkpoint, in the overlay.
+///
+/// One lock guards the overlay; it is the serialization point of the store. Whoever holds it may
+/// append to the log (which never calls back while it appends) and does nothing else that leaves
+/// this file's types.
+package final class ZoneViews: Sendable {
+    /// Where events are read from.
+    package let source: any EventSource
+    /// The hashes of this store.
+    package let hash: StoreHash
+    /// The zone views on disk.
+    package let index: any ViewIndex
+    /// What came after the index's checkpoint.
+    package let overlay: Lock<Overlay>
+
+    /// Zone views over an index whose checkpoint is at `floor`.
+    package init(source: any EventSource, index: any ViewIndex, hash: StoreHash, floor: UInt64) {
+        self.source = source
+        self.index = index
+        self.hash = hash
+        overlay = Lock(Overlay(floor: floor))
+    }
+}
+
+/// What came after the view index's checkpoint, and how far it may be seen.
+package struct Overlay: Sendable {
+    /// The stretch that grows.
+    package var current = OverlayGeneration()
+    /// The stretch before it, while its checkpoint is being written.
+    package var frozen: OverlayGeneration?
+    /// Everything at or below is in the view index, or in `frozen` while that is there.
+    package var floor: UInt64
+    /// The durable watermark: nobody sees past it.
+    package var visible: UInt64
+    /// The last position that was given out.
+    package var appended: UInt64
+    /// Commits that are not durable yet.
+    package var pending = PendingCommits()
+
+    package init(floor: UInt64) {
+        self.floor = floor
+        visible = floor
+        appended = floor
+    }
+
+    /// Position of the last event that began or ended a zone, as far as the overlay goes back.
+    package var lastZoneSequence: UInt64 {
+        max(current.lastZoneSequence, frozen?.lastZoneSequence ?? 0)
+    }
+
+    /// Freezes what has grown, for a checkpoint to take it in, and starts anew.
+    ///
+    /// Only while nothing is frozen.
+    package mutating func rotate() -> OverlayGeneration {
+        precondition(frozen == nil, "one checkpoint at a time")
+        let generation = current
+        frozen = generation
+        floor = generation.lastSequence
+        current = OverlayGeneration(expectedEntryCount: generation.entries.count)
+        return generation
+    }
+}
+
+extension ZoneViews {
+    /// How far a picture reaches.
+    package enum Extent: Sendable {
+        /// What is durable: what anybody may see.
+        case visible
+        /// Also what is not durable yet: what decisions are made on.
+        case appended
+    }
+
+    /// What the store says at this moment.
+    ///
+    /// It stays as it is; drop it soon.
+    package func picture(_ extent: Extent) throws(ViewIndexError) -> ViewPicture {
+        try overlay.withLock { (overlay) throws(ViewIndexError) in
+            ViewPicture(
+                views: self,
+                snapshot: try index.snapshot(),
+                frozen: overlay.frozen,
+                current: overlay.current,
+                bound: extent == .visible ? overlay.visible : overlay.appended
+            )
+        }
+    }
+
+    /// Everything up to a position is durable now: it may be seen.
+    package func becameDurable(through sequence: SequenceNumber) {
+        overlay.withLock { overlay in
+            overlay.visible = max(overlay.visible, sequence.rawValue)
+            overlay.pending.drop(through: sequence.rawValue)
+        }
+    }
+
+    /// The last position that anybody may see.
+    package var visibleSequence: SequenceNumber {
+        SequenceNumber(rawValue: overlay.withLock { $0.visible })
+    }
+}

@@ -1,0 +1,179 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+@Suite struct EventFormatTests {
+    @Test func `a record event reads back as it was written`() throws {
+        let held: [RecordEvent.HeldVersion] = [
+            .none, .previous,
+            .other(TagContent(sequence: SequenceNumber(rawValue: 77), incarnationBits: .max)),
+        ]
+        for policy in SavePolicy.allCases {
+            for held in held {
+                for (previous, state) in [
+                    (UInt64(0), RecordState?.none), (9, .live), (9, .tombstone),
+                ] {
+                    let event = RecordEvent(
+                        state: .live,
+                        policy: policy,
+                        probeCount: 3,
+                        previous: previous,
+                        previousState: state,
+                        held: held
+                    )
+                    var payload: [UInt8] = []
+                    event.append(to: &payload)
+                    let offset = payload.count
+                    payload.append(0xAB)
+                    let read = try RecordEvent.read(payload.span.bytes)
+                    #expect(read.event == event)
+                    #expect(read.bodyOffset == offset)
+                    #expect(RecordEvent.bodyOffset(in: payload.span.bytes) == offset)
+                }
+            }
+        }
+    }
+
+    @Test func `a tombstone keeps name and type`() throws {
+        var payload: [UInt8] = []
+        RecordEvent(state: .tombstone, previous: 5, previousState: .live).append(to: &payload)
+        RecordEvent.appendTombstone(name: "né".utf8, type: "Page".utf8, to: &payload)
+        let (event, offset) = try RecordEvent.read(payload.span.bytes)
+        #expect(event.state == .tombstone)
+        let (name, type) = try RecordEvent.tombstone(in: payload.span.bytes, bodyOffset: offset)
+        #expect(name == "né")
+        #expect(type == "Page")
+    }
+
+    @Test func `the name of a saved record is found in its body`() throws {
+        let fixture = try GoldenEvents()
+        let payload = fixture.savedPayload
+        let (event, offset) = try RecordEvent.read(payload.span.bytes)
+        let range = try RecordEvent.nameRange(
+            in: payload.span.bytes,
+            state: event.state,
+            bodyOffset: offset
+        )
+        #expect(Array(payload[range]) == Array("common/cal.md".utf8))
+        let body = try RecordBody(validating: payload[offset...])
+        #expect(body.recordName == "common/cal.md")
+        #expect(body.fields["lines"] == .int64(18))
+    }
+
+    @Test func `every cut of a record event is an error, not a crash`() throws {
+        let payload = try GoldenEvents().savedPayload
+        let (_, offset) = try RecordEvent.read(payload.span.bytes)
+        for count in 0..<offset {
+            let cut = Array(payload[..<count])
+            #expect(throws: EventFormatError.self) { try RecordEvent.read(cut.span.bytes) }
+        }
+        for count in offset..<offset + 34 + 13 {
+            let cut = Array(payload[..<count])
+            #expect(throws: EventFormatError.self) {
+                try RecordEvent.nameRange(in: cut.span.bytes, state: .live, bodyOffset: offset)
+            }
+        }
+    }
+
+    @Test func `unknown kinds, flags and policies are errors`() throws {
+        var payload = try GoldenEvents().savedPayload
+        payload[1] = 0x40
+        #expect(throws: EventFormatError.self) { try RecordEvent.read(payload.span.bytes) }
+        payload[1] = 0x07
+        #expect(throws: EventFormatError.self) { try RecordEvent.read(payload.span.bytes) }
+        payload[1] = 0
+        payload[0] = 3
+        #expect(throws: EventFormatError.self) { try RecordEvent.read(payload.span.bytes) }
+    }
+
+    @Test func `a zone's creation and end read back`() throws {
+        let identity = ZoneIdentity(
+            database: DatabaseID(
+                container: ContainerID("iCloud.a"),
+                environment: .production,
+                scope: .private,
+                owner: UserID("_u")
+            ),
+            zoneName: Name("Notes")
+        )
+        var payload: [UInt8] = []
+        ZoneEvent.appendCreation(of: identity, probeCount: 2, to: &payload)
+        let read = try ZoneEvent.readCreation(payload.span.bytes)
+        #expect(read.identity == identity)
+        #expect(read.probeCount == 2)
+        for count in payload.indices {
+            let cut = Array(payload[..<count])
+            #expect(throws: EventFormatError.self) { try ZoneEvent.readCreation(cut.span.bytes) }
+        }
+        for reason in ZoneDeletionReason.allCases {
+            var payload: [UInt8] = []
+            ZoneEvent.appendDeletion(reason, to: &payload)
+            #expect(try ZoneEvent.readDeletion(payload.span.bytes) == reason)
+        }
+    }
+
+    @Test func `only the default zones come into being by themselves`() {
+        func isImplicit(_ scope: DatabaseScope, _ name: String) -> Bool {
+            ZoneIdentity(database: DatabaseID(scope: scope), zoneName: Name(name)).isImplicit
+        }
+        #expect(isImplicit(.private, "_defaultZone"))
+        #expect(isImplicit(.public, "_defaultZone"))
+        #expect(!isImplicit(.shared, "_defaultZone"))
+        #expect(!isImplicit(.private, "Notes"))
+    }
+}
+
+@Suite struct CommitEnvelopeTests {
+    static let envelopes: [CommitEnvelope] = [
+        CommitEnvelope(),
+        CommitEnvelope(user: "u-1", outcomes: (0..<400).map { .event($0 + 1) }),
+        CommitEnvelope(
+            user: "u-1",
+            device: "phone",
+            build: "1.2 (3)",
+            request: CommitEnvelope.Request(
+                id: "A-1",
+                key: RequestKey(low: 1, high: 2),
+                contentHash: 3,
+                isDerived: true,
+                neverExpires: true
+            ),
+            causalParent: SequenceNumber(rawValue: 400),
+            timeWasRaised: true,
+            outcomes: [
+                .event(0), .nothingToDo,
+                .refused(code: 14, message: "changed", against: SequenceNumber(rawValue: 12)),
+                .event(1),
+            ]
+        ),
+        CommitEnvelope(user: "", device: "", build: "", outcomes: [.nothingToDo]),
+    ]
+
+    @Test(arguments: envelopes) func `an envelope reads back`(_ envelope: CommitEnvelope) throws {
+        let bytes = envelope.bytes
+        #expect(try CommitEnvelope(bytes.span.bytes) == envelope)
+        #expect(CommitEnvelope.requestKey(in: bytes.span.bytes) == envelope.request?.key)
+    }
+
+    @Test(arguments: envelopes) func `every cut of an envelope is an error`(
+        _ envelope: CommitEnvelope
+    ) {
+        let bytes = envelope.bytes
+        for count in bytes.indices {
+            let cut = Array(bytes[..<count])
+            #expect(throws: EventFormatError.self) { try CommitEnvelope(cut.span.bytes) }
+        }
+        let longer = bytes + [0]
+        #expect(throws: EventFormatError.self) { try CommitEnvelope(longer.span.bytes) }
+    }
+
+    @Test func `four hundred items done in order take a few bytes`() {
+        let one = CommitEnvelope(outcomes: [.event(0)]).bytes.count
+        let many = CommitEnvelope(outcomes: (0..<400).map { .event($0) }).bytes.count
+        #expect(many <= one + 1)
+    }
+}

@@ -1,0 +1,105 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// Values whose bytes are kept in `Fixtures/v1/events.txt`: one line each, a name and hexadecimal
+/// digits.
+///
+/// The file of a released version is never rewritten.
+struct GoldenEvents {
+    static let store = StoreID(low: 0x0706_0504_0302_0100, high: 0x0F0E_0D0C_0B0A_0908)
+    let hash = StoreHash(store: Self.store)
+    let identity = ZoneIdentity(
+        database: DatabaseID(
+            container: ContainerID("iCloud.com.example.notes"),
+            environment: .production,
+            scope: .private,
+            owner: UserID("_owner")
+        ),
+        zoneName: Name("Notes")
+    )
+    let savedPayload: [UInt8]
+    let deletedPayload: [UInt8]
+
+    init() throws {
+        let fields = try Fields(["lines": 18, "title": "cal", "folder": nil])
+        let written = Authorship(time: 1_393_936_109_000, user: UserID("u-9cd6"), device: "phone")
+        let header = RecordHeader(
+            recordName: Name("common/cal.md"),
+            recordType: Name("Page"),
+            created: written,
+            modified: written
+        )
+        var saved: [UInt8] = []
+        RecordEvent(
+            state: .live,
+            policy: .changedKeys,
+            probeCount: 1,
+            previous: 7,
+            previousState: .tombstone,
+            held: .other(TagContent(sequence: SequenceNumber(rawValue: 5), incarnationBits: 6))
+        ).append(to: &saved)
+        RecordBody.append(
+            header,
+            setting: fields,
+            extent: .wholeRecord,
+            over: nil,
+            of: 0,
+            to: &saved
+        )
+        savedPayload = saved
+        var deleted: [UInt8] = []
+        RecordEvent(state: .tombstone, previous: 8, previousState: .live, held: .previous)
+            .append(to: &deleted)
+        RecordEvent.appendTombstone(name: "common/cal.md".utf8, type: "Page".utf8, to: &deleted)
+        deletedPayload = deleted
+    }
+
+    /// Everything in the file, in its order.
+    var values: [(name: String, bytes: [UInt8])] {
+        var created: [UInt8] = []
+        ZoneEvent.appendCreation(of: identity, probeCount: 1, to: &created)
+        var ended: [UInt8] = []
+        ZoneEvent.appendDeletion(.purged, to: &ended)
+        let token = TokenContent(
+            level: .zone,
+            place: 3,
+            incarnation: Incarnation(rawValue: 0x1122_3344_5566_7788),
+            sequence: SequenceNumber(rawValue: 300),
+            quiet: SequenceNumber(rawValue: 200)
+        ).token(of: Self.store, hash: hash)
+        let tag = TagContent(sequence: SequenceNumber(rawValue: 300), incarnationBits: 0x5566_7788)
+        let request = hash.key(ofRequest: "A-1", user: "u-9cd6", database: identity.database)
+        var hashes: [UInt8] = []
+        hashes.append(integer: hash.seed)
+        hashes.append(integer: hash.slot(ofName: Array("common/cal.md".utf8).span.bytes))
+        hashes.append(integer: hash.key(of: identity.database))
+        hashes.append(integer: hash.slot(ofZone: "Notes"))
+        hashes.append(integer: request.low)
+        hashes.append(integer: request.high)
+        return [
+            ("recordSaved", savedPayload), ("recordDeleted", deletedPayload),
+            ("zoneCreated", created), ("zoneDeleted", ended),
+            ("hashes", hashes), ("changeToken", token.bytes),
+            ("changeTag", Array(tag.tag.text.utf8)),
+        ]
+            + zip(0..., CommitEnvelopeTests.envelopes).map { ("envelope\($0)", $1.bytes) }
+    }
+}
+
+@Suite struct GoldenEventTests {
+    @Test func `the bytes of version 1 stay what they are`() throws {
+        let file = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../Fixtures/v1/events.txt")
+        let text = try String(contentsOf: file, encoding: .utf8)
+        let found = try GoldenEvents().values.map { value in
+            "\(value.name) " + value.bytes.map { String(format: "%02x", $0) }.joined()
+        }
+        #expect(text.split(separator: "\n").map(String.init) == found)
+    }
+}

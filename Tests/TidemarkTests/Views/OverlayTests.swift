@@ -1,0 +1,175 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+@Suite struct OverlayTests {
+    /// What a plain dictionary says about the same history.
+    struct Model {
+        var versions: [ViewKey: [(sequence: UInt64, state: RecordState)]] = [:]
+
+        func newest(_ key: ViewKey, through bound: UInt64) -> (UInt64, RecordState)? {
+            versions[key]?.last { $0.sequence <= bound }.map { ($0.sequence, $0.state) }
+        }
+    }
+
+    /// A history over few slots, so that versions pile up, and many, so that the table grows.
+    func history(slots: UInt64, count: Int, seed: UInt64) -> (OverlayGeneration, Model) {
+        var random = SeededGenerator(seed: seed)
+        let generation = OverlayGeneration(expectedEntryCount: 4)
+        var model = Model()
+        for step in 1...count {
+            let key = ViewKey(
+                UInt64.random(in: 1...3, using: &random),
+                .random(in: 0..<slots, using: &random)
+            )
+            let last = model.versions[key]?.last
+            let state: RecordState = Bool.random(using: &random) ? .live : .tombstone
+            let sequence = UInt64(step * 2)
+            generation.apply(
+                SlotChange(
+                    zone: key.high,
+                    slot: key.low,
+                    sequence: sequence,
+                    previous: last?.sequence ?? 0,
+                    state: state,
+                    previousState: last?.state
+                )
+            )
+            model.versions[key, default: []].append((sequence, state))
+        }
+        return (generation, model)
+    }
+
+    @Test(arguments: [UInt64(1), 7, 5_000])
+    func `every version is found at every bound`(_ slots: UInt64) {
+        let (generation, model) = history(slots: slots, count: 3_000, seed: slots)
+        for key in model.versions.keys {
+            for bound in stride(from: UInt64(0), through: 6_002, by: 301) {
+                let found = generation.newest(zone: key.high, slot: key.low, through: bound)
+                let expected = model.newest(key, through: bound)
+                #expect(found?.sequence == expected?.0)
+                #expect(found?.state == expected?.1)
+            }
+        }
+        #expect(generation.newest(zone: 4, slot: 0) == nil)
+        #expect(generation.newest(zone: 1, slot: slots) == nil)
+    }
+
+    @Test func `an entry is newest exactly where the model says so`() {
+        let (generation, model) = history(slots: 20, count: 1_000, seed: 3)
+        for bound in stride(from: UInt64(0), through: 2_002, by: 97) {
+            for entry in generation.entries where entry.sequence <= bound {
+                let newest = model.newest(ViewKey(entry.zone, entry.slot), through: bound)
+                #expect(generation.isNewest(entry, through: bound) == (newest?.0 == entry.sequence))
+            }
+        }
+    }
+
+    @Test func `a zone's entries and head follow the bound`() throws {
+        let (generation, model) = history(slots: 20, count: 500, seed: 4)
+        for zone in generation.zones {
+            let sequences = model.versions.filter { $0.key.high == zone.key }
+                .flatMap { $0.value.map(\.sequence) }.sorted()
+            #expect(zone.entries.map { generation.entries[Int($0)].sequence } == sequences)
+            for bound in stride(from: UInt64(0), through: 1_002, by: 33) {
+                let within = sequences.filter { $0 <= bound }
+                #expect(generation.entryCount(of: zone, through: bound) == within.count)
+                #expect(generation.head(of: zone, through: bound) == within.last ?? 0)
+            }
+        }
+    }
+
+    @Test func `a checkpoint leaves one entry per record in either table`() throws {
+        let index = MemoryViewIndex()
+        var random = SeededGenerator(seed: 9)
+        var model = Model()
+        var live: [UInt64: (live: Int64, tombstones: Int64)] = [:]
+        var sequence: UInt64 = 0
+        for round in 0..<8 {
+            let generation = OverlayGeneration()
+            if round == 0 {
+                for zone in UInt64(1)...3 { generation.apply(creation(zone), key: zone) }
+                sequence = 3
+            }
+            for _ in 0..<300 {
+                sequence += 1
+                let key = ViewKey(
+                    .random(in: 1...3, using: &random),
+                    .random(in: 0..<90, using: &random)
+                )
+                let last = model.versions[key]?.last
+                let state: RecordState = Bool.random(using: &random) ? .live : .tombstone
+                generation.apply(
+                    SlotChange(
+                        zone: key.high,
+                        slot: key.low,
+                        sequence: sequence,
+                        previous: last?.sequence ?? 0,
+                        state: state,
+                        previousState: last?.state
+                    )
+                )
+                model.versions[key, default: []].append((sequence, state))
+            }
+            let batch = try generation.makeBatch(over: index.snapshot())
+            index.apply(
+                batch,
+                checkpoint: ViewCheckpoint(
+                    store: StoreID(low: 1, high: 2),
+                    incarnation: Incarnation(rawValue: 1),
+                    sequence: SequenceNumber(rawValue: generation.lastSequence)
+                )
+            )
+        }
+        var expectedNames: [ViewKey: ViewValue] = [:]
+        var expectedSync: [ViewKey: ViewValue] = [:]
+        for (key, versions) in model.versions {
+            let last = try #require(versions.last)
+            expectedNames[key] = .word(last.sequence, tag: last.state.rawValue)
+            expectedSync[ViewKey(key.high, last.sequence)] = .word(
+                key.low,
+                tag: last.state.rawValue
+            )
+            if last.state == .live {
+                live[key.high, default: (0, 0)].live += 1
+            } else {
+                live[key.high, default: (0, 0)].tombstones += 1
+            }
+        }
+        let snapshot = index.snapshot()
+        #expect(try contents(of: .names, in: snapshot) == expectedNames)
+        #expect(try contents(of: .sync, in: snapshot) == expectedSync)
+        for zone in UInt64(1)...3 {
+            let value = try #require(try snapshot.value(in: .zones, for: .zone(zone)))
+            let entry = try ZoneEntry(value, key: zone)
+            #expect(entry.liveCount == live[zone]?.live)
+            #expect(entry.tombstoneCount == live[zone]?.tombstones)
+            #expect(entry.head == expectedSync.keys.filter { $0.high == zone }.map(\.low).max())
+        }
+        #expect(try contents(of: .zoneHeads, in: snapshot).count == 3)
+    }
+
+    private func creation(_ zone: UInt64) -> ZoneCreation {
+        ZoneCreation(
+            identity: ZoneIdentity(database: .standard, zoneName: Name("zone\(zone)")),
+            place: ViewKey(1, zone),
+            time: 0
+        )
+    }
+
+    private func contents(
+        of table: ViewTable,
+        in snapshot: any ViewSnapshot
+    ) throws -> [ViewKey: ViewValue] {
+        var contents: [ViewKey: ViewValue] = [:]
+        try snapshot.scan(table, from: ViewKey(0, 0), through: ViewKey(.max, .max)) { key, value in
+            contents[key] = value
+            return true
+        }
+        return contents
+    }
+}
