@@ -1,0 +1,83 @@
+// swift-tools-version: 6.2
+// Tidemark's benchmarks: a package of its own, so that nobody who uses Tidemark resolves it.
+
+import PackageDescription
+
+let everywhere: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+    .treatWarning("DeprecatedDeclaration", as: .warning),
+]
+
+/// The name by which the package manager knows the package above: its folder's, in small letters.
+///
+/// Declarations with `package` access are visible to targets that are compiled under it, which is
+/// how parts of the engine are measured that no app can reach.
+let project = String(
+    Context.packageDirectory.split(separator: "/").dropLast().last ?? "tidemark"
+).lowercased()
+
+let inside = everywhere + [.unsafeFlags(["-package-name", project])]
+
+let package = Package(
+    name: "tidemark-benchmarks",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "tidemark-bench", targets: ["TidemarkBench"]),
+        .executable(name: "tidemark-drive", targets: ["TidemarkDrive"]),
+    ],
+    dependencies: [
+        .package(name: "tidemark", path: ".."),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CSQLite",
+            pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]
+        ),
+        .systemLibrary(
+            name: "CRocksDB",
+            pkgConfig: "rocksdb",
+            providers: [.apt(["librocksdb-dev"]), .brew(["rocksdb"])]
+        ),
+        .target(name: "CAllocations"),
+        .target(name: "Workload", swiftSettings: everywhere),
+        .target(
+            name: "Contenders",
+            dependencies: ["Workload", "CSQLite", "CRocksDB"],
+            swiftSettings: everywhere
+        ),
+        .executableTarget(
+            name: "TidemarkBench",
+            dependencies: [
+                "Workload", "Contenders",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: everywhere
+        ),
+        .executableTarget(
+            name: "TidemarkDrive",
+            dependencies: [
+                "Workload", "CAllocations",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Tidemark", package: "tidemark"),
+            ],
+            packageAccess: false,
+            swiftSettings: inside,
+            // valgrind 3.19 gives up on debug information of DWARF 5.
+            linkerSettings: [
+                .unsafeFlags(["-Xlinker", "--strip-debug"], .when(platforms: [.linux]))
+            ]
+        ),
+        .testTarget(
+            name: "WorkloadTests",
+            dependencies: ["Workload", "Contenders"],
+            swiftSettings: everywhere
+        ),
+    ]
+)

@@ -1,0 +1,74 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Contenders
+import Workload
+
+/// A device's first sync: every live record of a zone, in the order in which they came.
+final class FirstSync<Engine: Contender>: Trial {
+    private let reading: ZoneReading<Engine>
+
+    init(_ setting: Setting) async throws {
+        reading = try await ZoneReading(setting, .firstSync, roundCount: 1)
+    }
+
+    func measure(_ repetition: Int) async throws -> [String: Double] {
+        [Name.firstSync: try await reading.recordsPerSecond()]
+    }
+
+    func end() async throws { try await reading.store.close() }
+}
+
+/// The same after every record was updated three times in random order and the store was compacted.
+final class FirstSyncAfterUpdates<Engine: Contender>: Trial {
+    private let reading: ZoneReading<Engine>
+
+    init(_ setting: Setting) async throws {
+        reading = try await ZoneReading(setting, .firstSyncAfterUpdates, roundCount: 4)
+        try await reading.store.compact()
+    }
+
+    func measure(_ repetition: Int) async throws -> [String: Double] {
+        [Name.firstSyncAfterUpdates: try await reading.recordsPerSecond()]
+    }
+
+    func end() async throws { try await reading.store.close() }
+}
+
+/// A store with one zone, and the time it takes to read all of it.
+final class ZoneReading<Engine: Contender> {
+    let store: Engine
+    private let recordCount: Int
+    private let sink = Sink()
+
+    init(_ setting: Setting, _ work: Work, roundCount: Int) async throws {
+        recordCount = setting.scale.zoneRecordCount
+        let filling = try await Engine.open(setting.folder, for: work, durability: .none)
+        try await filling.fill(
+            History(zoneCount: 1, recordCount: recordCount, roundCount: roundCount),
+            setting.pages
+        )
+        try await filling.close()
+        store = try await Engine.open(setting.folder, for: work, durability: .full)
+    }
+
+    func recordsPerSecond() async throws -> Double {
+        sink.reset()
+        let start = ContinuousClock.now
+        try await store.readAll(zone: 0, into: sink)
+        let seconds = start.secondsUntilNow
+        guard sink.recordCount == recordCount else {
+            throw WrongAnswer("\(Engine.name) read \(sink.recordCount) of \(recordCount) records")
+        }
+        return Double(recordCount) / seconds
+    }
+}
+
+/// An engine gave another answer than the work calls for: nothing that it measured counts.
+struct WrongAnswer: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

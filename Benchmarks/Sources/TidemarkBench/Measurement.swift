@@ -1,0 +1,155 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The names of what is measured, as they stand in the JSON.
+enum Name {
+    static let sync = "fdatasync"
+    static let oneWriter = "save.oneWriter"
+    static let manyWriters = "save.64Writers"
+    static let insertBatches = "save.batch400.insert"
+    static let updateBatches = "save.batch400.update"
+    static let firstSync = "firstSync.fresh"
+    static let firstSyncAfterUpdates = "firstSync.updatedAndCompacted"
+    static let firstSyncShare = "firstSync.shareOfLZ4Alone"
+    static let replay = "replay"
+    static let history = "disk.history"
+    static let current = "disk.currentOnly"
+
+    enum Temperature: String {
+        case warm, cold
+    }
+
+    static func delta(_ eventCount: Int, _ temperature: Temperature) -> String {
+        "delta100.\(temperature).\(eventCount)"
+    }
+
+    static func open(_ eventCount: Int) -> String { "open.afterKill9.\(eventCount)" }
+    static func openMemory(_ eventCount: Int) -> String { "open.afterKill9.memory.\(eventCount)" }
+}
+
+/// What Tidemark must reach.
+enum Bar {
+    /// At least so many times SQLite's figure.
+    case timesSQLite(Double)
+    /// At most this part of SQLite's figure.
+    case shareOfSQLite(Double)
+    case atLeast(Double)
+    case atMost(Double)
+    /// At most one `fdatasync` of the same run, and so many microseconds.
+    case syncAnd(Double)
+    /// A bar that only a later capability can meet: never judged.
+    indirect case later(Bar, String)
+    /// Measured for comparison.
+    case none
+
+    /// Whether the figures meet it; `nil` where that cannot be said.
+    func isMet(tidemark: Double?, sqlite: Double?, sync: Double?) -> Bool? {
+        guard let tidemark else { return nil }
+        return switch self {
+        case .timesSQLite(let times): sqlite.map { tidemark >= times * $0 }
+        case .shareOfSQLite(let share): sqlite.map { tidemark <= share * $0 }
+        case .atLeast(let least): tidemark >= least
+        case .atMost(let most): tidemark <= most
+        case .syncAnd(let more): sync.map { tidemark <= $0 + more }
+        case .later, .none: nil
+        }
+    }
+
+    func text(_ unit: String) -> String {
+        switch self {
+        case .timesSQLite(let times): "≥ \(times.short) × SQLite"
+        case .shareOfSQLite(let share): "≤ \(share.short) × SQLite"
+        case .atLeast(let least): "≥ \(least.short) \(unit)"
+        case .atMost(let most): "≤ \(most.short) \(unit)"
+        case .syncAnd(let more): "≤ fdatasync + \(more.short) \(unit)"
+        case .later(let bar, let what): bar.text(unit) + ", needs \(what)"
+        case .none: ""
+        }
+    }
+}
+
+/// One line of the table.
+struct Measurement: Encodable {
+    let name: String
+    let unit: String
+    let bar: Bar
+    /// The median by engine; absent where the engine has nothing to measure.
+    var medians: [String: Double] = [:]
+    /// The lowest and the highest of the repetitions, by engine.
+    var spreads: [String: [Double]] = [:]
+    var met: Bool?
+
+    /// Tidemark's figure divided by SQLite's, whether more is better or less.
+    var ratioToSQLite: Double? {
+        guard let tidemark = medians["tidemark"], let sqlite = medians["sqlite"] else { return nil }
+        return sqlite == 0 ? nil : tidemark / sqlite
+    }
+
+    private enum Key: String, CodingKey {
+        case name, unit, tidemark, sqlite, rocksdb, ratioToSQLite, bar, met, spread
+    }
+
+    /// Every key is there, `null` where there is nothing to say.
+    func encode(to encoder: any Encoder) throws {
+        var object = encoder.container(keyedBy: Key.self)
+        try object.encode(name, forKey: .name)
+        try object.encode(unit, forKey: .unit)
+        try object.encode(medians["tidemark"], forKey: .tidemark)
+        try object.encode(medians["sqlite"], forKey: .sqlite)
+        try object.encode(medians["rocksdb"], forKey: .rocksdb)
+        try object.encode(ratioToSQLite, forKey: .ratioToSQLite)
+        try object.encode(bar.text(unit), forKey: .bar)
+        try object.encode(met, forKey: .met)
+        try object.encode(spreads, forKey: .spread)
+    }
+
+    /// All that is measured at a scale, in the order of the table.
+    static func all(_ scale: Scale) -> [Measurement] {
+        var list = [
+            Measurement(name: Name.sync, unit: "µs", bar: .none),
+            Measurement(name: Name.oneWriter, unit: "µs", bar: .syncAnd(50)),
+            Measurement(name: Name.manyWriters, unit: "saves/s", bar: .timesSQLite(10)),
+            Measurement(name: Name.insertBatches, unit: "records/s", bar: .timesSQLite(5)),
+            Measurement(name: Name.updateBatches, unit: "records/s", bar: .timesSQLite(2)),
+            Measurement(name: Name.firstSync, unit: "records/s", bar: .timesSQLite(1.5)),
+            Measurement(
+                name: Name.firstSyncAfterUpdates,
+                unit: "records/s",
+                bar: .later(.timesSQLite(3), "compaction")
+            ),
+            Measurement(name: Name.firstSyncShare, unit: "", bar: .atLeast(0.5)),
+        ]
+        for count in scale.eventCounts {
+            list.append(Measurement(name: Name.delta(count, .warm), unit: "ms", bar: .atMost(1)))
+            list.append(Measurement(name: Name.delta(count, .cold), unit: "ms", bar: .atMost(10)))
+        }
+        for count in scale.eventCounts {
+            list.append(Measurement(name: Name.open(count), unit: "ms", bar: .atMost(200)))
+            list.append(Measurement(name: Name.openMemory(count), unit: "MiB", bar: .atMost(64)))
+        }
+        return list + [
+            Measurement(name: Name.replay, unit: "events/s", bar: .atLeast(1_500_000)),
+            Measurement(name: Name.history, unit: "MB", bar: .shareOfSQLite(1 / 2)),
+            Measurement(
+                name: Name.current,
+                unit: "MB",
+                bar: .later(.shareOfSQLite(1 / 3), "compaction")
+            ),
+        ]
+    }
+}
+
+extension Double {
+    /// Three significant digits, thousands apart.
+    var short: String {
+        let size = abs(self)
+        if size >= 1000 { return Int(rounded()).formatted(.number.locale(.init(identifier: "en"))) }
+        if size >= 100 || self == rounded() { return String(Int(rounded())) }
+        let digits = size >= 10 ? 1 : size >= 1 ? 2 : 3
+        return formatted(
+            .number.precision(.fractionLength(digits)).locale(.init(identifier: "en"))
+        )
+    }
+}

@@ -1,0 +1,76 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Contenders
+import Foundation
+
+/// All that a run found.
+struct Report: Encodable {
+    let machine: Machine
+    let versions: Versions
+    let durability: String
+    /// The scale's name.
+    let scale: String
+    /// What was set about each engine for each work.
+    let conditions: [String: [String: String]]
+    /// Of this run, on the same file system: the median of a small write and its sync.
+    var fdatasyncMicroseconds: Double?
+    var results: [Measurement]
+
+    /// Puts the figures of all repetitions, by measurement and engine, into the table.
+    mutating func fill(_ samples: [String: [String: [Double]]]) {
+        let sync = (samples[Name.sync] ?? [:]).values.flatMap { $0 }
+        fdatasyncMicroseconds = sync.isEmpty ? nil : sync.median
+        for index in results.indices {
+            var line = results[index]
+            for (engine, values) in samples[line.name] ?? [:] {
+                line.medians[engine] = values.median
+                line.spreads[engine] = [values.min() ?? 0, values.max() ?? 0]
+            }
+            line.met = line.bar.isMet(
+                tidemark: line.medians["tidemark"],
+                sqlite: line.medians["sqlite"],
+                sync: fdatasyncMicroseconds
+            )
+            results[index] = line
+        }
+    }
+
+    func json() throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return try encoder.encode(self) + [UInt8(ascii: "\n")]
+    }
+
+    /// The same for people.
+    var table: String {
+        var rows = [["work", "unit", "tidemark", "sqlite", "rocksdb", "ratio", "bar", "met"]]
+        for line in results where !line.medians.isEmpty {
+            func cell(_ engine: String) -> String { line.medians[engine]?.short ?? "–" }
+            rows.append([
+                line.name, line.unit, cell("tidemark"), cell("sqlite"), cell("rocksdb"),
+                line.ratioToSQLite?.short ?? "–", line.bar.text(line.unit),
+                line.met.map { $0 ? "yes" : "NO" } ?? "–",
+            ])
+        }
+        let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        let lines = rows.map { row in
+            zip(row.indices, row).map { column, cell in
+                let padding = String(repeating: " ", count: widths[column] - cell.count)
+                // Figures stand on the right.
+                return (2...5).contains(column) ? padding + cell : cell + padding
+            }.joined(separator: "  ")
+        }
+        let machine =
+            "\(machine.processor), \(machine.coreCount) cores, "
+            + "\(machine.memoryGiB.short) GiB, \(machine.kernel), \(machine.fileSystem), "
+            + "load \(machine.loadBefore.short) at the start"
+        return """
+            \(lines.joined(separator: "\n"))
+
+            \(machine)
+            durability: \(durability); fdatasync p50 \((fdatasyncMicroseconds ?? 0).short) µs
+            ratio: tidemark's figure divided by SQLite's
+            """
+    }
+}

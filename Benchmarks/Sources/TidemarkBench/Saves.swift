@@ -1,0 +1,146 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Contenders
+import Workload
+
+/// One durable save at a time: the median time of one save.
+final class OneWriter<Engine: Contender>: Trial {
+    private let setting: Setting
+    private let store: Engine
+    private let probe: SyncProbe
+
+    init(_ setting: Setting) async throws {
+        self.setting = setting
+        store = try await filled(setting, .oneWriter, recordCount: setting.scale.startRecordCount)
+        probe = try SyncProbe(setting.folder, writeCount: setting.scale.saveCount)
+    }
+
+    func measure(_ repetition: Int) async throws -> [String: Double] {
+        let count = setting.scale.saveCount
+        let commits = try (0..<count).map {
+            let change = Change(zone: $0 % 4, number: 1_000_000 + repetition * count + $0)
+            return try store.prepare(Batch([change], isInsert: true), setting.pages)
+        }
+        var times: [Double] = []
+        for commit in commits {
+            let start = ContinuousClock.now
+            try await store.save(commit)
+            times.append(start.microsecondsUntilNow)
+        }
+        // The disk's own time, beside it in time and on the same file system.
+        return [Name.oneWriter: times.median, Name.sync: try probe.median()]
+    }
+
+    func end() async throws { try await store.close() }
+}
+
+/// Durable saves of one record each by 64 writers at once: saves per second.
+final class ManyWriters<Engine: Contender>: Trial {
+    private let setting: Setting
+    private let store: Engine
+
+    init(_ setting: Setting) async throws {
+        self.setting = setting
+        store = try await filled(setting, .manyWriters, recordCount: setting.scale.startRecordCount)
+    }
+
+    func measure(_ repetition: Int) async throws -> [String: Double] {
+        let perWriter = max(1, setting.scale.saveCount / 10)
+        let writers = try (0..<64).map { writer in
+            try (0..<perWriter).map { index in
+                let number = 1_000_000 + (repetition * 64 + writer) * perWriter + index
+                let batch = Batch([Change(zone: writer % 4, number: number)], isInsert: true)
+                return try store.prepare(batch, setting.pages)
+            }
+        }
+        let start = ContinuousClock.now
+        try await store.save(writers: writers)
+        return [Name.manyWriters: Double(64 * perWriter) / start.secondsUntilNow]
+    }
+
+    func end() async throws { try await store.close() }
+}
+
+/// Durable batches of 400 new records: records per second.
+final class InsertBatches<Engine: Contender>: Trial {
+    private let setting: Setting
+    private let store: Engine
+
+    init(_ setting: Setting) async throws {
+        self.setting = setting
+        store = try await filled(
+            setting,
+            .insertBatches,
+            recordCount: setting.scale.startRecordCount
+        )
+    }
+
+    func measure(_ repetition: Int) async throws -> [String: Double] {
+        let count = setting.scale.batchCount
+        let commits = try (0..<count).map { batch in
+            let first = 1_000_000 + (repetition * count + batch) * 400
+            let changes = (0..<400).map { Change(zone: batch % 4, number: first + $0) }
+            return try store.prepare(Batch(changes, isInsert: true), setting.pages)
+        }
+        let start = ContinuousClock.now
+        for commit in commits { try await store.save(commit) }
+        return [Name.insertBatches: Double(count * 400) / start.secondsUntilNow]
+    }
+
+    func end() async throws { try await store.close() }
+}
+
+/// Durable batches of 400 records of one zone, picked at random: records per second.
+final class UpdateBatches<Engine: Contender>: Trial {
+    private let setting: Setting
+    private let store: Engine
+    private let history: History
+
+    init(_ setting: Setting) async throws {
+        self.setting = setting
+        history = History(
+            zoneCount: 4,
+            recordCount: setting.scale.updatedRecordCount,
+            roundCount: 1
+        )
+        store = try await filled(
+            setting,
+            .updateBatches,
+            recordCount: setting.scale.updatedRecordCount
+        )
+    }
+
+    func measure(_ repetition: Int) async throws -> [String: Double] {
+        let count = setting.scale.batchCount
+        let commits = try (0..<count).map { batch in
+            let version = repetition * count + batch + 1
+            let zone = batch % 4
+            let order = Shuffle(count: history.recordCount(ofZone: zone), seed: version)
+            let changes = (0..<400).map {
+                Change(zone: zone, number: order[$0], version: version)
+            }
+            return try store.prepare(Batch(changes, isInsert: false), setting.pages)
+        }
+        let start = ContinuousClock.now
+        for commit in commits { try await store.save(commit) }
+        return [Name.updateBatches: Double(count * 400) / start.secondsUntilNow]
+    }
+
+    func end() async throws { try await store.close() }
+}
+
+/// A store with so many records in four zones, filled fast and opened again with durability.
+private func filled<Engine: Contender>(
+    _ setting: Setting,
+    _ work: Work,
+    recordCount: Int
+) async throws -> Engine {
+    let store = try await Engine.open(setting.folder, for: work, durability: .none)
+    try await store.fill(
+        History(zoneCount: 4, recordCount: recordCount, roundCount: 1),
+        setting.pages
+    )
+    try await store.close()
+    return try await Engine.open(setting.folder, for: work, durability: .full)
+}

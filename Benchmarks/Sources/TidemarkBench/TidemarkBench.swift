@@ -1,0 +1,128 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Contenders
+import Foundation
+import Workload
+
+/// Everybody who takes part, in the order of the first turn.
+let contenders: [any Contender.Type] = [SQLiteContender.self, RocksDBContender.self]
+
+/// The side-by-side measurements.
+@main
+struct TidemarkBench: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tidemark-bench",
+        abstract: "Does the same work with Tidemark, SQLite and RocksDB, in one run.",
+        subcommands: [RunCommand.self, LayoutsCommand.self, ChildCommand.self],
+        defaultSubcommand: RunCommand.self
+    )
+}
+
+/// Measures everything and prints the table.
+struct RunCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "run", abstract: "Measure.")
+
+    @Flag(help: "Smaller stores and fewer repetitions: under two minutes.")
+    var quick = false
+    @Flag(help: "Hardly any work at all, to see that everything runs.")
+    var smoke = false
+    @Option(help: "Also write the figures to this file.")
+    var json: String?
+    @Option(help: "Only the works whose title has this in it.")
+    var only: String?
+    @Option(help: "An empty folder for the stores, on the disk that is to be measured.")
+    var folder: String = FileManager.default.currentDirectoryPath + "/.build/bench-stores"
+    @Option(help: "The project's folder.")
+    var project: String = FileManager.default.currentDirectoryPath
+
+    func run() async throws {
+        let scale: Scale = smoke ? .smoke : quick ? .quick : .full
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let rounds = Rounds(
+            scale: scale,
+            folder: folder,
+            historyPath: RealHistory.path(beside: project)
+        )
+        var report = Report(
+            machine: Machine(folder),
+            versions: Versions(project: project),
+            durability: "full: fdatasync before every answer, for every engine",
+            scale: smoke ? "smoke" : quick ? "quick" : "full",
+            conditions: conditions(),
+            results: Measurement.all(scale)
+        )
+        var samples: [String: [String: [Double]]] = [:]
+        var suites: [Suite] = [
+            .oneWriter, .manyWriters, .insertBatches, .updateBatches, .firstSync,
+            .firstSyncAfterUpdates,
+        ]
+        suites += scale.eventCounts.map { .longLog(eventCount: $0) }
+        suites.append(.history)
+        for suite in suites where only.map(suite.title.contains) ?? true {
+            FileHandle.standardError.write(Data("… \(suite.title)\n".utf8))
+            let found = try await rounds.measure(suite)
+            samples.merge(found) { $0.merging($1) { $0 + $1 } }
+        }
+        report.fill(samples)
+        print(report.table)
+        if let json { try report.json().write(to: URL(fileURLWithPath: json)) }
+    }
+
+    private func conditions() -> [String: [String: String]] {
+        var conditions: [String: [String: String]] = [:]
+        for contender in contenders {
+            for work in Work.allCases {
+                conditions[contender.name, default: [:]][work.rawValue] =
+                    contender.conditions(for: work)
+            }
+        }
+        return conditions
+    }
+}
+
+/// Lets the engines take turns at a work.
+struct Rounds {
+    let scale: Scale
+    let folder: String
+    let historyPath: String?
+    private let pages = PageSource()
+
+    init(scale: Scale, folder: String, historyPath: String?) {
+        self.scale = scale
+        self.folder = folder
+        self.historyPath = historyPath
+    }
+
+    /// The figures of every repetition, by measurement and engine.
+    func measure(_ suite: Suite) async throws -> [String: [String: [Double]]] {
+        var trials: [(engine: String, trial: any Trial)] = []
+        var folders: [String] = []
+        defer { for folder in folders { try? FileManager.default.removeItem(atPath: folder) } }
+        for contender in contenders {
+            let own = folder + "/\(contender.name)-\(UUID())"
+            try FileManager.default.createDirectory(
+                atPath: own,
+                withIntermediateDirectories: true
+            )
+            folders.append(own)
+            var setting = Setting(scale: scale, pages: pages, folder: own)
+            setting.historyPath = historyPath
+            if case .longLog(let eventCount) = suite { setting.eventCount = eventCount }
+            trials.append((contender.name, try await suite.trial(contender, setting)))
+        }
+        var samples: [String: [String: [Double]]] = [:]
+        for repetition in 0..<suite.repetitionCount(scale) {
+            for turn in trials.indices {
+                // Nobody always goes first.
+                let (engine, trial) = trials[(turn + repetition) % trials.count]
+                for (name, value) in try await trial.measure(repetition) {
+                    samples[name, default: [:]][engine, default: []].append(value)
+                }
+            }
+        }
+        for (_, trial) in trials { try await trial.end() }
+        return samples
+    }
+}

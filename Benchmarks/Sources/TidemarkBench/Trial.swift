@@ -1,0 +1,117 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Contenders
+import Foundation
+import Workload
+
+/// One engine doing one work, over and over, so that engines can take turns.
+protocol Trial: AnyObject {
+    /// Brings the store to where the work starts. Not timed.
+    init(_ setting: Setting) async throws
+
+    /// Does the work once and says what it measured, by measurement.
+    func measure(_ repetition: Int) async throws -> [String: Double]
+
+    /// Closes the store.
+    func end() async throws
+}
+
+/// What a trial needs to know.
+struct Setting: Sendable {
+    let scale: Scale
+    let pages: PageSource
+    /// An empty folder of the trial's own.
+    let folder: String
+    /// The events of the log, for works that are done at several sizes.
+    var eventCount = 0
+    /// Where the real history is; `nil` for a generated one of its size.
+    var historyPath: String?
+}
+
+/// The works, in the order in which they are measured.
+enum Suite: Hashable {
+    case oneWriter, manyWriters, insertBatches, updateBatches
+    case firstSync, firstSyncAfterUpdates
+    case longLog(eventCount: Int)
+    case history
+
+    func trial<Engine: Contender>(
+        _ engine: Engine.Type,
+        _ setting: Setting
+    ) async throws -> any Trial {
+        switch self {
+        case .oneWriter: try await OneWriter<Engine>(setting)
+        case .manyWriters: try await ManyWriters<Engine>(setting)
+        case .insertBatches: try await InsertBatches<Engine>(setting)
+        case .updateBatches: try await UpdateBatches<Engine>(setting)
+        case .firstSync: try await FirstSync<Engine>(setting)
+        case .firstSyncAfterUpdates: try await FirstSyncAfterUpdates<Engine>(setting)
+        case .longLog: try await LongLog<Engine>(setting)
+        case .history: HistoryOnDisk<Engine>(setting)
+        }
+    }
+
+    var title: String {
+        switch self {
+        case .longLog(let eventCount): "a log of \(eventCount) events"
+        default: "\(self)"
+        }
+    }
+
+    /// How often each engine does the work; what is measured is the median.
+    func repetitionCount(_ scale: Scale) -> Int {
+        switch self {
+        case .history: 1
+        case .longLog: scale.killCount
+        default: scale.repetitionCount
+        }
+    }
+}
+
+/// How much is done.
+struct Scale: Sendable {
+    /// How often each engine does each work.
+    var repetitionCount = 7
+    /// How often each engine is killed and opened again, at each size of log.
+    var killCount = 5
+    /// Records in the store before single saves and inserts.
+    var startRecordCount = 100_000
+    /// Records in the store that is updated at random.
+    var updatedRecordCount = 1_000_000
+    /// Records of the zone that is read as a whole.
+    var zoneRecordCount = 1_000_000
+    /// Lengths of the logs that small deltas are read from and that are opened.
+    var eventCounts = [10_000, 100_000, 1_000_000, 10_000_000]
+    /// Single saves in one repetition.
+    var saveCount = 500
+    /// Batches of 400 in one repetition.
+    var batchCount = 50
+
+    /// All that the bars speak of.
+    static let full = Scale()
+
+    /// The same works, smaller: under two minutes in all.
+    static let quick = Scale(
+        repetitionCount: 5,
+        killCount: 3,
+        startRecordCount: 20_000,
+        updatedRecordCount: 100_000,
+        zoneRecordCount: 100_000,
+        eventCounts: [10_000, 100_000, 1_000_000],
+        saveCount: 200,
+        batchCount: 20
+    )
+
+    /// Hardly anything: seconds, to see that it all runs.
+    static let smoke = Scale(
+        repetitionCount: 2,
+        killCount: 1,
+        startRecordCount: 500,
+        updatedRecordCount: 2_000,
+        zoneRecordCount: 2_000,
+        eventCounts: [10_000],
+        saveCount: 5,
+        batchCount: 2
+    )
+}
