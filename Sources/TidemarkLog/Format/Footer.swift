@@ -211,6 +211,12 @@ package struct EventHash: Hashable, Sendable {
         self.high = high
     }
 
+    /// Adds what another sum holds.
+    package mutating func add(_ other: EventHash) {
+        low &+= other.low
+        high &+= other.high
+    }
+
     /// Adds one event: its position, zone and payload.
     package mutating func add(_ event: LogEvent) {
         let seed = Layout.seed(salt: event.zone, offset: event.sequence.rawValue)

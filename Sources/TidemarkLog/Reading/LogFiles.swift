@@ -188,10 +188,10 @@ struct FoundBlocks {
             case .stop(.limit):
                 return damage
             case .stop(let stop):
-                let place = scan.offset
                 if case .corrupted(let error) = try scan.tail(after: stop) { damage.append(error) }
-                guard let (offset, frame) = try scan.search(from: place + 1) else { return damage }
-                scan.resume(at: offset, frame)
+                let next = try scan.goOn(behind: stop)
+                if let frame = next.frame { blocks.append(contentsOf: frame.blocks) }
+                guard next.goesOn else { return damage }
             }
         }
     }

@@ -7,7 +7,7 @@
 /// agree about what a sound frame is.
 struct FrameScan {
     /// A frame that is sound in every checked respect.
-    struct Frame {
+    struct Frame: Hashable {
         var header: FrameHeader
         var offset: UInt64
         var blocks: [BlockEntry]
@@ -22,9 +22,17 @@ struct FrameScan {
         case blank
         /// The place where the walk was told to end.
         case limit
-        /// What is here is not the frame that belongs here. `extent` is how many bytes the frame
-        /// covers, as far as that can be trusted.
-        case unsound(reason: String, extent: Int)
+        /// What is here is not the frame that belongs here.
+        case unsound(Unsound)
+    }
+
+    /// What is wrong with a frame.
+    struct Unsound: Hashable {
+        var reason: String
+        /// How many bytes the frame covers, as far as that can be trusted.
+        var extent: Int
+        /// The frame, if its header and its block table are sound and only a block is not.
+        var frame: Frame?
     }
 
     enum Step {
@@ -37,7 +45,9 @@ struct FrameScan {
     private(set) var chain: UInt64
     /// The position that the next frame must begin with; `nil` where positions are not counted.
     private(set) var next: SequenceNumber?
-    private let limit: UInt64
+    var limit: UInt64
+    /// Whether the walk was told where to end: the file is finished, and may have been cut to size.
+    let isLimited: Bool
     var window: FileWindow
 
     /// Starts before the first frame of a file.
@@ -52,8 +62,6 @@ struct FrameScan {
         self.limit = min(limit ?? .max, window.fileByteCount)
         isLimited = limit != nil
     }
-
-    private let isLimited: Bool
 
     /// The next frame, or why there is none.
     ///
@@ -73,13 +81,17 @@ struct FrameScan {
             }
             return .stop(
                 .unsound(
-                    reason: "no frame header with a valid checksum",
-                    extent: Layout.frameHeaderByteCount
+                    Unsound(
+                        reason: "no frame header with a valid checksum",
+                        extent: Layout.frameHeaderByteCount
+                    )
                 )
             )
         }
         let extent = Int(frame.byteCount)
-        func unsound(_ reason: String) -> Step { .stop(.unsound(reason: reason, extent: extent)) }
+        func unsound(_ reason: String, _ whole: Frame? = nil) -> Step {
+            .stop(.unsound(Unsound(reason: reason, extent: extent, frame: whole)))
+        }
         guard UInt64(extent) <= limit - offset else {
             return unsound("a frame of \(extent) bytes runs past the end of the file")
         }
@@ -89,18 +101,25 @@ struct FrameScan {
         if let next, frame.first != next {
             return unsound("the frame begins with event \(frame.first), not \(next)")
         }
-        switch try blocks(of: frame) {
-        case .failure(let failure): return unsound(failure.reason)
-        case .success(let blocks):
-            let result = Frame(header: frame, offset: offset, blocks: blocks)
-            let place = try window.range(at: offset, byteCount: Layout.frameHeaderByteCount)
-            chain = chainWord(after: window.bytes.span.bytes.extracting(place))
-            if next != nil {
-                next = SequenceNumber(rawValue: frame.first.rawValue + UInt64(frame.positionCount))
-            }
-            offset = result.end
-            return .frame(result)
+        guard let blocks = try table(of: frame) else {
+            return unsound("the frame's block table fails its checksum or does not add up")
         }
+        let result = Frame(header: frame, offset: offset, blocks: blocks)
+        if let reason = try fault(in: result) { return unsound(reason, result) }
+        try pass(result)
+        return .frame(result)
+    }
+
+    /// Goes on behind a frame of which only a block is not sound.
+    mutating func pass(_ frame: Frame) throws(LogError) {
+        let place = try window.range(at: frame.offset, byteCount: Layout.frameHeaderByteCount)
+        chain = chainWord(after: window.bytes.span.bytes.extracting(place))
+        if next != nil {
+            next = SequenceNumber(
+                rawValue: frame.header.first.rawValue + UInt64(frame.header.positionCount)
+            )
+        }
+        offset = frame.end
     }
 
     /// Moves the walk to a frame that was found by searching, whose predecessor is unknown.
@@ -146,62 +165,54 @@ struct FrameScan {
 }
 
 extension FrameScan {
-    private struct Unsound: Error {
-        var reason: String
-    }
-
-    /// Reads and checks a frame's block table and blocks.
-    private mutating func blocks(
-        of frame: FrameHeader
-    ) throws(LogError) -> Result<[BlockEntry], Unsound> {
+    /// Reads a frame's block table; `nil` if it is not the one that the header speaks of.
+    private mutating func table(of frame: FrameHeader) throws(LogError) -> [BlockEntry]? {
         let tableOffset = offset + UInt64(Layout.frameHeaderByteCount)
         let tableByteCount = Int(frame.blockCount) * Layout.blockEntryByteCount
-        let table = try window.range(at: tableOffset, byteCount: tableByteCount)
-        let tableSeed = Layout.seed(salt: header.salt, offset: tableOffset)
-        guard
-            xxh3(window.bytes.span.bytes.extracting(table), seed: tableSeed) == frame.tableChecksum
-        else {
-            return .failure(Unsound(reason: "the frame's block table fails its checksum"))
-        }
-        let entries = (0..<Int(frame.blockCount)).map {
-            BlockEntry(
-                decoding: window.bytes.span.bytes.extracting(table),
-                at: $0 * Layout.blockEntryByteCount
-            )
-        }
+        let range = try window.range(at: tableOffset, byteCount: tableByteCount)
+        let table = window.bytes.span.bytes.extracting(range)
+        let seed = Layout.seed(salt: header.salt, offset: tableOffset)
+        guard xxh3(table, seed: seed) == frame.tableChecksum else { return nil }
+        var entries: [BlockEntry] = []
         var expectedOffset = tableOffset + UInt64(tableByteCount)
-        var expected = frame.first
-        for (index, entry) in entries.enumerated() {
-            guard UInt64(entry.offset) == expectedOffset, entry.first == expected,
-                expectedOffset + UInt64(entry.storedByteCount) <= offset + UInt64(frame.byteCount)
-            else { return .failure(Unsound(reason: "block \(index) of the frame is misplaced")) }
-            let bytes = try window.range(
-                at: expectedOffset,
-                byteCount: Int(entry.storedByteCount)
-            )
-            let seed = Layout.seed(salt: header.salt, offset: expectedOffset)
-            guard xxh3(window.bytes.span.bytes.extracting(bytes), seed: seed) == entry.checksum
-            else {
-                return .failure(
-                    Unsound(
-                        reason: "block \(index) of the frame, at offset \(expectedOffset), "
-                            + "fails its checksum"
-                    )
-                )
+        var expected = frame.first.rawValue
+        for row in stride(from: 0, to: tableByteCount, by: Layout.blockEntryByteCount) {
+            let entry = BlockEntry(decoding: table, at: row)
+            guard UInt64(entry.offset) == expectedOffset, entry.first.rawValue == expected else {
+                return nil
             }
             expectedOffset += UInt64(entry.storedByteCount)
-            expected = SequenceNumber(
-                rawValue: expected.rawValue + UInt64(entry.positionCount)
+            expected += UInt64(entry.positionCount)
+            entries.append(entry)
+        }
+        let end = offset + UInt64(frame.byteCount)
+        guard expected == frame.first.rawValue + UInt64(frame.positionCount),
+            expectedOffset <= end, end - expectedOffset < UInt64(Layout.frameAlignment)
+        else { return nil }
+        return entries
+    }
+
+    /// What is wrong with a frame's blocks or its padding, if anything.
+    private mutating func fault(in frame: Frame) throws(LogError) -> String? {
+        var end = frame.offset + UInt64(Layout.frameHeaderByteCount)
+        end += UInt64(frame.blocks.count * Layout.blockEntryByteCount)
+        for (index, entry) in frame.blocks.enumerated() {
+            let range = try window.range(
+                at: UInt64(entry.offset),
+                byteCount: Int(entry.storedByteCount)
             )
+            let seed = Layout.seed(salt: header.salt, offset: UInt64(entry.offset))
+            guard
+                xxh3(window.bytes.span.bytes.extracting(range), seed: seed) == entry.checksum
+            else {
+                return "block \(index) of the frame, at offset \(entry.offset), fails its checksum"
+            }
+            end += UInt64(entry.storedByteCount)
         }
-        guard expected.rawValue == frame.first.rawValue + UInt64(frame.positionCount) else {
-            return .failure(Unsound(reason: "the frame's blocks do not add up to its events"))
+        let padding = try window.range(at: end, byteCount: Int(frame.end - end))
+        guard window.bytes.span.bytes.isZero(in: padding) else {
+            return "the frame's padding is not zero"
         }
-        let padding = Int(offset + UInt64(frame.byteCount) - expectedOffset)
-        let paddingRange = try window.range(at: expectedOffset, byteCount: padding)
-        guard padding < Layout.frameAlignment,
-            window.bytes.span.bytes.extracting(paddingRange).isZero(in: 0..<paddingRange.count)
-        else { return .failure(Unsound(reason: "the frame's padding is not zero")) }
-        return .success(entries)
+        return nil
     }
 }

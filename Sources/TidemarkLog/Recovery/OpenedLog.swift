@@ -55,7 +55,7 @@ struct LogOpening {
     /// Opens, or creates if that is asked for and nothing is there.
     func open(
         creating: Bool,
-        asCopyOf source: (store: StoreID, line: IncarnationLine?)? = nil
+        asCopyOf original: StoreID? = nil
     ) throws(LogError) -> OpenedLog {
         let isThere = try LogError.wrapping { () throws(FileError) in
             try fileSystem.exists(folder.path)
@@ -72,7 +72,7 @@ struct LogOpening {
         if !names.contains("CURRENT") { try checkUnused(names, creating: creating) }
         let lockFile = try lock()
         guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
-            return try create(lockFile: lockFile, asCopyOf: source)
+            return try create(lockFile: lockFile, asCopyOf: original)
         }
         if let damage = loaded.damage { throw damage }
         return try recover(loaded, lockFile: lockFile)
@@ -139,7 +139,7 @@ struct LogOpening {
 
     private func create(
         lockFile: any LogFile,
-        asCopyOf source: (store: StoreID, line: IncarnationLine?)?
+        asCopyOf original: StoreID?
     ) throws(LogError) -> OpenedLog {
         try LogError.wrapping { () throws(FileError) in
             try fileSystem.createDirectory(folder.segments)
@@ -150,10 +150,8 @@ struct LogOpening {
             }
         }
         let store =
-            source?.store
-            ?? StoreID(low: environment.random(), high: environment.random())
+            original ?? StoreID(low: environment.random(), high: environment.random())
         var manifest = Manifest(store: store)
-        if let line = source?.line { manifest.line = line }
         let incarnation = try begin(&manifest, first: SequenceNumber(rawValue: 1))
         let reader = try newSegment(
             SegmentID(first: SequenceNumber(rawValue: 1)),

@@ -9,14 +9,28 @@ struct SegmentFold {
     private(set) var summary: Footer.Summary
     private(set) var directory: [BlockEntry] = []
     private var postings = ZonePostings.Builder()
-    private let file: any LogFile
-    private let header: FileHeader
-    private let dictionary: [UInt8]
+    private let reader: SegmentReader
+
+    /// What to do about damage: throw it, or note it and return.
+    typealias Meeting = (LogError) throws(LogError) -> Void
 
     init(_ file: any LogFile, header: FileHeader) throws(LogError) {
-        self.file = file
-        self.header = header
-        dictionary = try SegmentReader.dictionary(of: file, header: header)
+        self.init(
+            file,
+            header: header,
+            dictionary: try SegmentReader.dictionary(of: file, header: header)
+        )
+    }
+
+    /// Walks with a dictionary that has been read, or without the one that could not be.
+    init(_ file: any LogFile, header: FileHeader, dictionary: [UInt8]) {
+        reader = SegmentReader(
+            id: SegmentID(first: header.first, generation: header.generation),
+            file: file,
+            header: header,
+            dictionary: dictionary,
+            blocks: []
+        )
         summary = Footer.Summary(offset: 0, first: header.first)
     }
 
@@ -27,39 +41,88 @@ struct SegmentFold {
 
     /// Walks all frames up to where they end.
     ///
-    /// Whatever is not sound ends the walk with an error.
+    /// `meet` throws to end the walk at damage, or returns to go on behind it.
     mutating func walk(
         framesEnd: UInt64,
-        _ visit: (LogEvent) -> Void = { _ in }
+        meet: Meeting,
+        visit: (LogEvent) -> Void = { _ in }
     ) throws(LogError) {
-        var scan = try FrameScan(file, header: header, limit: framesEnd)
+        var scan = try FrameScan(reader.file, header: reader.header, limit: framesEnd)
+        summary.offset = framesEnd
         while true {
             switch try scan.step() {
             case .frame(let frame):
-                try add(frame, of: &scan, visit)
+                try add(frame, meet: meet, visit: visit)
             case .stop(.limit) where scan.offset == framesEnd:
-                summary.offset = framesEnd
                 return
             case .stop(let stop):
                 if case .corrupted(let error) = try scan.tail(after: stop, promised: framesEnd) {
-                    throw error
+                    try meet(error)
+                } else {
+                    try meet(
+                        LogError(
+                            .corrupted,
+                            "Expected frames up to offset \(framesEnd), found their end here. "
+                                + "`tidemark log salvage` copies what is sound.",
+                            path: reader.file.path,
+                            offset: scan.offset
+                        )
+                    )
                 }
-                throw LogError(
-                    .corrupted,
-                    "Expected frames up to offset \(framesEnd), found their end here. "
-                        + "`tidemark log salvage` copies what is sound.",
-                    path: file.path,
-                    offset: scan.offset
-                )
+                let next = try scan.goOn(behind: stop)
+                if let frame = next.frame { try add(frame, meet: { _ in }, visit: visit) }
+                guard next.goesOn else { return }
             }
         }
     }
 
-    /// Adds one frame's commits.
-    mutating func add(
+    /// Walks the frames of the segment that takes events, as far as they are known to be on disk.
+    mutating func walkActive(
+        through last: SequenceNumber,
+        meet: Meeting,
+        visit: (LogEvent) -> Void
+    ) throws(LogError) {
+        var scan = try FrameScan(reader.file, header: reader.header)
+        while true {
+            switch try scan.step() {
+            case .frame(let frame):
+                guard frame.header.first <= last else { return }
+                try add(frame, meet: meet, visit: visit)
+            case .stop(let stop):
+                // Whether the end is damaged or only torn has been decided when it was opened.
+                let next = try scan.goOn(behind: stop)
+                if let frame = next.frame { try add(frame, meet: { _ in }, visit: visit) }
+                guard next.goesOn else { return }
+            }
+        }
+    }
+
+    /// Walks whatever is sound in the file, however it ends.
+    mutating func walkAll(meet: Meeting, visit: (LogEvent) -> Void) throws(LogError) {
+        var scan = try FrameScan(reader.file, header: reader.header)
+        while true {
+            switch try scan.step() {
+            case .frame(let frame):
+                try add(frame, meet: meet, visit: visit)
+            case .stop(let stop):
+                if let footer = try? SegmentReader.footerSummary(
+                    of: reader.file,
+                    header: reader.header
+                ), footer.offset == scan.offset {
+                    return
+                }
+                if case .corrupted(let error) = try scan.tail(after: stop) { try meet(error) }
+                let next = try scan.goOn(behind: stop)
+                if let frame = next.frame { try add(frame, meet: meet, visit: visit) }
+                guard next.goesOn else { return }
+            }
+        }
+    }
+
+    private mutating func add(
         _ frame: FrameScan.Frame,
-        of scan: inout FrameScan,
-        _ visit: (LogEvent) -> Void
+        meet: Meeting,
+        visit: (LogEvent) -> Void
     ) throws(LogError) {
         guard frame.header.kind == .commits else { return }
         summary.last = frame.header.last
@@ -68,33 +131,20 @@ struct SegmentFold {
             let index = UInt32(directory.count)
             directory.append(entry)
             summary.rawByteCount += UInt64(entry.rawByteCount)
-            let stored = try scan.stored(entry)
-            try add(entry, stored: stored, index: index, visit)
+            do throws(LogError) {
+                try add(reader.decode(entry), index: index, visit: visit)
+            } catch {
+                try meet(error)
+            }
         }
     }
 
     private mutating func add(
-        _ entry: BlockEntry,
-        stored: [UInt8],
+        _ block: DecodedBlock,
         index: UInt32,
-        _ visit: (LogEvent) -> Void
+        visit: (LogEvent) -> Void
     ) throws(LogError) {
-        func damaged(_ found: String) -> LogError {
-            LogError(
-                .corrupted,
-                "The block of events \(entry.first) to \(entry.last) \(found).",
-                path: file.path,
-                offset: UInt64(entry.offset)
-            )
-        }
-        guard
-            let raw = BlockDecoder.decode(
-                stored.span.bytes,
-                rawByteCount: Int(entry.rawByteCount),
-                dictionary: dictionary
-            )
-        else { throw damaged("cannot be decompressed") }
-        var cursor = BlockCursor(DecodedBlock(bytes: raw, entry: entry))
+        var cursor = BlockCursor(block)
         do throws(BlockCursor.Malformed) {
             while let event = try cursor.next() {
                 postings.add(zone: event.zone, block: index)
@@ -107,7 +157,7 @@ struct SegmentFold {
                 visit(event)
             }
         } catch {
-            throw damaged("is malformed at its raw byte \(error.offset)")
+            throw reader.damaged(block.entry, "is malformed at its raw byte \(error.offset)")
         }
     }
 }
@@ -129,7 +179,7 @@ extension SegmentFold {
             mode: .readWrite
         )
         var fold = try SegmentFold(file, header: header)
-        try fold.walk(framesEnd: framesEnd)
+        try fold.walk(framesEnd: framesEnd, meet: { (error) throws(LogError) in throw error })
         let bytes = fold.footer().encoded(salt: header.salt)
         let fileByteCount = framesEnd + UInt64(bytes.count)
         try LogError.wrapping { () throws(FileError) in

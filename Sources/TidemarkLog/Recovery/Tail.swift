@@ -31,7 +31,7 @@ extension FrameScan {
             )
         }
         let reason = reason(of: stop)
-        if window.fileByteCount < header.allocatedByteCount {
+        if !isLimited, window.fileByteCount < header.allocatedByteCount {
             return corrupted(
                 "the file cut to \(window.fileByteCount) bytes of \(header.allocatedByteCount)"
             )
@@ -54,8 +54,8 @@ extension FrameScan {
         switch stop {
         case .blank, .limit:
             return remains == 0 ? .clean : .torn(byteCount: remains)
-        case .unsound(_, let extent):
-            guard try hasUnwrittenSector(from: place, byteCount: extent) else {
+        case .unsound(let unsound):
+            guard try hasUnwrittenSector(from: place, byteCount: unsound.extent) else {
                 return corrupted("\(reason), although every sector of it has been written")
             }
             return .torn(byteCount: remains)
@@ -66,11 +66,24 @@ extension FrameScan {
         next.map { "\($0.rawValue - 1)" } ?? "before it"
     }
 
+    /// Goes on behind damage, at the next place that can be trusted; `false` if there is none.
+    ///
+    /// Returns the damaged frame if its block table is sound, so that its other blocks can be read.
+    mutating func goOn(behind stop: Stop) throws(LogError) -> (goesOn: Bool, frame: Frame?) {
+        if case .unsound(let unsound) = stop, let frame = unsound.frame {
+            try pass(frame)
+            return (true, frame)
+        }
+        guard let (offset, frame) = try search(from: offset + 1) else { return (false, nil) }
+        resume(at: offset, frame)
+        return (true, nil)
+    }
+
     private func reason(of stop: Stop) -> String {
         switch stop {
         case .blank: "nothing"
         case .limit: "the end"
-        case .unsound(let reason, _): reason
+        case .unsound(let unsound): unsound.reason
         }
     }
 

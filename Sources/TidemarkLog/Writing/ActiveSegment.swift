@@ -39,8 +39,8 @@ struct ActiveSegment: ~Copyable {
 
     /// Writes one frame of commits, unsynced.
     mutating func write(_ builder: consuming FrameBuilder) throws(LogError) -> [BlockEntry] {
-        lastTime = builder.lastTime
-        lastReceived = builder.lastReceived
+        lastTime = max(lastTime, builder.lastTime)
+        lastReceived = max(lastReceived, builder.lastReceived)
         let frame = builder.encoded(at: place, compressor: compressor)
         try put(frame.bytes)
         isVouched = false

@@ -1,0 +1,256 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// The log of a store, for reading only: whether it is open elsewhere, closed, or damaged.
+///
+/// A store that a writer has open is read up to the synced position, which frames tell; one that
+/// nobody has open is read by recovery's rules. Nothing is written and no writer is kept waiting:
+/// the reader holds a shared lock on the manifest it reads, which only keeps files from being
+/// removed. Damage is passed over and can be asked for; what is sound is read.
+package final class LogReader: EventSource {
+    package let store: StoreID
+    let folder: StoreFolder
+    let fileSystem: any FileSystem
+    let files: LogFiles
+    private let state: Lock<State>
+
+    private struct State {
+        var loaded: LoadedManifest
+        var durable = SequenceNumber.zero
+        var isLive: Bool
+        /// The walk of the segment that takes events, and its id.
+        var walk: FrameScan?
+        var active: SegmentID?
+        /// Frames that no later frame has vouched for yet.
+        var unvouched: [FrameScan.Frame] = []
+        var tornByteCount: UInt64 = 0
+    }
+
+    /// Opens a store's folder for reading.
+    ///
+    /// Throws `notAStore`, `newerVersion`, `unreadable`, or `corrupted` if not even the manifest
+    /// can be read.
+    package init(
+        _ directory: String,
+        fileSystem: any FileSystem,
+        cacheByteCount: Int = 16 << 20
+    ) throws(LogError) {
+        folder = StoreFolder(directory)
+        self.fileSystem = fileSystem
+        guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
+            throw LogError(
+                .notAStore,
+                "Expected a store's folder with a file CURRENT. Check the path, or create the "
+                    + "store by importing into it.",
+                path: directory
+            )
+        }
+        // After the manifest: a writer that starts later has another one, and shows as live.
+        let isLive = try Self.isLive(folder, fileSystem: fileSystem)
+        store = loaded.manifest.store
+        files = LogFiles(
+            store: store,
+            folder: folder,
+            fileSystem: fileSystem,
+            segments: LogFiles.segments(of: loaded.manifest),
+            cacheByteCount: cacheByteCount,
+            isTolerant: true
+        )
+        state = Lock(State(loaded: loaded, isLive: isLive))
+        if let damage = loaded.damage { try files.meet(damage) }
+        try state.withLock { (state) throws(LogError) in try advance(&state) }
+    }
+
+    package var line: IncarnationLine { state.withLock { $0.loaded.manifest.line } }
+
+    package var durableSequence: SequenceNumber { state.withLock { $0.durable } }
+
+    /// Whether another process had the store open for writing when it was last looked at.
+    package var isLive: Bool { state.withLock { $0.isLive } }
+
+    /// What is damaged, as far as it has been met; ``verify()`` meets all of it.
+    package var damage: [LogError] { files.damage }
+
+    /// Bytes behind the last sound frame that the next writer will discard.
+    package var tornByteCount: UInt64 { state.withLock { $0.tornByteCount } }
+
+    /// The manifest as it was last looked at.
+    package var manifest: Manifest { state.withLock { $0.loaded.manifest } }
+
+    package func read(
+        _ sequences: some Sequence<SequenceNumber>,
+        _ visit: (LogEvent) -> Bool
+    ) throws(LogError) {
+        try files.read(sequences, visit)
+    }
+
+    package func scan(
+        from first: SequenceNumber,
+        through last: SequenceNumber,
+        _ visit: (LogEvent) -> Bool
+    ) throws(LogError) {
+        try files.scan(from: first, through: min(last, durableSequence), visit)
+    }
+
+    package func scan(
+        zone: UInt64,
+        from first: SequenceNumber,
+        through last: SequenceNumber,
+        _ visit: (LogEvent) -> Bool
+    ) throws(LogError) {
+        try files.scan(zone: zone, from: first, through: min(last, durableSequence), visit)
+    }
+
+    package func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber {
+        try files.lastSequence(atOrBefore: time)
+    }
+
+    // MARK: Following
+
+    /// Looks again at what a writer has done since; returns whether the watermark has moved.
+    package func refresh() throws(LogError) -> Bool {
+        let before = durableSequence
+        guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
+            throw LogError(.notAStore, "The store has been removed.", path: folder.path)
+        }
+        let isLive = try Self.isLive(folder, fileSystem: fileSystem)
+        try state.withLock { (state) throws(LogError) in
+            state.loaded = loaded
+            state.isLive = isLive
+            files.update { segments in
+                var fresh = LogFiles.segments(of: loaded.manifest)
+                for index in fresh.indices {
+                    let known = segments.first { $0.id == fresh[index].id }
+                    // A footer that has appeared is worth opening the segment again for.
+                    if known?.isSealed == fresh[index].isSealed {
+                        fresh[index].reader = known?.reader
+                    }
+                }
+                segments = fresh
+            }
+            try advance(&state)
+        }
+        return durableSequence != before
+    }
+
+    /// Whether a writer holds the store: the lock is looked at and given back at once.
+    private static func isLive(
+        _ folder: StoreFolder,
+        fileSystem: any FileSystem
+    ) throws(LogError) -> Bool {
+        try LogError.wrapping { () throws(FileError) in
+            guard try fileSystem.exists(folder.lock) else { return false }
+            let file = try fileSystem.open(folder.lock, .read)
+            defer { file.close() }
+            return try !file.lock(.shared)
+        }
+    }
+
+    /// Walks the active segment from where the last walk stopped.
+    private func advance(_ state: inout State) throws(LogError) {
+        let manifest = state.loaded.manifest
+        let finished = manifest.segments.last { $0.last != nil }?.last ?? .zero
+        state.durable = max(state.durable, finished)
+        guard let active = manifest.active else { return }
+        if state.active != active.id {
+            state.active = active.id
+            state.walk = try start(active.id)
+            state.unvouched = []
+        }
+        guard var walk = state.walk else { return }
+        try walk.lookAgain()
+        try advance(&state, &walk, promised: manifest.closing?.framesEnd)
+        state.walk = walk
+    }
+
+    /// Opens the active segment, to be filled as the walk finds frames.
+    private func start(_ id: SegmentID) throws(LogError) -> FrameScan? {
+        do throws(LogError) {
+            let (file, header) = try SegmentReader.open(
+                id,
+                store: store,
+                in: folder,
+                fileSystem: fileSystem
+            )
+            let reader = SegmentReader(
+                id: id,
+                file: file,
+                header: header,
+                dictionary: try SegmentReader.dictionary(of: file, header: header),
+                blocks: []
+            )
+            files.update { segments in
+                guard let index = segments.firstIndex(where: { $0.id == id }) else { return }
+                segments[index].reader = reader
+            }
+            return try FrameScan(file, header: header)
+        } catch {
+            try files.meet(error)
+            return nil
+        }
+    }
+
+    private func advance(
+        _ state: inout State,
+        _ walk: inout FrameScan,
+        promised: UInt64?
+    ) throws(LogError) {
+        while true {
+            switch try walk.step() {
+            case .frame(let frame):
+                state.unvouched.append(frame)
+                if state.isLive {
+                    accept(&state) { $0.end <= frame.header.syncedOffset }
+                } else {
+                    accept(&state) { _ in true }
+                }
+            case .stop(let stop):
+                // What a writer is writing right now looks torn, and is not.
+                let tail: Tail =
+                    state.isLive
+                    ? .clean
+                    : try walk.tail(
+                        after: stop,
+                        promised: promised
+                    )
+                switch tail {
+                case .clean: return
+                case .torn(let byteCount):
+                    state.tornByteCount = byteCount
+                    return
+                case .corrupted(let error):
+                    try files.meet(error)
+                    let next = try walk.goOn(behind: stop)
+                    if let frame = next.frame {
+                        state.unvouched.append(frame)
+                        accept(&state) { _ in true }
+                    }
+                    guard next.goesOn else { return }
+                }
+            }
+        }
+    }
+
+    /// Moves frames that are known to be on disk to where readers find them.
+    private func accept(_ state: inout State, _ isSynced: (FrameScan.Frame) -> Bool) {
+        guard let reader = files.segments.last?.reader else { return }
+        var acceptedCount = 0
+        for frame in state.unvouched {
+            guard isSynced(frame) else { break }
+            if frame.header.kind == .commits {
+                reader.add(frame.blocks)
+                state.durable = max(state.durable, frame.header.last)
+            }
+            acceptedCount += 1
+        }
+        state.unvouched.removeFirst(acceptedCount)
+    }
+}
+
+extension FrameScan {
+    /// Forgets what was read before, since a writer may have gone on.
+    mutating func lookAgain() throws(LogError) {
+        window = try FileWindow(window.file)
+        limit = window.fileByteCount
+    }
+}

@@ -1,0 +1,224 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Copies everything that can be read of a damaged log into a new store.
+///
+/// Positions are kept, since records and zones refer to each other by position; what is lost
+/// leaves a gap. The copy is the same store in a new incarnation that begins at the first event:
+/// every change token of the damaged store is expired, so no device is told "nothing new" about
+/// something that was lost.
+package struct Salvage: Sendable {
+    /// What could not be read, in the order of the log.
+    package private(set) var damage: [LogError] = []
+    package private(set) var eventCount: UInt64 = 0
+    package private(set) var commitCount: UInt64 = 0
+    /// Positions that hold nothing in the copy, first and last of each run.
+    ///
+    /// Positions after the last event that could be read are not known of.
+    package private(set) var lost: [ClosedRange<SequenceNumber>] = []
+    /// Commits of which only a part could be read, by their first position.
+    package private(set) var incomplete: [SequenceNumber] = []
+
+    private let source: StoreFolder
+    private let fileSystem: any FileSystem
+
+    /// Reads a store's folder, with or without a readable manifest, and writes a new store.
+    ///
+    /// Throws if there is nothing to read, if the destination is not free, or if it cannot be
+    /// written. The source is not changed.
+    package static func run(
+        from source: String,
+        to destination: String,
+        environment: LogEnvironment
+    ) throws(LogError) -> Salvage {
+        var salvage = Salvage(
+            source: StoreFolder(source),
+            fileSystem: environment.fileSystem
+        )
+        try salvage.run(to: destination, environment: environment)
+        return salvage
+    }
+
+    private init(source: StoreFolder, fileSystem: any FileSystem) {
+        self.source = source
+        self.fileSystem = fileSystem
+    }
+
+    private mutating func run(
+        to destination: String,
+        environment: LogEnvironment
+    ) throws(LogError) {
+        let segments = try readableSegments()
+        guard let store = segments.first?.header.store else {
+            throw LogError(
+                .notAStore,
+                "No segment of a store with a sound header is here; there is nothing to copy.",
+                path: source.segments
+            )
+        }
+        let opening = LogOpening(
+            folder: StoreFolder(destination),
+            configuration: LogConfiguration(),
+            environment: environment
+        )
+        let opened = try opening.open(creating: true, asCopyOf: store)
+        guard opened.report.isNew else {
+            throw LogError(
+                .notAStore,
+                "A store is already here. Give a path where nothing is yet.",
+                path: destination
+            )
+        }
+        let copy = SegmentLog(
+            opened: opened,
+            configuration: LogConfiguration(),
+            environment: environment,
+            onDurable: { _ in }
+        )
+        for segment in segments where segment.header.store == store {
+            try copyEvents(of: segment, into: copy)
+        }
+        try copy.close()
+    }
+
+    /// A segment whose header is sound.
+    private struct Source {
+        var file: any LogFile
+        var header: FileHeader
+    }
+
+    /// The segments that the manifest names, or, without one, every segment file there is.
+    private mutating func readableSegments() throws(LogError) -> [Source] {
+        var ids: [SegmentID] = []
+        do throws(LogError) {
+            if let loaded = try LoadedManifest.load(from: source, fileSystem: fileSystem) {
+                if let error = loaded.damage { damage.append(error) }
+                ids = loaded.manifest.segments.map(\.id)
+            }
+        } catch {
+            damage.append(error)
+        }
+        let names = try LogError.wrapping { () throws(FileError) in
+            try fileSystem.list(source.segments)
+        }
+        let present = names.compactMap(SegmentID.init(fileName:))
+        for id in ids where !present.contains(id) {
+            damage.append(
+                LogError(
+                    .corrupted,
+                    "The manifest names this segment, and it is missing.",
+                    path: source.segment(id)
+                )
+            )
+        }
+        // Beyond what a readable manifest knows there may be segments it has lost sight of.
+        let known = Set(ids)
+        let newest = ids.max()
+        ids += present.filter { id in
+            !known.contains(id) && (newest.map { id > $0 } ?? true)
+        }
+        var sources: [Source] = []
+        for id in ids.sorted() where present.contains(id) {
+            do throws(LogError) {
+                let file = try LogError.wrapping { () throws(FileError) in
+                    try fileSystem.open(source.segment(id), .read)
+                }
+                sources.append(
+                    Source(file: file, header: try FileHeader.read(from: file, kind: .segment))
+                )
+            } catch {
+                damage.append(error)
+            }
+        }
+        return sources
+    }
+
+    private mutating func copyEvents(
+        of segment: Source,
+        into copy: SegmentLog
+    ) throws(LogError) {
+        var fold: SegmentFold
+        do throws(LogError) {
+            fold = try SegmentFold(segment.file, header: segment.header)
+        } catch {
+            // Blocks that do not refer to the dictionary can be read without it.
+            damage.append(error)
+            fold = SegmentFold(segment.file, header: segment.header, dictionary: [])
+        }
+        var gathering = Gathering(copy: copy)
+        var found: [LogError] = []
+        try fold.walkAll(meet: { found.append($0) }, visit: { gathering.add($0) })
+        gathering.finish()
+        damage += found
+        if let failure = gathering.failure { throw failure }
+        eventCount += gathering.eventCount
+        commitCount += gathering.commitCount
+        lost += gathering.lost
+        incomplete += gathering.incomplete
+    }
+}
+
+/// Puts events back together into the commits they came from.
+private struct Gathering {
+    let copy: SegmentLog
+    private(set) var eventCount: UInt64 = 0
+    private(set) var commitCount: UInt64 = 0
+    private(set) var lost: [ClosedRange<SequenceNumber>] = []
+    private(set) var incomplete: [SequenceNumber] = []
+    private(set) var failure: LogError?
+    private var draft: CommitDraft?
+    private var commit: LogCommit?
+    private var next: SequenceNumber
+
+    init(copy: SegmentLog) {
+        self.copy = copy
+        next = copy.lastSequence.next
+    }
+
+    mutating func add(_ event: LogEvent) {
+        // A segment may be there twice under two names; what is copied is not copied again.
+        guard failure == nil, event.sequence >= next else { return }
+        if event.commit.first != commit?.first || event.sequence != next {
+            finish()
+            if event.sequence > next {
+                lost.append(next...SequenceNumber(rawValue: event.sequence.rawValue - 1))
+                skip(to: event.sequence)
+            }
+            commit = event.commit
+            draft = CommitDraft(
+                time: event.commit.time,
+                received: event.commit.received,
+                envelope: Array(event.commit.envelope)
+            )
+        }
+        draft?.append(zone: event.zone) { $0 += event.payload }
+        eventCount += 1
+        next = event.sequence.next
+    }
+
+    private mutating func skip(to sequence: SequenceNumber) {
+        var gap = sequence.rawValue - copy.lastSequence.rawValue - 1
+        while gap > 0 {
+            let step = UInt32(min(gap, UInt64(Int32.max)))
+            copy.appendGap(step)
+            gap -= UInt64(step)
+        }
+    }
+
+    /// Appends what has been gathered of one commit.
+    mutating func finish() {
+        guard let draft, let commit else { return }
+        self.draft = nil
+        commitCount += 1
+        if draft.events.count != commit.eventCount, incomplete.last != commit.first {
+            incomplete.append(commit.first)
+        }
+        do throws(LogError) {
+            let first = try copy.append(draft)
+            // One commit at a time keeps the memory of a copy small.
+            if first.rawValue % 1_024 == 0 { try copy.blockUntilDurable(first) }
+        } catch {
+            failure = error
+        }
+    }
+}

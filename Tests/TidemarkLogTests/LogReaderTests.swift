@@ -1,0 +1,170 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TidemarkLog
+
+@Suite struct LogReaderTests {
+    let folder: TemporaryFolder
+    let path: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        path = folder.path + "/notes.tide"
+    }
+
+    func open(segmentByteCount: Int = 64 << 20, seed: UInt64 = 1) throws -> SegmentLog {
+        var configuration = LogConfiguration()
+        configuration.segmentByteCount = segmentByteCount
+        return try SegmentLog.open(
+            path,
+            creating: true,
+            configuration: configuration,
+            environment: .fixed(PosixFileSystem(), seed: seed),
+            onDurable: { _ in }
+        ).log
+    }
+
+    /// A closed store of several sealed segments and an active one.
+    func makeClosedStore() throws -> [EventLine] {
+        let log = try open(segmentByteCount: 8 << 10)
+        for number in 0..<600 {
+            _ = try log.append(
+                .sample(number, zones: [UInt64(number % 11), 3], byteCount: 200)
+            )
+            if number % 20 == 0 { try log.blockUntilDurable(log.lastSequence) }
+        }
+        try log.blockUntilDurable(log.lastSequence)
+        let lines = try log.lines()
+        try log.close()
+        return lines
+    }
+
+    @Test func `a closed store is read whole and stays as it was`() throws {
+        let lines = try makeClosedStore()
+        let reader = try LogReader(path, fileSystem: PosixFileSystem())
+        #expect(!reader.isLive)
+        #expect(try reader.lines() == lines)
+        #expect(reader.damage.isEmpty)
+        let verification = try reader.verify()
+        #expect(verification.damage.isEmpty)
+        #expect(verification.eventCount == 1_200)
+        #expect(verification.commitCount == 600)
+        #expect(verification.segmentCount > 3)
+    }
+
+    @Test func `a zone's events are found through the postings`() throws {
+        let lines = try makeClosedStore()
+        let reader = try LogReader(path, fileSystem: PosixFileSystem())
+        for zone: UInt64 in [0, 3, 10, 77] {
+            var found: [UInt64] = []
+            try reader.scan(
+                zone: zone,
+                from: SequenceNumber(rawValue: 100),
+                through: reader.durableSequence
+            ) { event in
+                found.append(event.sequence.rawValue)
+                return true
+            }
+            let expected = lines.filter { $0.zone == zone && $0.sequence >= 100 }
+            #expect(found == expected.map(\.sequence))
+        }
+    }
+
+    @Test func `a live store is read up to the synced position`() throws {
+        let log = try open()
+        _ = try log.append(.sample(1))
+        try log.blockUntilDurable(log.lastSequence)
+        let reader = try LogReader(path, fileSystem: PosixFileSystem())
+        #expect(reader.isLive)
+        log.vouch()
+        _ = try reader.refresh()
+        #expect(reader.durableSequence.rawValue == 1)
+        _ = try log.append(.sample(2))
+        try log.blockUntilDurable(log.lastSequence)
+        log.vouch()
+        #expect(try reader.refresh())
+        #expect(try reader.lines() == log.lines())
+        try log.close()
+        #expect(try !reader.refresh())
+        #expect(!reader.isLive)
+    }
+
+    @Test func `a reader follows a writer over segments and openings`() throws {
+        let reader: LogReader
+        do {
+            let log = try open(segmentByteCount: 16 << 10)
+            reader = try LogReader(path, fileSystem: PosixFileSystem())
+            for number in 0..<300 {
+                _ = try log.append(.sample(number, byteCount: 300))
+                try log.blockUntilDurable(log.lastSequence)
+                if number % 40 == 0 { _ = try reader.refresh() }
+            }
+            log.vouch()
+            _ = try reader.refresh()
+            #expect(try reader.lines() == log.lines())
+        }
+        let again = try open(segmentByteCount: 16 << 10, seed: 2)
+        _ = try again.append(.sample(900))
+        try again.close()
+        _ = try reader.refresh()
+        #expect(try reader.lines() == again.lines())
+        #expect(reader.line.entries.count == 2)
+    }
+
+    @Test func `a damaged block is passed over, named, and left out by salvage`() throws {
+        let lines = try makeClosedStore()
+        let segment = path + "/segments/00000000000000000001-0.seg"
+        let file = try PosixFileSystem().open(segment, .readWrite)
+        let header = try FileHeader.read(from: file, kind: .segment)
+        let footer = try SegmentReader.footer(of: file, header: header)
+        let damaged = footer.directory[footer.directory.count / 2]
+        try file.write([0xFF, 0x00, 0xFF], at: UInt64(damaged.offset) + 9)
+        file.close()
+
+        let reader = try LogReader(path, fileSystem: PosixFileSystem())
+        let sound = lines.filter {
+            !(damaged.first.rawValue...damaged.last.rawValue).contains($0.sequence)
+        }
+        #expect(try reader.lines() == sound)
+        #expect(reader.damage.count == 1)
+        #expect(reader.damage.first?.path == segment)
+        #expect(reader.damage.first?.offset == UInt64(damaged.offset))
+        #expect(try !reader.verify().damage.isEmpty)
+
+        let copy = folder.path + "/copy.tide"
+        let salvage = try Salvage.run(
+            from: path,
+            to: copy,
+            environment: .fixed(PosixFileSystem(), seed: 9)
+        )
+        #expect(salvage.lost == [damaged.first...damaged.last])
+        #expect(!salvage.damage.isEmpty)
+        let copied = try LogReader(copy, fileSystem: PosixFileSystem())
+        #expect(try copied.lines() == sound)
+        #expect(try copied.verify().damage.isEmpty)
+        #expect(copied.store == reader.store)
+        #expect(copied.line.entries.count == 1)
+        #expect(!copied.line.contains(SequenceNumber(rawValue: 1), of: reader.line.current))
+    }
+
+    @Test func `salvage rebuilds a store whose manifest is gone`() throws {
+        let lines = try makeClosedStore()
+        let fileSystem = PosixFileSystem()
+        for name in try fileSystem.list(path) where name.hasPrefix("manifest") {
+            try fileSystem.remove(path + "/" + name)
+        }
+        try fileSystem.remove(path + "/CURRENT")
+        #expect { try open() } throws: { ($0 as? LogError)?.code == .corrupted }
+        let copy = folder.path + "/copy.tide"
+        let salvage = try Salvage.run(
+            from: path,
+            to: copy,
+            environment: .fixed(fileSystem, seed: 9)
+        )
+        #expect(salvage.lost.isEmpty)
+        let copied = try LogReader(copy, fileSystem: fileSystem)
+        #expect(try copied.lines() == lines)
+    }
+}
