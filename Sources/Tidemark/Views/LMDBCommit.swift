@@ -13,6 +13,8 @@ extension LMDBEnvironment {
         store: StoreID,
         checkpoint: ViewCheckpoint?
     ) throws(ViewIndexError) -> ViewState {
+        // A reader that was killed would hold its pages for good.
+        mdb_reader_check(handle, nil)
         var begun: OpaquePointer?
         var code = mdb_txn_begin(handle, nil, 0, &begun)
         guard code == 0, let transaction = begun else {

@@ -19,18 +19,23 @@ final class LMDBEnvironment: Sendable {
     /// The folder that holds it.
     let path: String
     private let opened: LMDBOpening
-    private let folder: LMDBOpenFolders.Identity?
+    /// Where it is shared with others in this process; `nil` if it is not.
+    private let folder: String?
     /// Ended read transactions, to be started again: one that is new costs a slot and a malloc.
     private let idle = Lock<[LMDBReadTransaction]>([])
 
     /// Opens the environment in a folder, or joins those who use it in this process.
-    init(_ path: String, _ access: ViewAccess) throws(ViewIndexError) {
+    init(
+        _ path: String,
+        _ access: ViewAccess,
+        mapByteCount: Int = LMDBOpening.largestMapByteCount
+    ) throws(ViewIndexError) {
         self.path = path
         if access == .readingStill {
             folder = nil
             opened = try LMDBOpening(path, access)
         } else {
-            (folder, opened) = try LMDBOpenFolders.open(path, access)
+            (folder, opened) = try LMDBOpenFolders.open(path, access, mapByteCount: mapByteCount)
         }
     }
 

@@ -24,9 +24,16 @@ struct LMDBOpening: @unchecked Sendable {
     /// How many snapshots there can be at once, of all processes.
     private static let readerCount: UInt32 = 1022
 
+    /// How large the map of a file that may grow is, if the system gives that much.
+    static let largestMapByteCount = 1 << 40
+
     /// Opens the environment in a folder, and its tables; `writing` creates them.
-    init(_ path: String, _ access: ViewAccess) throws(ViewIndexError) {
-        handle = try Self.openHandle(path, access)
+    init(
+        _ path: String,
+        _ access: ViewAccess,
+        mapByteCount: Int = largestMapByteCount
+    ) throws(ViewIndexError) {
+        handle = try Self.openHandle(path, access, mapByteCount)
         do throws(ViewIndexError) {
             tables = try Self.openTables(handle, path, access)
         } catch {
@@ -46,12 +53,13 @@ struct LMDBOpening: @unchecked Sendable {
     /// Address space costs nothing, but a system may not give that much of it to a process.
     private static func openHandle(
         _ path: String,
-        _ access: ViewAccess
+        _ access: ViewAccess,
+        _ largest: Int
     ) throws(ViewIndexError) -> OpaquePointer {
         let files = ViewFiles(path)
         let fileByteCount = try files.exist() ? Int(files.dataByteCount()) : 0
         // The file of a store that nobody writes does not grow.
-        var mapByteCount = access == .readingStill ? fileByteCount : 1 << 40
+        var mapByteCount = access == .readingStill ? fileByteCount : largest
         while true {
             var created: OpaquePointer?
             var code = mdb_env_create(&created)
@@ -108,33 +116,28 @@ struct LMDBOpening: @unchecked Sendable {
     }
 }
 
-/// The environments that this process has open with LMDB's locks, by their folder.
+/// The environments that this process has open with LMDB's locks, by their folders' paths.
 ///
 /// LMDB must not open one twice in a process: closing either would drop the locks of both. So a
 /// reader joins an environment that is open here already.
 enum LMDBOpenFolders {
-    /// What tells one folder from another, whatever path leads to it.
-    struct Identity: Hashable {
-        var device: UInt64
-        var number: UInt64
-    }
-
     private struct Entry {
         var opening: LMDBOpening
         var userCount: Int
     }
 
     // The lock is held while LMDB opens and closes files: that is what has to be one at a time.
-    private static let entries = Lock<[Identity: Entry]>([:])
+    private static let entries = Lock<[String: Entry]>([:])
 
     /// Opens the environment in a folder that is there.
     static func open(
         _ path: String,
-        _ access: ViewAccess
-    ) throws(ViewIndexError) -> (Identity, LMDBOpening) {
-        let identity = try identify(path)
+        _ access: ViewAccess,
+        mapByteCount: Int
+    ) throws(ViewIndexError) -> (folder: String, opening: LMDBOpening) {
+        let folder = try resolve(path)
         let opening = try entries.withLock { entries throws(ViewIndexError) in
-            if let entry = entries[identity] {
+            if let entry = entries[folder] {
                 guard access == .readingLive else {
                     throw ViewIndexError(
                         .system,
@@ -142,42 +145,37 @@ enum LMDBOpenFolders {
                             + "or the snapshots that use it first."
                     )
                 }
-                entries[identity]?.userCount += 1
+                entries[folder]?.userCount += 1
                 return entry.opening
             }
-            let opening = try LMDBOpening(path, access)
-            entries[identity] = Entry(opening: opening, userCount: 1)
+            let opening = try LMDBOpening(path, access, mapByteCount: mapByteCount)
+            entries[folder] = Entry(opening: opening, userCount: 1)
             return opening
         }
-        return (identity, opening)
+        return (folder, opening)
     }
 
     /// Lets go of it; the last user closes it.
-    static func close(_ identity: Identity) {
+    static func close(_ folder: String) {
         entries.withLock { entries in
-            guard let entry = entries[identity] else { return }
+            guard let entry = entries[folder] else { return }
             if entry.userCount > 1 {
-                entries[identity]?.userCount -= 1
+                entries[folder]?.userCount -= 1
             } else {
-                entries[identity] = nil
+                entries[folder] = nil
                 entry.opening.close()
             }
         }
     }
 
-    private static func identify(_ path: String) throws(ViewIndexError) -> Identity {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            let number = errno
-            throw ViewIndexError(
-                number == ENOENT ? .damaged : .system,
-                "\(FileError(call: .stat, path: path, errorNumber: number))"
-            )
+    /// The one absolute path of a folder, whatever links lead to it.
+    private static func resolve(_ path: String) throws(ViewIndexError) -> String {
+        guard let resolved = realpath(path, nil) else {
+            let error = FileError(call: .open, path: path, errorNumber: errno)
+            throw ViewIndexError(error.isMissing ? .damaged : .system, "\(error)")
         }
-        return Identity(
-            device: UInt64(truncatingIfNeeded: status.st_dev),
-            number: UInt64(truncatingIfNeeded: status.st_ino)
-        )
+        defer { free(resolved) }
+        return String(cString: resolved)
     }
 }
 

@@ -13,9 +13,6 @@ final class LMDBViewSnapshot: ViewSnapshot {
     /// What is done under the lock reads mapped memory and calls nobody.
     private let transaction: Lock<LMDBReadTransaction>
 
-    /// How many entries of a scan are read before they are visited.
-    private static let runEntryCount = 256
-
     init(
         _ environment: LMDBEnvironment,
         _ transaction: LMDBReadTransaction,
@@ -32,26 +29,16 @@ final class LMDBViewSnapshot: ViewSnapshot {
 
     func value(in table: ViewTable, for key: ViewKey) throws(ViewIndexError) -> ViewValue? {
         try transaction.withLock { transaction throws(ViewIndexError) in
-            var bytes: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
-            return try withUnsafeMutableBytes(of: &bytes) { bytes throws(ViewIndexError) in
-                guard let start = bytes.baseAddress else { return nil }
-                var stored = MDB_val(
-                    mv_size: ViewEntryFormat.encode(key, at: start),
-                    mv_data: start
-                )
-                var found = MDB_val()
-                let code = mdb_get(
-                    transaction.handle,
-                    environment.handle(of: table),
-                    &stored,
-                    &found
-                )
-                if code == MDB_NOTFOUND { return nil }
-                guard code == 0 else {
-                    throw .lmdb(code, "looking up a key", environment.path)
-                }
-                return try environment.decode(found, of: key, in: table)
+            var found = MDB_val()
+            let code = key.withStoredBytes { stored in
+                mdb_get(transaction.handle, environment.handle(of: table), &stored, &found)
             }
+            if code == MDB_NOTFOUND { return nil }
+            guard code == 0 else { throw .lmdb(code, "looking up a key", environment.path) }
+            guard let value = ViewEntryFormat.decodeValue(found.bytes, of: key, in: table) else {
+                throw badCheck(key, table)
+            }
+            return value
         }
     }
 
@@ -65,20 +52,16 @@ final class LMDBViewSnapshot: ViewSnapshot {
         let cursor = try openCursor(table)
         defer { mdb_cursor_close(cursor) }
         // Entries are read in runs and visited without the lock, so that a visitor may ask this
-        // snapshot something. The first run is short: many scans want a few entries.
-        var run: [(key: ViewKey, value: ViewValue)] = []
-        var wanted = 16
+        // snapshot something.
+        var run = ScanRun()
         var next: ViewKey? = first
-        while true {
-            run.removeAll(keepingCapacity: true)
-            try read(&run, wanted, table, cursor, from: next)
-            for (key, value) in run {
-                guard key <= last, visit(key, value) else { return }
+        repeat {
+            try read(&run, table, cursor, from: next)
+            for entry in run.entries {
+                guard entry.key <= last, visit(entry.key, run.value(of: entry)) else { return }
             }
-            if run.count < wanted { return }
-            wanted = Self.runEntryCount
             next = nil
-        }
+        } while run.startNext()
     }
 
     private func openCursor(_ table: ViewTable) throws(ViewIndexError) -> OpaquePointer {
@@ -92,10 +75,9 @@ final class LMDBViewSnapshot: ViewSnapshot {
         return cursor
     }
 
-    /// Reads up to `count` entries, from a key or from where the cursor is.
+    /// Reads a run of entries, from a key or from behind the one the cursor is at.
     private func read(
-        _ run: inout [(key: ViewKey, value: ViewValue)],
-        _ count: Int,
+        _ run: inout ScanRun,
         _ table: ViewTable,
         _ cursor: OpaquePointer,
         from first: ViewKey?
@@ -103,45 +85,42 @@ final class LMDBViewSnapshot: ViewSnapshot {
         try transaction.withLock { _ throws(ViewIndexError) in
             var key = MDB_val()
             var value = MDB_val()
-            var code: Int32 = 0
-            if let first {
-                code = withUnsafeTemporaryAllocation(byteCount: 32, alignment: 8) { bytes in
-                    guard let start = bytes.baseAddress else { return MDB_INVALID }
-                    key = MDB_val(mv_size: ViewEntryFormat.encode(first, at: start), mv_data: start)
+            var code =
+                first?.withStoredBytes { stored in
+                    key = stored
                     return mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE)
-                }
-            } else {
-                code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
-            }
+                } ?? mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
             while code == 0 {
                 guard let decoded = ViewEntryFormat.decodeKey(key.bytes) else {
                     throw .damaged("\(environment.path): a key in table \(table) is not one")
                 }
-                run.append((decoded, try environment.decode(value, of: decoded, in: table)))
-                if run.count == count { return }
+                guard run.append(value.bytes, of: decoded, in: table) else {
+                    throw badCheck(decoded, table)
+                }
+                if run.isFull { return }
                 code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
             }
-            guard code == MDB_NOTFOUND else {
-                throw .lmdb(code, "scanning", environment.path)
-            }
+            guard code == MDB_NOTFOUND else { throw .lmdb(code, "scanning", environment.path) }
         }
+    }
+
+    private func badCheck(_ key: ViewKey, _ table: ViewTable) -> ViewIndexError {
+        .damaged(
+            "\(environment.path): the check of the entry (\(key.high), \(key.low)) in table "
+                + "\(table) does not fit"
+        )
     }
 }
 
-extension LMDBEnvironment {
-    /// Reads a stored value, whose check must fit.
-    fileprivate func decode(
-        _ stored: MDB_val,
-        of key: ViewKey,
-        in table: ViewTable
-    ) throws(ViewIndexError) -> ViewValue {
-        guard let value = ViewEntryFormat.decodeValue(stored.bytes, of: key, in: table) else {
-            throw .damaged(
-                "\(path): the check of the entry (\(key.high), \(key.low)) in table \(table) "
-                    + "does not fit"
-            )
+extension ViewKey {
+    /// Calls with the key as LMDB takes it.
+    fileprivate func withStoredBytes(_ body: (inout MDB_val) -> Int32) -> Int32 {
+        var room: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+        return withUnsafeMutableBytes(of: &room) { room in
+            guard let start = room.baseAddress else { return MDB_INVALID }
+            var stored = MDB_val(mv_size: ViewEntryFormat.encode(self, at: start), mv_data: start)
+            return body(&stored)
         }
-        return value
     }
 }
 

@@ -58,13 +58,18 @@ enum ViewEntryFormat {
         _ position: inout Int
     ) -> UInt64? {
         guard position < bytes.count else { return nil }
-        let following = Int(bytes[position] >> 4)
-        guard following <= 8, position + following < bytes.count else { return nil }
-        var word = UInt64(bytes[position] & 0x0F)
-        for index in position + 1..<position + 1 + following {
-            word = word << 8 | UInt64(bytes[index])
-        }
+        let start = position
+        let following = Int(bytes[start] >> 4)
         position += following + 1
+        guard following <= 8, position <= bytes.count else { return nil }
+        var word = UInt64(bytes[start] & 0x0F)
+        if following == 8 {
+            // What nearly every record slot has.
+            return UInt64(
+                bigEndian: bytes.loadUnaligned(fromByteOffset: start + 1, as: UInt64.self)
+            )
+        }
+        for index in start + 1..<position { word = word << 8 | UInt64(bytes[index]) }
         return word
     }
 
@@ -113,31 +118,44 @@ enum ViewEntryFormat {
         of key: ViewKey,
         in table: ViewTable
     ) -> ViewValue? {
-        guard bytes.count >= 3 else { return nil }
-        guard bytes.count <= maximumWordByteCount else {
-            return decodeBytes(bytes, of: key, in: table)
+        if bytes.count <= maximumWordByteCount {
+            return decodeWord(bytes, of: key, in: table).map { .word($0.word, tag: $0.tag) }
         }
-        var word: UInt64 = 0
-        for index in stride(from: bytes.count - 1, to: 2, by: -1) {
-            word = word << 8 | UInt64(bytes[index])
-        }
-        let stored = UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 1, as: UInt16.self))
-        guard stored == check(table, key, word, bytes[0]) else { return nil }
-        return .word(word, tag: bytes[0])
+        return decodeBytes(bytes, of: key, in: table).map { .bytes($0) }
     }
 
-    private static func decodeBytes(
+    /// Reads a value of at most `maximumWordByteCount` bytes.
+    static func decodeWord(
         _ bytes: UnsafeRawBufferPointer,
         of key: ViewKey,
         in table: ViewTable
-    ) -> ViewValue? {
+    ) -> (word: UInt64, tag: UInt8)? {
+        guard bytes.count >= 3 else { return nil }
+        var word: UInt64 = 0
+        if bytes.count == maximumWordByteCount {
+            word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 3, as: UInt64.self))
+        } else {
+            for index in 3..<bytes.count { word |= UInt64(bytes[index]) << UInt64(8 * (index - 3)) }
+        }
+        let tag = bytes[0]
+        let stored = UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 1, as: UInt16.self))
+        return stored == check(table, key, word, tag) ? (word, tag) : nil
+    }
+
+    /// Reads a value of more than `maximumWordByteCount` bytes.
+    static func decodeBytes(
+        _ bytes: UnsafeRawBufferPointer,
+        of key: ViewKey,
+        in table: ViewTable
+    ) -> [UInt8]? {
+        guard bytes.count >= bytesHeaderByteCount else { return nil }
         let stored = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
         let count = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
         let value = UnsafeRawBufferPointer(rebasing: bytes[bytesHeaderByteCount...])
         guard Int(count) == value.count, stored == xxh3(value.bytes, seed: seed(table, key)) else {
             return nil
         }
-        return .bytes([UInt8](value))
+        return [UInt8](value)
     }
 
     // MARK: Checks

@@ -18,7 +18,7 @@ struct ViewDamageTests {
         let index = try LMDBViewIndex.open(folder.path, access: .writing, store: .sample)
         for step in 1...6 as ClosedRange<UInt64> {
             var batch = ViewBatch()
-            for _ in 0..<400 {
+            for _ in 0..<120 {
                 let table = ViewTable.allCases.randomElement(using: &random) ?? .names
                 let (key, value) = (random.key(), random.value())
                 batch.put(value, in: table, for: key)

@@ -1,0 +1,245 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import TidemarkLog
+
+@testable import Tidemark
+
+/// What the index on disk promises beyond the protocol.
+struct LMDBViewIndexTests {
+    private let folder = ViewFolder()
+
+    private func open(_ access: ViewAccess) throws -> LMDBViewIndex {
+        try LMDBViewIndex.open(folder.path, access: access, store: .sample)
+    }
+
+    /// Puts the same value under many keys.
+    private func batch(_ value: UInt64, keys: Range<UInt64> = 0..<1000) -> ViewBatch {
+        var batch = ViewBatch()
+        for low in keys {
+            batch.put(.word(value, tag: 1), in: .names, for: ViewKey(3, low &* 0x9E37_79B9))
+            batch.put(.bytes([1, 2, 3]), in: .zones, for: ViewKey(low, 0))
+        }
+        return batch
+    }
+
+    @Test func `what was applied is there after opening again`() throws {
+        let digest: ViewDigest
+        do {
+            let index = try open(.writing)
+            try index.apply(batch(1), checkpoint: .at(10))
+            try index.apply(batch(2, keys: 500..<1500), checkpoint: .at(20))
+            digest = try index.snapshot().digest(.names)
+        }
+        for access in [ViewAccess.readingStill, .writing, .readingLive] {
+            let index = try open(access)
+            #expect(index.checkpoint == .at(20))
+            let snapshot = try index.snapshot()
+            #expect(snapshot.checkpoint == .at(20))
+            #expect(try snapshot.digest(.names) == digest)
+            #expect(try snapshot.value(in: .zones, for: ViewKey(1499, 0)) == .bytes([1, 2, 3]))
+        }
+        let index = try open(.writing)
+        try index.apply(batch(3, keys: 0..<10), checkpoint: .at(30))
+        #expect(index.checkpoint == .at(30))
+    }
+
+    @Test func `reading a still store leaves every byte, name and time as it was`() throws {
+        do {
+            let index = try open(.writing)
+            for step in 1...5 as ClosedRange<UInt64> {
+                try index.apply(batch(step), checkpoint: .at(step))
+            }
+        }
+        let lock = folder.path + "/lock.mdb"
+        try FileManager.default.removeItem(atPath: lock)
+        let before = try picture()
+        try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: folder.path)
+        defer {
+            try? FileManager.default.setAttributes(
+                [.posixPermissions: 0o755],
+                ofItemAtPath: folder.path
+            )
+        }
+        do {
+            let index = try open(.readingStill)
+            #expect(try index.snapshot().entries(.names).count == 1000)
+            #expect(index.byteCount > 0)
+            let error = #expect(throws: ViewIndexError.self) {
+                try index.apply(ViewBatch(), checkpoint: .at(9))
+            }
+            #expect(error?.reason == .system)
+        }
+        #expect(try picture() == before)
+        #expect(before.count == 2)
+    }
+
+    /// Names, lengths, times of change and contents of the folder's files.
+    private func picture() throws -> [String: [AnyHashable]] {
+        var picture: [String: [AnyHashable]] = [:]
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+            let path = folder.path + "/" + name
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            picture[name] = [
+                attributes[.modificationDate] as? Date,
+                try Data(contentsOf: URL(fileURLWithPath: path)),
+            ]
+        }
+        return picture
+    }
+
+    @Test func `what is missing is damage to readers and made by the writer`() throws {
+        for access in [ViewAccess.readingStill, .readingLive] {
+            let error = #expect(throws: ViewIndexError.self) { try open(access) }
+            #expect(error?.reason == .damaged)
+        }
+        #expect(!FileManager.default.fileExists(atPath: folder.path))
+        #expect(try open(.writing).checkpoint == nil)
+        #expect(try open(.readingStill).checkpoint == nil)
+        try LMDBViewIndex.remove(folder.path)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+        #expect(try open(.writing).checkpoint == nil)
+    }
+
+    @Test func `a live reader follows the writer, snapshot by snapshot`() throws {
+        var writer: LMDBViewIndex? = try open(.writing)
+        let reader = try open(.readingLive)
+        #expect(reader.checkpoint == nil)
+        try writer?.apply(batch(1), checkpoint: .at(1))
+        #expect(reader.checkpoint == .at(1))
+        let old = try reader.snapshot()
+        for step in 2...6 as ClosedRange<UInt64> {
+            try writer?.apply(batch(step), checkpoint: .at(step))
+            let snapshot = try reader.snapshot()
+            #expect(snapshot.checkpoint == .at(step))
+            #expect(try snapshot.value(in: .names, for: ViewKey(3, 0)) == .word(step, tag: 1))
+        }
+        #expect(old.checkpoint == .at(1))
+        #expect(try old.entries(.names).allSatisfy { $0.value == .word(1, tag: 1) })
+        writer = nil
+        #expect(try reader.snapshot().checkpoint == .at(6))
+    }
+
+    @Test func `one process opens an index for writing once`() throws {
+        let first = try open(.writing)
+        let error = #expect(throws: ViewIndexError.self) { try open(.writing) }
+        #expect(error?.reason == .system)
+        #expect(error?.message.contains("already") == true)
+        try first.apply(batch(1), checkpoint: .at(1))
+        #expect(first.checkpoint == .at(1))
+    }
+
+    @Test func `a full map refuses the batch, keeps the index and takes the next one`() throws {
+        try FileManager.default.createDirectory(
+            atPath: folder.path,
+            withIntermediateDirectories: true
+        )
+        let environment = try LMDBEnvironment(folder.path, .writing, mapByteCount: 512 << 10)
+        try environment.write(batch(1), store: .sample, checkpoint: .at(1))
+        var error: ViewIndexError?
+        do {
+            try environment.write(batch(2, keys: 0..<50_000), store: .sample, checkpoint: .at(2))
+        } catch let failure {
+            error = failure
+        }
+        #expect(error?.reason == .full)
+        #expect(try environment.readNewestState().checkpoint == .at(1))
+        try environment.write(batch(3, keys: 0..<10), store: .sample, checkpoint: .at(3))
+        #expect(try environment.readNewestState().checkpoint == .at(3))
+    }
+
+    @Test func `a copy holds the same in fewer bytes, and the source is untouched`() throws {
+        let digests: [ViewDigest]
+        do {
+            let index = try open(.writing)
+            for step in 1...6 as ClosedRange<UInt64> {
+                try index.apply(batch(step, keys: 0..<3000), checkpoint: .at(step))
+            }
+            digests = try ViewTable.allCases.map { try index.snapshot().digest($0) }
+            #expect(index.spareByteCount > 0)
+            #expect(index.spareByteCount < index.byteCount)
+        }
+        let before = try picture()
+        let target = ViewFolder()
+        try LMDBViewIndex.copy(from: folder.path, to: target.path, store: .sample)
+        #expect(try picture() == before)
+        for access in [ViewAccess.readingStill, .writing] {
+            let copy = try LMDBViewIndex.open(target.path, access: access, store: .sample)
+            #expect(copy.checkpoint == .at(6))
+            #expect(try ViewTable.allCases.map { try copy.snapshot().digest($0) } == digests)
+            #expect(try copy.byteCount < open(.readingStill).byteCount)
+        }
+        let copy = try LMDBViewIndex.open(target.path, access: .writing, store: .sample)
+        try copy.apply(batch(7), checkpoint: .at(7))
+        #expect(copy.checkpoint == .at(7))
+        // A folder that holds an index already is not written over.
+        #expect(throws: ViewIndexError.self) {
+            try LMDBViewIndex.copy(from: folder.path, to: target.path, store: .sample)
+        }
+        #expect(copy.checkpoint == .at(7))
+    }
+
+    @Test func `a digest does not depend on order, and follows changes`() throws {
+        let index = try open(.writing)
+        try index.apply(batch(1), checkpoint: .at(1))
+        let all = try index.snapshot().digest(.names)
+        var other = ViewDigest()
+        for entry in try index.snapshot().entries(.names).reversed() {
+            other.add(entry.value, in: .names, for: entry.key)
+        }
+        #expect(other == all)
+        #expect(all.count == 1000)
+        other.remove(.word(1, tag: 1), in: .names, for: ViewKey(3, 0))
+        other.add(.word(9, tag: 1), in: .names, for: ViewKey(3, 0))
+        #expect(other != all)
+        var change = ViewBatch()
+        change.put(.word(9, tag: 1), in: .names, for: ViewKey(3, 0))
+        try index.apply(change, checkpoint: .at(2))
+        #expect(try index.snapshot().digest(.names, zone: 3) == other)
+        #expect(try index.snapshot().digest(.names, zone: 4) == ViewDigest())
+        #expect(try index.snapshot().digest(.zones) != index.snapshot().digest(.names))
+    }
+
+    @Test(arguments: IndexKind.allCases)
+    func `readers in many threads see whole checkpoints while batches go in`(
+        _ kind: IndexKind
+    ) async throws {
+        let index = try kind.make(in: folder)
+        let count: UInt64 = 300
+        func same(_ step: UInt64) -> ViewBatch {
+            var batch = ViewBatch()
+            for low in 0..<count {
+                batch.put(.word(step, tag: 0), in: .sync, for: ViewKey(1, low))
+            }
+            return batch
+        }
+        try index.apply(same(1), checkpoint: .at(1))
+        let shared = try index.snapshot()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for _ in 0..<60 {
+                        for snapshot in [try index.snapshot(), shared] {
+                            let step = snapshot.checkpoint?.sequence.rawValue ?? 0
+                            let entries = try snapshot.entries(.sync)
+                            #expect(entries.count == Int(count))
+                            #expect(entries.allSatisfy { $0.value == .word(step, tag: 0) })
+                            #expect(
+                                try snapshot.value(in: .sync, for: ViewKey(1, 7))
+                                    == .word(step, tag: 0)
+                            )
+                        }
+                    }
+                }
+            }
+            for step in 2...40 as ClosedRange<UInt64> {
+                try index.apply(same(step), checkpoint: .at(step))
+            }
+            try await group.waitForAll()
+        }
+        #expect(index.checkpoint == .at(40))
+        #expect(try shared.value(in: .sync, for: ViewKey(1, 0)) == .word(1, tag: 0))
+    }
+}
