@@ -7,6 +7,38 @@ package struct JSONText: Sendable {
     package let range: Range<Int>
     /// Whether some of them are escapes, so that the bytes are not the text itself.
     package let hasEscapes: Bool
+
+    /// The top bit of each byte of a word.
+    static let tops: UInt64 = 0x8080_8080_8080_8080
+
+    /// A word whose lowest set bit lies in the first byte that is a quotation mark, a backslash or
+    /// a control character; zero if there is none.
+    static func specialBytes(in word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let quotes = word ^ (ones &* 0x22)
+        let backslashes = word ^ (ones &* 0x5C)
+        return
+            (((quotes &- ones) & ~quotes) | ((backslashes &- ones) & ~backslashes)
+            | ((word &- (ones &* 0x20)) & ~word)) & tops
+    }
+
+    /// How many bytes from an index on need no escape.
+    static func plainCount(in utf8: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        let raw = UnsafeRawBufferPointer(utf8)
+        var index = start
+        while index + 8 <= utf8.count {
+            let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let special = specialBytes(in: UInt64(littleEndian: word))
+            if special != 0 { return index + special.trailingZeroBitCount / 8 - start }
+            index += 8
+        }
+        while index < utf8.count {
+            let byte = utf8[index]
+            if byte < 0x20 || byte == 0x22 || byte == 0x5C { break }
+            index += 1
+        }
+        return index - start
+    }
 }
 
 extension JSONReader {
@@ -96,7 +128,8 @@ extension JSONReader {
         while index < count {
             while index + 8 <= count {
                 let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-                let special = Self.specialBytes(in: UInt64(littleEndian: word))
+                let littleEndian = UInt64(littleEndian: word)
+                let special = JSONText.specialBytes(in: littleEndian) | littleEndian & JSONText.tops
                 guard special == 0 else {
                     index += special.trailingZeroBitCount / 8
                     break
@@ -116,18 +149,6 @@ extension JSONReader {
             }
         }
         return index - start
-    }
-
-    /// A word whose lowest set bit lies in the first byte that is a quotation mark, a backslash, a
-    /// control character or not ASCII; zero if there is none.
-    private static func specialBytes(in word: UInt64) -> UInt64 {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let tops: UInt64 = 0x8080_8080_8080_8080
-        let quotes = word ^ (ones &* 0x22)
-        let backslashes = word ^ (ones &* 0x5C)
-        return
-            (((quotes &- ones) & ~quotes) | ((backslashes &- ones) & ~backslashes)
-            | ((word &- (ones &* 0x20)) & ~word) | word) & tops
     }
 
     /// Reads one of the escapes that texts are full of; `nil` if the next is none of them.

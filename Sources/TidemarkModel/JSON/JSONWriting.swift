@@ -37,14 +37,14 @@ extension [UInt8] {
     package mutating func append(jsonUTF8 utf8: UnsafeBufferPointer<UInt8>) {
         append(UInt8(ascii: "\""))
         var start = 0
-        for index in utf8.indices {
-            let byte = utf8[index]
-            if byte >= 0x20, byte != 0x22, byte != 0x5C { continue }
-            append(contentsOf: UnsafeBufferPointer(rebasing: utf8[start..<index]))
-            appendEscape(of: byte)
-            start = index + 1
+        while start < utf8.count {
+            let run = JSONText.plainCount(in: utf8, from: start)
+            append(contentsOf: UnsafeBufferPointer(rebasing: utf8[start..<start + run]))
+            start += run
+            guard start < utf8.count else { break }
+            appendEscape(of: utf8[start])
+            start += 1
         }
-        append(contentsOf: UnsafeBufferPointer(rebasing: utf8[start...]))
         append(UInt8(ascii: "\""))
     }
 
