@@ -99,6 +99,39 @@ import Testing
         }
     }
 
+    @Test func `a record keeps the latest 255 removals`() throws {
+        var body: RecordBody?
+        for step in 0..<300 {
+            let set: KeyValuePairs<String, FieldValue?> = ["field\(step)": 1, "stays": 2]
+            body = RecordBody(
+                header,
+                setting: try Fields(set),
+                extent: .wholeRecord,
+                over: body,
+                of: UInt64(step)
+            )
+        }
+        let merged = try RecordBody(validating: try #require(body).bytes)
+        #expect(merged.fields.filter(\.isRemoved).count == 255)
+        #expect(Set(merged.fields.present.map(\.name)) == ["field299", "stays"])
+        let removed = Set(merged.fields.filter(\.isRemoved).map(\.name))
+        #expect(removed == Set((44..<299).map { "field\($0)" }))
+    }
+
+    @Test func `of removals by one event the first by name are kept`() throws {
+        let names = (0..<300).map { "f\(1000 + $0)" }
+        let first = RecordBody(header, fields: try fields(names.map { ($0, 1) }))
+        let second = RecordBody(
+            header,
+            setting: Fields(),
+            extent: .wholeRecord,
+            over: first,
+            of: 7
+        )
+        #expect(second.fields.map(\.name) == Array(names.prefix(255)))
+        #expect(try RecordBody(validating: second.bytes) == second)
+    }
+
     @Test func `appending to an event's bytes gives the same body`() throws {
         let fields = try Fields(["b": "x", "a": 1])
         var event: [UInt8] = [9, 9, 9]

@@ -30,8 +30,33 @@ extension Fields {
                 outcomes.initializeElement(at: rows, to: outcome)
                 rows += 1
             }
-            write(UnsafeBufferPointer(rebasing: outcomes[..<rows]), old, to: &bytes)
+            let kept = Self.dropOldRemovals(UnsafeMutableBufferPointer(rebasing: outcomes[..<rows]))
+            write(UnsafeBufferPointer(rebasing: outcomes[..<kept]), old, to: &bytes)
         }
+    }
+
+    /// How many removals a record keeps: those of the latest events.
+    package static let keptRemovalCount = 255
+
+    /// Moves the outcomes that stay to the front and says how many they are: all of them, unless
+    /// there are more removals than a record keeps.
+    private static func dropOldRemovals(_ outcomes: UnsafeMutableBufferPointer<Outcome>) -> Int {
+        // The event that is being encoded is the latest, whatever its number will be.
+        func age(_ outcome: Outcome) -> UInt64 { .max - (outcome.stamp &- 1) }
+        // Counted first, because the list of them is needed in one merge of a million.
+        let removalCount = outcomes.reduce(0) { $0 + ($1.isRemoval ? 1 : 0) }
+        guard removalCount > keptRemovalCount else { return outcomes.count }
+        let removals = outcomes.indices.filter { outcomes[$0].isRemoval }
+        let youngestFirst = removals.sorted {
+            (age(outcomes[$0]), $0) < (age(outcomes[$1]), $1)
+        }
+        let dropped = Set(youngestFirst.dropFirst(keptRemovalCount))
+        var kept = 0
+        for index in outcomes.indices where !dropped.contains(index) {
+            outcomes[kept] = outcomes[index]
+            kept += 1
+        }
+        return kept
     }
 
     /// Appends the fields that a walk found.
