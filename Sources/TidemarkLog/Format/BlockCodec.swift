@@ -101,8 +101,10 @@ final class BlockDecoder: @unchecked Sendable {
         }
         let output = UnsafeMutableRawBufferPointer(rebasing: buffer[dictionaryByteCount...])
         let byteCount = LZ4.decode(
-            stored, into: UnsafeMutableRawBufferPointer(rebasing: output[..<rawByteCount]),
-            dictionary: dictionary)
+            stored,
+            into: UnsafeMutableRawBufferPointer(rebasing: output[..<rawByteCount]),
+            dictionary: dictionary
+        )
         guard byteCount == rawByteCount else { return nil }
         return [UInt8](output[..<rawByteCount])
     }
