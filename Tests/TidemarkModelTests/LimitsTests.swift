@@ -71,6 +71,20 @@ import Testing
         }
     }
 
+    @Test func `limits stop where the format does`() {
+        var loose = Limits()
+        loose.fieldsPerRecord = .max
+        loose.bytesPerRecord = .max
+        loose.nameByteCount = .max
+        loose.identifierByteCount = .max
+        #expect(loose.fieldsPerRecord == 32_767)
+        #expect(loose.bytesPerRecord == 1 << 30)
+        let name = Name(String(repeating: "a", count: 65_536))
+        #expect(refusal { () throws(SyncError) in try loose.check(recordName: name) } != nil)
+        let type = Name(String(repeating: "a", count: 256))
+        #expect(refusal { () throws(SyncError) in try loose.check(recordType: type) } != nil)
+    }
+
     @Test func `a caller's texts are held to the limits`() {
         let long = String(repeating: "x", count: 256)
         #expect(refusal { () throws(SyncError) in try limits.check(Caller()) } == nil)
