@@ -64,7 +64,6 @@ let package = Package(
         .testTarget(
             name: "TidemarkModelTests",
             dependencies: ["TidemarkModel"],
-            exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),
         .testTarget(

@@ -190,7 +190,7 @@ package final class SegmentLog: EventSource {
             precondition(sequence <= queue.lastSequence, "waiting for what was never appended")
             let waiter = AppendQueue.Waiter(sequence: sequence, resume: resume)
             if queue.wait(waiter) { return nil }
-            return .some(sequence <= queue.durable ? nil : queue.failure)
+            return .some(sequence <= queue.durable ? nil : queue.failure?.asEndOfWriter)
         }
         if let answer { resume(answer) }
     }
@@ -223,17 +223,21 @@ package final class SegmentLog: EventSource {
     /// Appending afterwards throws. Closing again does nothing. After a failed write there is
     /// nothing to make durable: the store is let go of, and the failure is thrown.
     package func close() throws(LogError) {
-        defer { lockFile.close() }
+        defer {
+            // Whoever opens the store next must not meet somebody who is still sealing.
+            backgroundWork.wait()
+            lockFile.close()
+        }
         let last = lastSequence
         try blockUntilDurable(last)
         backgroundWork.wait()
         try disk.withLock { (disk) throws(LogError) in
             guard !disk.isClosed else { return }
+            if let failure = queue.withLock({ $0.failure }) { throw failure.asEndOfWriter }
             disk.isClosed = true
             let closed = LogError(.readOnly, "The store has been closed; open it again to write.")
             for waiter in queue.withLock({ $0.fail(closed) }) { waiter.resume(closed) }
-            try disk.active.write(.closing, next: last.next)
-            try disk.active.sync()
+            try disk.active.close(next: last.next)
             try manifest.append([.closed(last: last, framesEnd: disk.active.offset)])
             // If a spare cannot be removed now, the next opening does it.
             for spare in queue.withLock({ $0.spares }) {
@@ -322,6 +326,8 @@ extension SegmentLog {
     ) throws(LogError) {
         let ended = disk.active.id
         let framesEnd = disk.active.offset
+        // The manifest is about to promise these frames, and a marker among them is not synced.
+        if configuration.durability == .full { try disk.active.makeDurable() }
         let last = SequenceNumber(rawValue: first.rawValue - 1)
         let incarnation = line.current
         let reader = try spare.becomeSegment(
@@ -342,8 +348,8 @@ extension SegmentLog {
             reader: reader,
             offset: UInt64(reader.header.framesOffset),
             chain: reader.header.chain,
-            lastTime: lastTime,
-            lastReceived: lastTime
+            lastTime: disk.active.lastTime,
+            lastReceived: disk.active.lastReceived
         )
         inBackground { self.seal(ended) }
     }

@@ -32,11 +32,8 @@ public struct Name: Sendable {
 extension Name: Hashable {
     /// Whether two names have the same bytes.
     public static func == (lhs: Name, rhs: Name) -> Bool {
-        lhs.withBytes { left in
-            rhs.withBytes { right in
-                ByteEquality.areEqual(UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
-            }
-        }
+        guard lhs.byteCount == rhs.byteCount else { return false }
+        return lhs.withBytes { left in rhs.withBytes { right in left.elementsEqual(right) } }
     }
 
     /// Hashes the bytes.

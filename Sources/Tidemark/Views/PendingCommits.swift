@@ -1,8 +1,6 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-package import TidemarkLog
-
 /// Commits that were appended and are not durable yet, so that a decision can look at their records
 /// without waiting for the disk.
 ///
@@ -14,8 +12,8 @@ package struct PendingCommits: Sendable {
         package var first: UInt64
         /// All payloads, one after another.
         package var payloads: [UInt8]
-        /// Where each event's payload ends, and the zone it belongs to.
-        package var events: [CommitDraft.Event]
+        /// Where each event's payload ends.
+        package var ends: [Int]
         /// The envelope's bytes.
         package var envelope: [UInt8]
         /// Our own clock's reading.
@@ -24,20 +22,20 @@ package struct PendingCommits: Sendable {
         package init(
             first: UInt64,
             payloads: [UInt8],
-            events: [CommitDraft.Event],
+            ends: [Int],
             envelope: [UInt8],
             received: Int64
         ) {
             self.first = first
             self.payloads = payloads
-            self.events = events
+            self.ends = ends
             self.envelope = envelope
             self.received = received
         }
 
         /// The payload of the event at an index of the commit.
         package func payload(at index: Int) -> ArraySlice<UInt8> {
-            payloads[(index == 0 ? 0 : events[index - 1].payloadEnd)..<events[index].payloadEnd]
+            payloads[(index == 0 ? 0 : ends[index - 1])..<ends[index]]
         }
     }
 
@@ -58,11 +56,11 @@ package struct PendingCommits: Sendable {
     package mutating func drop(through sequence: UInt64) {
         while droppedCount < commits.count {
             let commit = commits[droppedCount]
-            guard commit.first + UInt64(commit.events.count) - 1 <= sequence else { break }
+            guard commit.first + UInt64(commit.ends.count) - 1 <= sequence else { break }
             commits[droppedCount] = Commit(
                 first: 0,
                 payloads: [],
-                events: [],
+                ends: [],
                 envelope: [],
                 received: 0
             )
@@ -87,6 +85,6 @@ package struct PendingCommits: Sendable {
         guard low > droppedCount else { return nil }
         let commit = commits[low - 1]
         let index = Int(sequence - commit.first)
-        return index < commit.events.count ? (commit, index) : nil
+        return index < commit.ends.count ? (commit, index) : nil
     }
 }

@@ -42,6 +42,13 @@ package struct StoreFolder: Hashable, Sendable {
         self.path = path
     }
 
+    /// The folder that the store's folder lies in.
+    package var parent: String {
+        guard let end = path.lastIndex(where: { $0 != "/" }) else { return "/" }
+        guard let slash = path[...end].lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
     /// Locked exclusively by the writer while the store is open.
     package var lock: String { path + "/LOCK" }
     /// Names the manifest that counts.

@@ -142,6 +142,8 @@ struct LogOpening {
         asCopyOf original: StoreID?
     ) throws(LogError) -> OpenedLog {
         try LogError.wrapping { () throws(FileError) in
+            // Also if the folder was there: who made it may not have come as far as this.
+            try fileSystem.syncDirectory(folder.parent)
             try fileSystem.createDirectory(folder.segments)
         }
         for name in try segmentFolderNames() {
@@ -282,6 +284,8 @@ struct LogOpening {
                 report.discardedByteCount = byteCount
                 report.discardedAt = (found.reader.file.path, found.end)
             }
+            // The new manifest will promise what was found.
+            try found?.makeDurable()
             begun = try beginAgain(&manifest, after: last, found: found)
         }
         let file = try write(manifest, number: loaded.number + 1)
@@ -294,11 +298,12 @@ struct LogOpening {
             offset: begun == nil ? found?.end ?? 0 : UInt64(reader.header.framesOffset),
             chain: begun == nil ? found?.chain ?? 0 : reader.header.chain,
             lastTime: lastTime,
-            lastReceived: found?.lastReceived ?? previous.lastReceived
+            lastReceived: max(found?.lastReceived ?? .min, previous.lastReceived),
+            endsWithClosing: isClean
         )
         if begun != nil {
+            // Durable with the first commit; without one, the next opening replaces the segment.
             try active.write(.recovery, next: last.next, payload: report.encoded())
-            try active.sync()
         }
         found = nil
         return OpenedLog(

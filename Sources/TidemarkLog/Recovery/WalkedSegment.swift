@@ -9,6 +9,8 @@ struct WalkedSegment {
     /// Where the sound frames end.
     private(set) var end: UInt64
     private(set) var chain: UInt64
+    /// Everything before it was durable when the last sound frame was written.
+    private(set) var syncedOffset: UInt64
     private(set) var lastTime = Int64.min
     private(set) var lastReceived = Int64.min
     /// What lies behind them.
@@ -34,9 +36,11 @@ struct WalkedSegment {
         let dictionary = try SegmentReader.dictionary(of: file, header: header)
         var scan = try FrameScan(file, header: header, limit: framesEnd)
         var blocks: [BlockEntry] = []
+        syncedOffset = UInt64(header.framesOffset)
         walk: while true {
             switch try scan.step() {
             case .frame(let frame):
+                syncedOffset = max(syncedOffset, frame.header.syncedOffset)
                 lastTime = frame.header.lastTime
                 lastReceived = frame.header.lastReceived
                 if frame.header.kind == .commits { blocks.append(contentsOf: frame.blocks) }
@@ -55,5 +59,17 @@ struct WalkedSegment {
             dictionary: dictionary,
             blocks: blocks
         )
+    }
+
+    /// Makes the frames durable that nothing shows to have been synced.
+    ///
+    /// The last writer may have ended before its sync, or because of one that failed: what is read
+    /// back then is in memory alone, and no sync writes it unless it is written again.
+    func makeDurable() throws(LogError) {
+        let bytes = try reader.file.bytes(at: syncedOffset, byteCount: Int(end - syncedOffset))
+        try LogError.wrapping { () throws(FileError) in
+            if !bytes.isEmpty { try reader.file.write(bytes.span.bytes, at: syncedOffset) }
+            try reader.file.sync()
+        }
     }
 }

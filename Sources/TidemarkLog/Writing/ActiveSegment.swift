@@ -13,16 +13,21 @@ struct ActiveSegment: ~Copyable {
     private var chain: UInt64
     /// Whether the last frame written says that all before it is on disk.
     private(set) var isVouched = true
-    private var lastTime = Int64.min
-    private var lastReceived = Int64.min
+    /// Whether the last frame written is a closing frame.
+    private var endsWithClosing: Bool
+    /// The time of the last commit of the log.
+    private(set) var lastTime = Int64.min
+    /// When our own clock saw it.
+    private(set) var lastReceived = Int64.min
 
-    /// Goes on in a segment whose frames have been walked.
+    /// Goes on in a segment whose frames have been walked, and are durable.
     init(
         reader: SegmentReader,
         offset: UInt64,
         chain: UInt64,
         lastTime: Int64,
-        lastReceived: Int64
+        lastReceived: Int64,
+        endsWithClosing: Bool = false
     ) {
         id = reader.id
         self.reader = reader
@@ -32,6 +37,7 @@ struct ActiveSegment: ~Copyable {
         self.chain = chain
         self.lastTime = lastTime
         self.lastReceived = lastReceived
+        self.endsWithClosing = endsWithClosing
     }
 
     /// How many bytes frames can still take.
@@ -71,6 +77,20 @@ struct ActiveSegment: ~Copyable {
         isVouched = true
     }
 
+    /// Ends the frames, durably, with one that says that the store was closed.
+    ///
+    /// One such frame is enough: a store that is opened and closed again and again does not grow.
+    mutating func close(next: SequenceNumber) throws(LogError) {
+        if !endsWithClosing { try write(.closing, next: next) }
+        endsWithClosing = true
+        try makeDurable()
+    }
+
+    /// Makes frames durable that are not yet, such as a marker.
+    mutating func makeDurable() throws(LogError) {
+        if syncedOffset < offset { try sync() }
+    }
+
     /// Makes what has been written durable.
     mutating func sync() throws(LogError) {
         let end = offset
@@ -89,6 +109,7 @@ struct ActiveSegment: ~Copyable {
 
     private mutating func put(_ frame: [UInt8]) throws(LogError) {
         precondition(frame.count <= room, "a frame was admitted that has no room")
+        endsWithClosing = false
         try LogError.wrapping { () throws(FileError) in
             try reader.file.write(frame.span.bytes, at: offset)
         }

@@ -25,16 +25,14 @@ public struct DeletedRecord: Hashable, Sendable {
     /// The record that is gone.
     public let recordID: RecordID
     /// The type that it had.
-    public var recordType: String { recordTypeName.string }
-
-    private let recordTypeName: Name
+    public let recordType: String
     /// The version that the deletion is.
     public let changeTag: RecordChangeTag
 
     /// Describes a deletion.
     public init(recordID: RecordID, recordType: String, changeTag: RecordChangeTag) {
         self.recordID = recordID
-        recordTypeName = Name(recordType)
+        self.recordType = recordType
         self.changeTag = changeTag
     }
 }

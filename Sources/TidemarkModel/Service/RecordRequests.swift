@@ -22,12 +22,7 @@ public struct RecordSave: Hashable, Sendable {
     /// The record.
     public var recordID: RecordID
     /// Its type; a record keeps the type of its first save.
-    public var recordType: String {
-        get { recordTypeName.string }
-        set { recordTypeName = Name(newValue) }
-    }
-
-    private var recordTypeName: Name
+    public var recordType: String
     /// The version that the client holds; `nil` where it holds none.
     public var changeTag: RecordChangeTag?
     /// The fields to set, and those to remove.
@@ -44,7 +39,7 @@ public struct RecordSave: Hashable, Sendable {
         policy: SavePolicy = .ifServerRecordUnchanged
     ) {
         self.recordID = recordID
-        recordTypeName = Name(recordType)
+        self.recordType = recordType
         self.changeTag = changeTag
         self.fields = fields
         self.policy = policy

@@ -138,7 +138,7 @@ extension SimulatedContent.Change.Kind {
         if length < bytes.count {
             bytes.removeLast(bytes.count - length)
         } else {
-            bytes.append(contentsOf: repeatElement(0, count: length - bytes.count))
+            bytes += [UInt8](repeating: 0, count: length - bytes.count)
         }
     }
 }

@@ -1,0 +1,115 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import TidemarkLog
+
+/// A store's life in one thread, with everything that a log does to its files: creation, commits
+/// alone and together, markers, segment switches with sealing, a clean close, a reopening after
+/// it, a write that fails halfway, and a reopening after that.
+struct CrashWorkload: Sendable {
+    static let path = "/notes.tide"
+
+    /// What has been appended and promised so far, for those who look between two calls.
+    private final class Progress: Sendable {
+        let history = Lock(History())
+    }
+
+    var seed: UInt64 = 1
+    /// Rounds of commits in each of the three openings.
+    var roundCount = 5
+
+    static var configuration: LogConfiguration {
+        var configuration = LogConfiguration()
+        configuration.segmentByteCount = 6 << 10
+        return configuration
+    }
+
+    static func environment(_ fileSystem: any FileSystem, seed: UInt64) -> LogEnvironment {
+        var environment = LogEnvironment.fixed(fileSystem, seed: seed)
+        environment.writesInline = true
+        return environment
+    }
+
+    static func open(
+        _ fileSystem: any FileSystem,
+        seed: UInt64,
+        creating: Bool = true
+    ) throws(LogError) -> (log: SegmentLog, report: RecoveryReport) {
+        try SegmentLog.open(
+            path,
+            creating: creating,
+            configuration: configuration,
+            environment: environment(fileSystem, seed: seed),
+            onDurable: { _ in }
+        )
+    }
+
+    /// Runs on a disk and visits every point at which a crash could come, the end included.
+    func run(
+        on disk: SimulatedFileSystem,
+        visit: @escaping @Sendable (SimulatedFileSystem, History) -> Void
+    ) throws {
+        let progress = Progress()
+        let files = WatchedFileSystem(disk) { disk in
+            visit(disk, progress.history.withLock { $0 })
+        }
+        var drafts = DraftSource(seed: seed)
+        for opening in 0..<3 as Range<UInt64> {
+            progress.history.withLock { $0.isClosed = false }
+            let (log, report) = try Self.open(files, seed: seed &* 100 &+ opening)
+            try progress.history.withLock { try $0.adopt(log, report) }
+            for round in 0..<roundCount {
+                try append(to: log, round: round, from: &drafts, progress)
+            }
+            if opening == 1 {
+                try fail(log, on: disk, with: &drafts, progress)
+            } else {
+                try log.close()
+                progress.history.withLock { $0.isClosed = true }
+            }
+        }
+        visit(disk, progress.history.withLock { $0 })
+    }
+
+    /// Ends the writer by a write that fails at the border of a sector.
+    private func fail(
+        _ log: SegmentLog,
+        on disk: SimulatedFileSystem,
+        with drafts: inout DraftSource,
+        _ progress: Progress
+    ) throws {
+        let offset = log.disk.withLock { Int($0.active.offset) }
+        disk.failCall(
+            disk.callCount(of: .write) + 1,
+            of: .write,
+            with: EIO,
+            writing: 2 * Layout.sectorByteCount - offset % Layout.sectorByteCount
+        )
+        let draft = drafts.draft(events: 3...3, payload: 600...600)
+        progress.history.withLock { $0.append(draft) }
+        _ = try log.append(draft)
+        #expect(throws: LogError.self) { try log.blockUntilDurable(log.lastSequence) }
+    }
+
+    private func append(
+        to log: SegmentLog,
+        round: Int,
+        from drafts: inout DraftSource,
+        _ progress: Progress
+    ) throws {
+        let commitCount = round % 3 == 1 ? 3 : 1
+        for _ in 0..<commitCount {
+            let draft =
+                round == 3
+                ? drafts.draft(events: 2...3, payload: 2000...9000) : drafts.draft()
+            progress.history.withLock { $0.append(draft) }
+            _ = try log.append(draft)
+        }
+        try log.blockUntilDurable(log.lastSequence)
+        progress.history.withLock { $0.acknowledge(in: log) }
+        if round % 2 == 0 { log.vouch() }
+    }
+}
