@@ -64,6 +64,7 @@ let package = Package(
         .testTarget(
             name: "TidemarkModelTests",
             dependencies: ["TidemarkModel"],
+            exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),
         .testTarget(

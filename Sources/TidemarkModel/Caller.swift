@@ -8,12 +8,27 @@ public struct Caller: Hashable, Sendable {
     /// Who asks; `nil` is an anonymous reader of the public database.
     public var user: UserID?
     /// The device, as it calls itself.
-    public var device: String?
+    public var device: String? {
+        get { deviceName?.string }
+        set { deviceName = newValue.map { Name($0) } }
+    }
+
+    private var deviceName: Name?
     /// The build of the app.
-    public var build: String?
+    public var build: String? {
+        get { buildName?.string }
+        set { buildName = newValue.map { Name($0) } }
+    }
+
+    private var buildName: Name?
     /// Makes a request idempotent: a request that comes again under the same id by the same user
     /// in the same database gets its first answer, and the same id with other content is refused.
-    public var requestID: String?
+    public var requestID: String? {
+        get { requestIDName?.string }
+        set { requestIDName = newValue.map { Name($0) } }
+    }
+
+    private var requestIDName: Name?
 
     /// Describes a caller.
     public init(
@@ -25,8 +40,8 @@ public struct Caller: Hashable, Sendable {
     ) {
         self.database = database
         self.user = user
-        self.device = device
-        self.build = build
-        self.requestID = requestID
+        deviceName = device.map { Name($0) }
+        buildName = build.map { Name($0) }
+        requestIDName = requestID.map { Name($0) }
     }
 }

@@ -96,7 +96,7 @@ extension Fields {
 extension Fields: Hashable {
     /// Whether two have the same bytes.
     public static func == (lhs: Fields, rhs: Fields) -> Bool {
-        lhs.bytes == rhs.bytes
+        ByteEquality.areEqual(lhs.bytes, rhs.bytes)
     }
 
     /// Hashes the bytes.

@@ -14,12 +14,17 @@ public struct Limits: Hashable, Sendable {
     public var bytesPerRequest = 2_000_000
     /// Bytes of the names and values of a record's fields, without those of assets.
     ///
-    /// Records from an import are held to it too.
-    public var bytesPerRecord = 1_000_000
+    /// Records from an import are held to it too. Never more than 1 GiB, whatever is set.
+    public var bytesPerRecord = 1_000_000 {
+        didSet { bytesPerRecord = min(bytesPerRecord, 1 << 30) }
+    }
     /// Fields of one record, those that were removed included.
     ///
-    /// CloudKit names no figure.
-    public var fieldsPerRecord = 1_000
+    /// CloudKit names no figure. Never more than 32,767, whatever is set, so that what two versions
+    /// have together can be written.
+    public var fieldsPerRecord = 1_000 {
+        didSet { fieldsPerRecord = min(fieldsPerRecord, Int(Int16.max)) }
+    }
     /// Elements of one list.
     ///
     /// CloudKit names no figure beside the record's size.

@@ -32,8 +32,11 @@ public struct Name: Sendable {
 extension Name: Hashable {
     /// Whether two names have the same bytes.
     public static func == (lhs: Name, rhs: Name) -> Bool {
-        guard lhs.byteCount == rhs.byteCount else { return false }
-        return lhs.withBytes { left in rhs.withBytes { right in left.elementsEqual(right) } }
+        lhs.withBytes { left in
+            rhs.withBytes { right in
+                ByteEquality.areEqual(UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
+            }
+        }
     }
 
     /// Hashes the bytes.

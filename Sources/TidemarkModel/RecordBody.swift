@@ -108,7 +108,12 @@ extension RecordBody {
     }
 
     /// Where the texts end and the fields begin.
-    var textEnd: Int { range(of: .share).upperBound }
+    var textEnd: Int {
+        let span = bytes.span.bytes
+        let early = span.word16(at: 2) + span.word16(at: 4) + span.word16(at: 6)
+        let late = span.word16(at: 24) + span.word16(at: 26) + span.word16(at: 28)
+        return Self.headerByteCount + early + late + span.word16(at: 30) + span.word16(at: 32)
+    }
 
     func textBytes(_ text: Text) -> ArraySlice<UInt8> {
         let range = range(of: text)
@@ -169,7 +174,7 @@ extension RecordBody {
 extension RecordBody: Hashable {
     /// Whether two bodies have the same bytes.
     public static func == (lhs: RecordBody, rhs: RecordBody) -> Bool {
-        lhs.bytes == rhs.bytes
+        ByteEquality.areEqual(lhs.bytes, rhs.bytes)
     }
 
     /// Hashes the bytes.

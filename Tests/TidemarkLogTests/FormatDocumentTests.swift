@@ -14,16 +14,25 @@ import Testing
         var environment = LogEnvironment.fixed(fileSystem, seed: 0)
         environment.writesInline = true
         let (log, _) = try SegmentLog.open(
-            "/notes.tide", creating: true, configuration: LogConfiguration(),
-            environment: environment, onDurable: { _ in })
+            "/notes.tide",
+            creating: true,
+            configuration: LogConfiguration(),
+            environment: environment,
+            onDurable: { _ in }
+        )
         var draft = CommitDraft(
-            time: 1_700_000_000_000, received: 1_700_000_000_003, envelope: Array("anna".utf8))
+            time: 1_700_000_000_000,
+            received: 1_700_000_000_003,
+            envelope: Array("anna".utf8)
+        )
         draft.append(zone: CommitDraft.ownSequence) { $0 += Array("zone".utf8) }
         draft.append(zone: 1) { $0 += Array("hello, tide".utf8) }
         let last = try log.append(draft).next
         try log.blockUntilDurable(last)
         let file = try fileSystem.open(
-            "/notes.tide/segments/00000000000000000001-0.seg", .read)
+            "/notes.tide/segments/00000000000000000001-0.seg",
+            .read
+        )
         let header = try FileHeader.read(from: file, kind: .segment)
         var scan = try FrameScan(file, header: header)
         guard case .frame(let frame) = try scan.step() else {
@@ -31,7 +40,9 @@ import Testing
             return (0, [])
         }
         let bytes = try file.bytes(
-            at: frame.offset, byteCount: Int(frame.header.byteCount))
+            at: frame.offset,
+            byteCount: Int(frame.header.byteCount)
+        )
         return (Int(frame.offset), bytes)
     }
 
@@ -50,7 +61,9 @@ import Testing
             contentsOf: URL(fileURLWithPath: #filePath)
                 .deletingLastPathComponent().deletingLastPathComponent()
                 .deletingLastPathComponent()
-                .appendingPathComponent("Docs/formats/segment.md"), encoding: .utf8)
+                .appendingPathComponent("Docs/formats/segment.md"),
+            encoding: .utf8
+        )
         let expected = dump(bytes, from: offset)
         #expect(expected.count > 8)
         let lines = document.split(separator: "\n").map {

@@ -129,7 +129,8 @@ package struct ConsultedItems: Sendable {
         let order = items.indices.filter { items[$0].old == nil && !taken.contains($0) }
             .sorted { Self.ordered(items[$0], items[$1]) ?? ($0 < $1) }
         return zip(order, order.dropFirst()).compactMap { first, second in
-            Self.ordered(items[first], items[second]) == nil ? second : nil
+            let meets = Self.ordered(items[first], items[second]) == nil
+            return meets && items[first].name != items[second].name ? second : nil
         }
     }
 

@@ -4,6 +4,14 @@
 import CLMDB
 import TidemarkLog
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
 /// One checkpoint as one transaction.
 extension LMDBEnvironment {
     /// Puts a batch and a checkpoint into the index, durably, or leaves it as it is.
@@ -39,6 +47,8 @@ extension LMDBEnvironment {
             throw error
         }
         code = mdb_txn_commit(transaction)
+        // What LMDB calls an I/O error is mostly a write that was cut short by a full disk.
+        if code == EIO, ViewFiles(path).isDiskFull { code = ENOSPC }
         guard code == 0 else { throw .lmdb(code, "committing a checkpoint", path) }
         return state
     }

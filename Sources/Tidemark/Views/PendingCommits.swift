@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkLog
+
 /// Commits that were appended and are not durable yet, so that a decision can look at their records
 /// without waiting for the disk.
 ///
@@ -12,8 +14,8 @@ package struct PendingCommits: Sendable {
         package var first: UInt64
         /// All payloads, one after another.
         package var payloads: [UInt8]
-        /// Where each event's payload ends.
-        package var ends: [Int]
+        /// Where each event's payload ends, and the zone it belongs to.
+        package var events: [CommitDraft.Event]
         /// The envelope's bytes.
         package var envelope: [UInt8]
         /// Our own clock's reading.
@@ -22,20 +24,20 @@ package struct PendingCommits: Sendable {
         package init(
             first: UInt64,
             payloads: [UInt8],
-            ends: [Int],
+            events: [CommitDraft.Event],
             envelope: [UInt8],
             received: Int64
         ) {
             self.first = first
             self.payloads = payloads
-            self.ends = ends
+            self.events = events
             self.envelope = envelope
             self.received = received
         }
 
         /// The payload of the event at an index of the commit.
         package func payload(at index: Int) -> ArraySlice<UInt8> {
-            payloads[(index == 0 ? 0 : ends[index - 1])..<ends[index]]
+            payloads[(index == 0 ? 0 : events[index - 1].payloadEnd)..<events[index].payloadEnd]
         }
     }
 
@@ -56,11 +58,11 @@ package struct PendingCommits: Sendable {
     package mutating func drop(through sequence: UInt64) {
         while droppedCount < commits.count {
             let commit = commits[droppedCount]
-            guard commit.first + UInt64(commit.ends.count) - 1 <= sequence else { break }
+            guard commit.first + UInt64(commit.events.count) - 1 <= sequence else { break }
             commits[droppedCount] = Commit(
                 first: 0,
                 payloads: [],
-                ends: [],
+                events: [],
                 envelope: [],
                 received: 0
             )
@@ -85,6 +87,6 @@ package struct PendingCommits: Sendable {
         guard low > droppedCount else { return nil }
         let commit = commits[low - 1]
         let index = Int(sequence - commit.first)
-        return index < commit.ends.count ? (commit, index) : nil
+        return index < commit.events.count ? (commit, index) : nil
     }
 }

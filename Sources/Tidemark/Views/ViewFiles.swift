@@ -91,6 +91,19 @@ struct ViewFiles {
         }
     }
 
+    /// Whether the disk has less room than one write of LMDB may take.
+    var isDiskFull: Bool {
+        do throws(FileError) {
+            if try fileSystem.exists(newChecks) { try fileSystem.remove(newChecks) }
+            let file = try fileSystem.open(newChecks, .create)
+            defer { try? fileSystem.remove(newChecks) }
+            try file.allocate(to: 1 << 20)
+            return false
+        } catch {
+            return error.isOutOfSpace
+        }
+    }
+
     /// Runs file calls and says in this room's words what failed.
     func translated<Result>(
         _ calls: () throws(FileError) -> Result

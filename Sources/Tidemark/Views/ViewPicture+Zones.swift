@@ -109,13 +109,15 @@ extension ViewPicture {
         return try ZoneEntry(value, key: key)
     }
 
-    /// The zones of a database whose last event is after a position, by that event, oldest first:
-    /// epochs that have ended included, at most `limit`.
+    /// The zones of a database whose last event is after a position, by that event, oldest first, at
+    /// most `limit`.
     ///
-    /// O(zones in the overlay) beside the answer.
+    /// Epochs that have ended are among them, unless that was at or before `quiet`: without it, none
+    /// are. O(zones in the overlay) beside the answer.
     package func zones(
         of database: DatabaseID,
         after start: UInt64,
+        quiet: UInt64 = .max,
         limit: Int
     ) throws(ViewIndexError) -> [ZoneStanding] {
         let key = hash.key(of: database)
@@ -123,7 +125,9 @@ extension ViewPicture {
         var found: [ZoneStanding] = []
         for zone in overlaid {
             let standing = try self.zone(zone)
-            if standing.identity.database == database { found.append(standing) }
+            if standing.identity.database == database, !standing.isQuiet(below: quiet) {
+                found.append(standing)
+            }
         }
         found.sort { $0.head < $1.head }
         var indexed: [ZoneStanding] = []
@@ -134,7 +138,9 @@ extension ViewPicture {
             next = last.head + 1
             for (zone, _) in scanned where !overlaid.contains(zone) {
                 let standing = try self.zone(zone)
-                if standing.identity.database == database { indexed.append(standing) }
+                if standing.identity.database == database, !standing.isQuiet(below: quiet) {
+                    indexed.append(standing)
+                }
             }
         }
         // What the overlay changed came after everything that only the index knows.
@@ -168,5 +174,12 @@ extension ViewPicture {
             return scanned.count < count
         }
         return scanned
+    }
+}
+
+extension ZoneStanding {
+    /// Whether it ended where a client that began at a position never has to know.
+    fileprivate func isQuiet(below quiet: UInt64) -> Bool {
+        end.map { $0.sequence <= quiet } ?? false
     }
 }

@@ -9,6 +9,8 @@ package import TidemarkModel
 package struct StoredRecord: Sendable {
     /// Position of the event.
     package var sequence: SequenceNumber
+    /// The key of the record's zone.
+    package var zone: UInt64
     /// The event's payload, shared with the log's block.
     package var payload: ArraySlice<UInt8>
     /// What stands before the body or the tombstone.
@@ -19,9 +21,11 @@ package struct StoredRecord: Sendable {
     /// Reads a payload.
     package init(
         _ sequence: SequenceNumber,
+        zone: UInt64,
         _ payload: ArraySlice<UInt8>
     ) throws(EventFormatError) {
         self.sequence = sequence
+        self.zone = zone
         self.payload = payload
         (event, bodyOffset) = try RecordEvent.read(payload.span.bytes)
     }
@@ -64,14 +68,13 @@ extension ZoneViews {
     package func records(
         at sequences: [SequenceNumber]
     ) throws(SyncError) -> [StoredRecord] {
-        var payloads = [ArraySlice<UInt8>?](repeating: nil, count: sequences.count)
-        try readPayloads(of: sequences, into: &payloads)
+        let found = try find(sequences)
         var records: [StoredRecord] = []
         records.reserveCapacity(sequences.count)
-        for (sequence, payload) in zip(sequences, payloads) {
-            guard let payload else { throw .missingEvent(sequence) }
+        for (sequence, found) in zip(sequences, found) {
+            guard let found else { throw .missingEvent(sequence) }
             do throws(EventFormatError) {
-                records.append(try StoredRecord(sequence, payload))
+                records.append(try StoredRecord(sequence, zone: found.zone, found.payload))
             } catch {
                 throw SyncError(error)
             }
@@ -79,31 +82,35 @@ extension ZoneViews {
         return records
     }
 
-    private func readPayloads(
-        of sequences: [SequenceNumber],
-        into payloads: inout [ArraySlice<UInt8>?]
-    ) throws(SyncError) {
+    private struct Found: Sendable {
+        var zone: UInt64
+        var payload: ArraySlice<UInt8>
+    }
+
+    private func find(_ sequences: [SequenceNumber]) throws(SyncError) -> [Found?] {
         // Under one lock: what is pending now may be dropped from memory a moment later, but then
         // the log has it.
-        let pending = overlay.withLock { overlay in
-            sequences.map { sequence -> ArraySlice<UInt8>? in
-                guard sequence.rawValue > overlay.visible else { return nil }
-                return overlay.pending.find(sequence.rawValue).map {
-                    $0.commit.payload(at: $0.index)
-                }
+        var found = overlay.withLock { overlay in
+            sequences.map { sequence -> Found? in
+                guard sequence.rawValue > overlay.visible,
+                    let (commit, index) = overlay.pending.find(sequence.rawValue)
+                else { return nil }
+                return Found(zone: commit.events[index].zone, payload: commit.payload(at: index))
             }
         }
-        var order = payloads.indices.filter { pending[$0] == nil }
-        for index in payloads.indices { payloads[index] = pending[index] }
-        order.sort { sequences[$0] < sequences[$1] }
-        guard !order.isEmpty else { return }
+        let order = found.indices.filter { found[$0] == nil }
+            .sorted { sequences[$0] < sequences[$1] }
+        guard !order.isEmpty else { return found }
         var wanted: [SequenceNumber] = []
         for index in order where wanted.last != sequences[index] { wanted.append(sequences[index]) }
         var position = 0
         do throws(LogError) {
             try source.read(wanted) { event in
-                while position < order.count, sequences[order[position]] == event.sequence {
-                    payloads[order[position]] = event.payload
+                // A reader passes over what is damaged.
+                while position < order.count, sequences[order[position]] <= event.sequence {
+                    if sequences[order[position]] == event.sequence {
+                        found[order[position]] = Found(zone: event.zone, payload: event.payload)
+                    }
                     position += 1
                 }
                 return true
@@ -111,6 +118,7 @@ extension ZoneViews {
         } catch {
             throw SyncError(error)
         }
+        return found
     }
 }
 

@@ -19,12 +19,18 @@ package final class ZoneViews: Sendable {
     /// What came after the index's checkpoint.
     package let overlay: Lock<Overlay>
 
-    /// Zone views over an index whose checkpoint is at `floor`.
-    package init(source: any EventSource, index: any ViewIndex, hash: StoreHash, floor: UInt64) {
+    /// Zone views over an index that is exact at a position.
+    package init(
+        source: any EventSource,
+        index: any ViewIndex,
+        hash: StoreHash,
+        checkpoint: UInt64,
+        checkpointWeight: Int
+    ) {
         self.source = source
         self.index = index
         self.hash = hash
-        overlay = Lock(Overlay(floor: floor))
+        overlay = Lock(Overlay(over: checkpoint, checkpointWeight: checkpointWeight))
     }
 }
 
@@ -34,8 +40,10 @@ package struct Overlay: Sendable {
     package var current = OverlayGeneration()
     /// The stretch before it, while its checkpoint is being written.
     package var frozen: OverlayGeneration?
-    /// Everything at or below is in the view index, or in `frozen` while that is there.
-    package var floor: UInt64
+    /// Everything after this position is in `current` or `frozen`.
+    package private(set) var reach: UInt64
+    /// The weight of `current` at which the next checkpoint begins.
+    package var checkpointWeight: Int
     /// The durable watermark: nobody sees past it.
     package var visible: UInt64
     /// The last position that was given out.
@@ -43,10 +51,12 @@ package struct Overlay: Sendable {
     /// Commits that are not durable yet.
     package var pending = PendingCommits()
 
-    package init(floor: UInt64) {
-        self.floor = floor
-        visible = floor
-        appended = floor
+    /// An overlay over an index that is exact at a position.
+    package init(over checkpoint: UInt64, checkpointWeight: Int) {
+        reach = checkpoint
+        visible = checkpoint
+        appended = checkpoint
+        self.checkpointWeight = checkpointWeight
     }
 
     /// Position of the last event that began or ended a zone, as far as the overlay goes back.
@@ -61,9 +71,15 @@ package struct Overlay: Sendable {
         precondition(frozen == nil, "one checkpoint at a time")
         let generation = current
         frozen = generation
-        floor = generation.lastSequence
         current = OverlayGeneration(expectedEntryCount: generation.entries.count)
         return generation
+    }
+
+    /// Lets go of what a checkpoint has taken into the index.
+    package mutating func finishCheckpoint() {
+        guard let frozen else { return }
+        reach = frozen.lastSequence
+        self.frozen = nil
     }
 }
 
@@ -88,6 +104,16 @@ extension ZoneViews {
                 current: overlay.current,
                 bound: extent == .visible ? overlay.visible : overlay.appended
             )
+        }
+    }
+
+    /// Begins with what an opening has folded: the stretch from the index's checkpoint to the end
+    /// of the log, which is durable.
+    package func begin(with generation: OverlayGeneration, through last: SequenceNumber) {
+        overlay.withLock { overlay in
+            overlay.current = generation
+            overlay.visible = last.rawValue
+            overlay.appended = last.rawValue
         }
     }
 

@@ -13,6 +13,8 @@ final class SegmentReader: Sendable {
     /// Which blocks hold a zone's events; `nil` for a segment without a footer.
     let postings: ZonePostings?
     private let entries: Lock<[BlockEntry]>
+    /// Decoders that nobody uses at the moment.
+    private let decoders = Lock<[BlockDecoder]>([])
 
     init(
         id: SegmentID,
@@ -67,13 +69,21 @@ final class SegmentReader: Sendable {
             xxh3(stored.span.bytes, seed: seed) == entry.checksum
         else { throw damaged(entry, "fails its checksum") }
         guard
-            let raw = BlockDecoder.decode(
-                stored.span.bytes,
-                rawByteCount: Int(entry.rawByteCount),
-                dictionary: dictionary
-            )
+            let raw = withDecoder({
+                $0.decode(stored.span.bytes, rawByteCount: Int(entry.rawByteCount))
+            })
         else { throw damaged(entry, "cannot be decompressed") }
         return DecodedBlock(bytes: raw, entry: entry)
+    }
+
+    /// Lends a decoder; the segment keeps as many as have ever been used at once, two at most.
+    private func withDecoder(_ body: (BlockDecoder) -> [UInt8]?) -> [UInt8]? {
+        let decoder =
+            decoders.withLock { $0.popLast() } ?? BlockDecoder(dictionary: dictionary)
+        defer {
+            decoders.withLock { if $0.count < 2 { $0.append(decoder) } }
+        }
+        return body(decoder)
     }
 
     /// The error for a block that is not what it should be.
@@ -149,10 +159,9 @@ extension SegmentReader {
                 seed: Layout.seed(salt: header.salt, offset: offset)
             ) == reference.checksum,
             stored.span.bytes.isZero(in: used..<byteCount),
-            let raw = BlockDecoder.decode(
+            let raw = LZ4.decode(
                 stored.span.bytes.extracting(0..<used),
-                rawByteCount: Int(reference.rawByteCount),
-                dictionary: []
+                rawByteCount: Int(reference.rawByteCount)
             )
         else {
             throw LogError(

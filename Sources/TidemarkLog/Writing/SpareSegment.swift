@@ -35,7 +35,7 @@ struct SpareSegment: Sendable {
             salt: environment.random()
         )
         let stored =
-            sample.bytes.isEmpty ? [] : BlockDecoder.compressDictionary(sample.bytes)
+            sample.bytes.isEmpty ? [] : LZ4.compressDictionary(sample.bytes)
         header.dictionary.storedByteCount = UInt32(stored.count)
         header.dictionary.rawByteCount = UInt32(sample.bytes.count)
         header.dictionary.sourceFirst = sample.source.first

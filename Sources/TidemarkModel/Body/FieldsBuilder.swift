@@ -63,6 +63,9 @@ public struct FieldsBuilder: Sendable {
         type: FieldType?,
         isEncrypted: Bool = false
     ) throws(SyncError) {
+        guard nameByteCount > 0 else {
+            throw SyncError(.invalidArguments, "A field has an empty name.")
+        }
         guard nameByteCount <= Int(UInt8.max) else {
             let name = String(decoding: scratch[start..<start + nameByteCount], as: UTF8.self)
             throw .fieldNameTooLong(name, limit: Int(UInt8.max))

@@ -14,7 +14,8 @@ extension Fields {
     ///
     /// `old` are the fields of the version it replaces, written by the event `oldSequence`;
     /// without one, nothing was there. `self` are those that the client set and removed.
-    /// O(fields), without allocating beyond `bytes`.
+    /// O(bytes), without allocating on
+    /// the heap beyond `bytes`.
     package func merge(
         into old: Fields?,
         of oldSequence: UInt64,
@@ -22,17 +23,54 @@ extension Fields {
         appendingTo bytes: inout [UInt8]
     ) {
         guard let old else { return appendLive(to: &bytes) }
-        let mine = self.bytes.span.bytes
-        let theirs = old.bytes.span.bytes
-        var rows = 0
-        walk(mine, theirs, oldSequence, extent) { _ in rows += 1 }
-        bytes.append(littleEndian: UInt16(truncatingIfNeeded: rows))
+        let capacity = count + old.count
+        withUnsafeTemporaryAllocation(of: Outcome.self, capacity: capacity) { outcomes in
+            var rows = 0
+            walk(self.bytes.span.bytes, old.bytes.span.bytes, oldSequence, extent) { outcome in
+                outcomes.initializeElement(at: rows, to: outcome)
+                rows += 1
+            }
+            let kept = Self.dropOldRemovals(UnsafeMutableBufferPointer(rebasing: outcomes[..<rows]))
+            write(UnsafeBufferPointer(rebasing: outcomes[..<kept]), old, to: &bytes)
+        }
+    }
+
+    /// How many removals a record keeps: those of the latest events.
+    package static let keptRemovalCount = 255
+
+    /// Moves the outcomes that stay to the front and says how many they are: all of them, unless
+    /// there are more removals than a record keeps.
+    private static func dropOldRemovals(_ outcomes: UnsafeMutableBufferPointer<Outcome>) -> Int {
+        // The event that is being encoded is the latest, whatever its number will be.
+        func age(_ outcome: Outcome) -> UInt64 { .max - (outcome.stamp &- 1) }
+        // Counted first, because the list of them is needed in one merge of a million.
+        let removalCount = outcomes.reduce(0) { $0 + ($1.isRemoval ? 1 : 0) }
+        guard removalCount > keptRemovalCount else { return outcomes.count }
+        let removals = outcomes.indices.filter { outcomes[$0].isRemoval }
+        let youngestFirst = removals.sorted {
+            (age(outcomes[$0]), $0) < (age(outcomes[$1]), $1)
+        }
+        let dropped = Set(youngestFirst.dropFirst(keptRemovalCount))
+        var kept = 0
+        for index in outcomes.indices where !dropped.contains(index) {
+            outcomes[kept] = outcomes[index]
+            kept += 1
+        }
+        return kept
+    }
+
+    /// Appends the fields that a walk found.
+    private func write(
+        _ outcomes: UnsafeBufferPointer<Outcome>,
+        _ old: Fields,
+        to bytes: inout [UInt8]
+    ) {
+        bytes.append(littleEndian: UInt16(truncatingIfNeeded: outcomes.count))
         var end = 0
-        walk(mine, theirs, oldSequence, extent) { outcome in
+        for outcome in outcomes {
             let entry = outcome.entry
-            let valueByteCount = outcome.isRemoval ? 0 : entry.valueRange.count
-            end +=
-                entry.nameByteCount + FieldEntry.stampByteCount(of: outcome.stamp) + valueByteCount
+            end += entry.nameByteCount + FieldEntry.stampByteCount(of: outcome.stamp)
+            if !outcome.isRemoval { end += entry.valueRange.count }
             FieldEntry.appendRow(
                 end: end,
                 nameByteCount: entry.nameByteCount,
@@ -42,21 +80,17 @@ extension Fields {
                 to: &bytes
             )
         }
-        walk(mine, theirs, oldSequence, extent) { outcome in
-            let source = outcome.isMine ? self.bytes : old.bytes
-            bytes.append(
-                contentsOf: source.dropFirst(outcome.entry.start).prefix(
-                    outcome.entry.nameByteCount
-                )
-            )
+        for outcome in outcomes {
+            let source = outcome.isMine ? self : old
+            source.append(outcome.entry.nameRange, to: &bytes)
             FieldEntry.appendStamp(outcome.stamp, to: &bytes)
-            if outcome.isRemoval { return }
-            bytes.append(
-                contentsOf: source.dropFirst(outcome.entry.valueRange.lowerBound).prefix(
-                    outcome.entry.valueRange.count
-                )
-            )
+            if !outcome.isRemoval { source.append(outcome.entry.valueRange, to: &bytes) }
         }
+    }
+
+    private func append(_ range: Range<Int>, to output: inout [UInt8]) {
+        let start = bytes.startIndex
+        output.append(contentsOf: bytes[start + range.lowerBound..<start + range.upperBound])
     }
 
     /// One field of the new version.
@@ -174,7 +208,7 @@ extension FieldEntry {
         else { return false }
         return bytes.extracting(valueRange).withUnsafeBytes { left in
             otherBytes.extracting(other.valueRange).withUnsafeBytes { right in
-                left.elementsEqual(right)
+                ByteEquality.areEqual(left, right)
             }
         }
     }

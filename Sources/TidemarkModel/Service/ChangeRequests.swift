@@ -25,14 +25,16 @@ public struct DeletedRecord: Hashable, Sendable {
     /// The record that is gone.
     public let recordID: RecordID
     /// The type that it had.
-    public let recordType: String
+    public var recordType: String { recordTypeName.string }
+
+    private let recordTypeName: Name
     /// The version that the deletion is.
     public let changeTag: RecordChangeTag
 
     /// Describes a deletion.
     public init(recordID: RecordID, recordType: String, changeTag: RecordChangeTag) {
         self.recordID = recordID
-        self.recordType = recordType
+        recordTypeName = Name(recordType)
         self.changeTag = changeTag
     }
 }

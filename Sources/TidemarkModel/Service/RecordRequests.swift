@@ -22,7 +22,12 @@ public struct RecordSave: Hashable, Sendable {
     /// The record.
     public var recordID: RecordID
     /// Its type; a record keeps the type of its first save.
-    public var recordType: String
+    public var recordType: String {
+        get { recordTypeName.string }
+        set { recordTypeName = Name(newValue) }
+    }
+
+    private var recordTypeName: Name
     /// The version that the client holds; `nil` where it holds none.
     public var changeTag: RecordChangeTag?
     /// The fields to set, and those to remove.
@@ -39,7 +44,7 @@ public struct RecordSave: Hashable, Sendable {
         policy: SavePolicy = .ifServerRecordUnchanged
     ) {
         self.recordID = recordID
-        self.recordType = recordType
+        recordTypeName = Name(recordType)
         self.changeTag = changeTag
         self.fields = fields
         self.policy = policy

@@ -1,0 +1,101 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// A request's id, and what was asked under it.
+struct RequestIdentity {
+    let id: String
+    let key: RequestKey
+    let contentHash: UInt64
+}
+
+/// The commit that answered a request the first time.
+struct FirstAnswer {
+    /// Position of its first event.
+    let first: SequenceNumber
+    /// When the request was received, in milliseconds since 1970.
+    let received: Int64
+    /// What became of each item.
+    let outcomes: [ItemOutcome]
+    /// The last position that an outcome names: until it is durable, nobody may hear of it.
+    let last: SequenceNumber
+}
+
+extension Engine {
+    /// The identity of a caller's request, if it has an id.
+    func identity(
+        of caller: Caller,
+        _ content: @autoclosure () -> [UInt8]
+    ) -> RequestIdentity? {
+        caller.requestID.map { id in
+            let user = caller.user?.userRecordName ?? ""
+            return RequestIdentity(
+                id: id,
+                key: views.hash.key(ofRequest: id, user: user, database: caller.database),
+                contentHash: views.hash.content(content().span.bytes)
+            )
+        }
+    }
+
+    /// The commit that answered a request before; `nil` if none did, or too long ago.
+    ///
+    /// Throws `invalidArguments` if something else was asked under the id.
+    func firstAnswer(
+        to request: RequestIdentity,
+        in picture: ViewPicture
+    ) throws(SyncError) -> FirstAnswer? {
+        let first: UInt64?
+        do throws(ViewIndexError) {
+            first = try picture.firstSequence(of: request.key)
+        } catch {
+            throw SyncError(error)
+        }
+        guard let first else { return nil }
+        let (envelope, received) = try envelope(ofCommitAt: SequenceNumber(rawValue: first))
+        guard let known = envelope.request, known.key == request.key else { return nil }
+        let isForgotten = !known.neverExpires && received < now() - options.requestLifetime
+        if isForgotten { return nil }
+        guard known.contentHash == request.contentHash else { throw .requestIDReused(request.id) }
+        let lastIndex = envelope.outcomes.reduce(0) { last, outcome in
+            if case .event(let index) = outcome { max(last, index) } else { last }
+        }
+        return FirstAnswer(
+            first: SequenceNumber(rawValue: first),
+            received: received,
+            outcomes: envelope.outcomes,
+            last: SequenceNumber(rawValue: first + UInt64(lastIndex))
+        )
+    }
+
+    /// The envelope of the commit whose first event is at a position, and when it was received.
+    private func envelope(
+        ofCommitAt first: SequenceNumber
+    ) throws(SyncError) -> (CommitEnvelope, received: Int64) {
+        let pending = views.overlay.withLock { overlay in
+            overlay.pending.find(first.rawValue)?.commit
+        }
+        if let pending { return (try readEnvelope(pending.envelope[...]), pending.received) }
+        var commit: LogCommit?
+        do throws(LogError) {
+            try source.read(CollectionOfOne(first)) { event in
+                commit = event.commit
+                return false
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        guard let commit else { throw .missingEvent(first) }
+        return (try readEnvelope(commit.envelope), commit.received)
+    }
+
+    /// Reads an envelope's bytes.
+    func readEnvelope(_ bytes: ArraySlice<UInt8>) throws(SyncError) -> CommitEnvelope {
+        do throws(EventFormatError) {
+            return try CommitEnvelope(bytes.span.bytes)
+        } catch {
+            throw SyncError(error)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+extension CommitPlan {
+    /// Puts the envelope on the commit: who asked, and what became of each item.
+    ///
+    /// Outcomes are kept for requests with an id alone: nobody can ask for the others again.
+    mutating func seal(
+        as caller: Caller,
+        _ request: RequestIdentity?,
+        outcomes: @autoclosure () -> [ItemOutcome]
+    ) {
+        self.request = request?.key
+        draft.envelope =
+            CommitEnvelope(
+                user: caller.user?.userRecordName,
+                device: caller.device,
+                build: caller.build,
+                request: request.map {
+                    CommitEnvelope.Request(id: $0.id, key: $0.key, contentHash: $0.contentHash)
+                },
+                outcomes: request == nil ? [] : outcomes()
+            ).bytes
+    }
+}
+
+extension RecordDecision.Outcome {
+    /// The outcome as an envelope keeps it.
+    var stored: ItemOutcome {
+        switch self {
+        case .event(let index): .event(index)
+        case .nothingToDo: .nothingToDo
+        case .refused(let error, let against):
+            .refused(code: error.code.rawValue, message: error.message, against: against)
+        }
+    }
+}
+
+extension Engine {
+    /// The answer to a request that was just decided and, where something had to change, committed.
+    func answers(
+        to request: ModifyRecordsRequest,
+        _ decision: RecordDecision,
+        _ placed: Committer.Placed?
+    ) throws(SyncError) -> ModifyRecordsResult {
+        var result = ModifyRecordsResult(saves: [], deletions: [])
+        result.saves.reserveCapacity(request.saves.count)
+        for (index, outcome) in decision.outcomes.enumerated() {
+            switch outcome {
+            case .event(let event):
+                guard index < request.saves.count, let placed else {
+                    result.deletions.append(.success(request.record(at: index)))
+                    continue
+                }
+                let stored = try placed.record(at: event)
+                let zone = request.saves[index].recordID.zone
+                result.saves.append(.success(try record(stored, in: zone)))
+            case .nothingToDo:
+                result.deletions.append(.success(request.record(at: index)))
+            case .refused(let error, _):
+                result.add(error, isSave: index < request.saves.count)
+            }
+        }
+        return result
+    }
+
+    /// The first answer to a request, again.
+    func answers(
+        to request: ModifyRecordsRequest,
+        as caller: Caller,
+        from answer: FirstAnswer
+    ) throws(SyncError) -> ModifyRecordsResult {
+        guard answer.outcomes.count == request.itemCount else {
+            throw SyncError(
+                .internalError,
+                "The commit at \(answer.first) keeps \(answer.outcomes.count) outcomes for a request "
+                    + "of \(request.itemCount) items."
+            )
+        }
+        var result = ModifyRecordsResult(saves: [], deletions: [])
+        let author = Authorship(time: answer.received, user: caller.user, device: caller.device)
+        for (index, outcome) in answer.outcomes.enumerated() {
+            let isSave = index < request.saves.count
+            switch outcome {
+            case .event(let event) where isSave:
+                let position = SequenceNumber(rawValue: answer.first.rawValue + UInt64(event))
+                let stored = try views.records(at: [position])[0]
+                result.saves.append(
+                    .success(try record(stored, in: request.saves[index].recordID.zone))
+                )
+            case .event, .nothingToDo:
+                result.deletions.append(.success(request.record(at: index)))
+            case .refused(let code, let message, let against):
+                let error = try refusal(code, message, against, of: request, at: index, author)
+                result.add(error, isSave: isSave)
+            }
+        }
+        return result
+    }
+
+    /// A refusal that was kept, with the records of its conflict if it was one.
+    private func refusal(
+        _ code: Int,
+        _ message: String,
+        _ against: SequenceNumber,
+        of request: ModifyRecordsRequest,
+        at index: Int,
+        _ author: Authorship
+    ) throws(SyncError) -> SyncError {
+        let code = SyncError.Code(rawValue: code) ?? .internalError
+        guard against != .zero else { return SyncError(code, message) }
+        let server = try views.records(at: [against])[0]
+        let records = try conflictRecords(of: request, at: index, against: server, author: author)
+        return SyncError(code, message, conflict: records)
+    }
+}
+
+extension ModifyRecordsResult {
+    fileprivate mutating func add(_ error: SyncError, isSave: Bool) {
+        if isSave { saves.append(.failure(error)) } else { deletions.append(.failure(error)) }
+    }
+}
+
+extension Committer.Placed {
+    /// The record that an event of the commit saved.
+    fileprivate func record(at index: Int) throws(SyncError) -> StoredRecord {
+        let start = index == 0 ? 0 : events[index - 1].payloadEnd
+        let payload = payloads[start..<events[index].payloadEnd]
+        do throws(EventFormatError) {
+            return try StoredRecord(
+                SequenceNumber(rawValue: first.rawValue + UInt64(index)),
+                zone: events[index].zone,
+                payload
+            )
+        } catch {
+            throw SyncError(error)
+        }
+    }
+}

@@ -1,0 +1,166 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+package import TidemarkLog
+package import TidemarkModel
+
+/// Takes the overlay into the view index, one generation at a time, in the background.
+package final class Checkpointer: Sendable {
+    /// A generation of this weight is taken into the index.
+    package let budget: Int
+    /// Callers that add to the overlay wait at this many times the budget.
+    private static let overloadFactor = 4
+
+    private let index: any ViewIndex
+    private let store: StoreID
+    private let line: IncarnationLine
+    /// Waits until the log is durable up to a position.
+    private let awaitDurable: @Sendable (SequenceNumber) throws(LogError) -> Void
+    /// Whether checkpoints run on the thread that starts them, for simulations in one thread.
+    private let runsInline: Bool
+    private let queue = DispatchQueue(label: "tidemark.checkpoint", qos: .utility)
+    private let state = Lock(State())
+
+    private struct State {
+        var isRunning = false
+        /// Why the last checkpoint failed; `nil` after one that did not.
+        var failure: SyncError?
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    package init(
+        index: any ViewIndex,
+        store: StoreID,
+        line: IncarnationLine,
+        budget: Int,
+        runsInline: Bool,
+        awaitDurable: @escaping @Sendable (SequenceNumber) throws(LogError) -> Void
+    ) {
+        self.index = index
+        self.store = store
+        self.line = line
+        self.budget = budget
+        self.runsInline = runsInline
+        self.awaitDurable = awaitDurable
+    }
+
+    /// Freezes what has grown and takes it into the index soon; or tries again with what is frozen
+    /// already.
+    ///
+    /// Called at the serialization point.
+    package func start(_ overlay: inout Overlay, of views: ZoneViews) {
+        let isFree = state.withLock { state in
+            if state.isRunning { return false }
+            state.isRunning = true
+            return true
+        }
+        guard isFree else { return }
+        let generation = overlay.frozen ?? overlay.rotate()
+        overlay.checkpointWeight = overlay.current.weight + budget
+        if !runsInline {
+            queue.async { self.run(generation, views) }
+        }
+    }
+
+    private func run(_ generation: OverlayGeneration, _ views: ZoneViews) {
+        var failure: SyncError?
+        do {
+            try write(generation)
+            views.overlay.withLock { $0.finishCheckpoint() }
+        } catch {
+            failure = error
+        }
+        let waiting = state.withLock { state in
+            state.isRunning = false
+            state.failure = failure
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// Takes a generation into the index, once it is durable.
+    private func write(_ generation: OverlayGeneration) throws(SyncError) {
+        let last = SequenceNumber(rawValue: generation.lastSequence)
+        do throws(LogError) {
+            try awaitDurable(last)
+        } catch {
+            throw SyncError(error)
+        }
+        do throws(ViewIndexError) {
+            try index.take(generation, of: store, line)
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    /// Waits while the overlay is much too large.
+    ///
+    /// Throws if checkpoints fail.
+    package func waitForRoom(_ views: ZoneViews) async throws(SyncError) {
+        if runsInline { return runDue(views) }
+        while isOverloaded(views) {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if !state.isRunning { return true }
+                    state.waiting.append(continuation)
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+            if isOverloaded(views), let failure = state.withLock({ $0.failure }) { throw failure }
+        }
+    }
+
+    /// Whether the overlay is much too large; if so, a checkpoint is under way when this returns.
+    private func isOverloaded(_ views: ZoneViews) -> Bool {
+        views.overlay.withLock { overlay in
+            guard overlay.current.weight >= budget * Self.overloadFactor else { return false }
+            start(&overlay, of: views)
+            return true
+        }
+    }
+
+    /// Runs a checkpoint that was started and waits for somebody's thread.
+    private func runDue(_ views: ZoneViews) {
+        guard state.withLock({ $0.isRunning }),
+            let generation = views.overlay.withLock({ $0.frozen })
+        else { return }
+        run(generation, views)
+    }
+
+    /// Takes all there is into the index, after the checkpoint that is under way.
+    ///
+    /// Only when nobody commits any more.
+    package func finish(_ views: ZoneViews) throws(SyncError) {
+        if runsInline { runDue(views) } else { queue.sync {} }
+        for _ in 0..<2 {
+            let generation = views.overlay.withLock { overlay in
+                if let frozen = overlay.frozen { return frozen as OverlayGeneration? }
+                return overlay.current.weight > 0 ? overlay.rotate() : nil
+            }
+            guard let generation else { return }
+            try write(generation)
+            views.overlay.withLock { $0.finishCheckpoint() }
+        }
+    }
+}
+
+extension ViewIndex {
+    /// Takes in a generation that begins where the index is exact, all of it durable.
+    package func take(
+        _ generation: OverlayGeneration,
+        of store: StoreID,
+        _ line: IncarnationLine
+    ) throws(ViewIndexError) {
+        let last = SequenceNumber(rawValue: generation.lastSequence)
+        let batch = try generation.makeBatch(over: try snapshot())
+        let checkpoint = ViewCheckpoint(
+            store: store,
+            incarnation: line.incarnation(of: last),
+            sequence: last
+        )
+        try apply(batch, checkpoint: checkpoint)
+    }
+}

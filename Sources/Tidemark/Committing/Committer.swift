@@ -1,0 +1,125 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+package import TidemarkModel
+
+/// Puts decided commits into the log, in one order, and into the overlay.
+///
+/// The serialization point is the overlay's lock. Inside it a plan is checked, placed, appended and
+/// applied: microseconds, and nothing that waits.
+package final class Committer: Sendable {
+    private let log: SegmentLog
+    private let views: ZoneViews
+    private let checkpointer: Checkpointer
+
+    package init(log: SegmentLog, views: ZoneViews, checkpointer: Checkpointer) {
+        self.log = log
+        self.views = views
+        self.checkpointer = checkpointer
+    }
+
+    /// A commit that has its place in the log.
+    package struct Placed: Sendable {
+        /// Position of its first event.
+        package let first: SequenceNumber
+        /// Position of its last event.
+        package let last: SequenceNumber
+        /// The payloads of its events, one after another.
+        package let payloads: [UInt8]
+        /// Where each event's payload ends, and the zone it belongs to.
+        package let events: [CommitDraft.Event]
+    }
+
+    /// Appends a plan, or returns `nil` if what it rests on has changed since it was decided: then
+    /// decide again.
+    ///
+    /// What is appended is not durable yet: see ``waitUntilDurable(_:)``.
+    package func append(_ plan: inout CommitPlan) throws(SyncError) -> Placed? {
+        do throws(LogError) {
+            return try views.overlay.withLock { overlay throws(LogError) in
+                guard plan.stillHolds(in: overlay) else { return nil }
+                return try place(&plan, in: &overlay)
+            }
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    private func place(
+        _ plan: inout CommitPlan,
+        in overlay: inout Overlay
+    ) throws(LogError) -> Placed {
+        let lastTime = log.lastTime
+        if lastTime > plan.draft.time { plan.raiseTime(to: lastTime) }
+        let first = overlay.appended + 1
+        plan.place(at: first)
+        let payloads = plan.draft.payloads
+        let events = plan.draft.events
+        let commit = PendingCommits.Commit(
+            first: first,
+            payloads: payloads,
+            events: events,
+            envelope: plan.draft.envelope,
+            received: plan.draft.received
+        )
+        let position = try log.append(plan.draft)
+        precondition(position.rawValue == first, "the log gave out a position that was not next")
+        plan.apply(to: overlay.current, at: first)
+        overlay.pending.append(commit)
+        overlay.appended = first + UInt64(events.count) - 1
+        if overlay.current.weight >= overlay.checkpointWeight {
+            checkpointer.start(&overlay, of: views)
+        }
+        return Placed(
+            first: position,
+            last: SequenceNumber(rawValue: overlay.appended),
+            payloads: payloads,
+            events: events
+        )
+    }
+
+    /// Waits until a position is on disk and visible.
+    ///
+    /// Not cancellable.
+    ///
+    /// Throws `serverResponseLost` if the writer failed before that: whether the commit is on disk
+    /// is found out by the next opening.
+    package func waitUntilDurable(_ sequence: SequenceNumber) async throws(SyncError) {
+        do throws(LogError) {
+            try await log.waitUntilDurable(sequence)
+        } catch {
+            throw SyncError(.serverResponseLost, SyncError(error).message)
+        }
+    }
+
+    /// Waits while the overlay is much too large because checkpoints cannot keep up.
+    package func waitForRoom() async throws(SyncError) {
+        try await checkpointer.waitForRoom(views)
+    }
+}
+
+extension CommitPlan {
+    /// Whether nothing that the plan rests on has changed since it was decided.
+    fileprivate func stillHolds(in overlay: Overlay) -> Bool {
+        if overlay.appended == bound { return true }
+        guard overlay.reach <= bound, overlay.lastZoneSequence <= bound else { return false }
+        if let request, let first = overlay.firstSequence(of: request), first > bound {
+            return false
+        }
+        return consulted.allSatisfy { overlay.lastSequence(at: $0) <= bound }
+    }
+}
+
+extension Overlay {
+    /// The last position that a slot has in the overlay; zero if it has none.
+    fileprivate func lastSequence(at slot: ViewKey) -> UInt64 {
+        current.newest(zone: slot.high, slot: slot.low)?.sequence
+            ?? frozen?.newest(zone: slot.high, slot: slot.low)?.sequence ?? 0
+    }
+
+    /// The first position of the commit that answered a request, if that is in the overlay.
+    fileprivate func firstSequence(of request: RequestKey) -> UInt64? {
+        current.requests[request] ?? frozen?.requests[request]
+    }
+}

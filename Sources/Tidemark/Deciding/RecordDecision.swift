@@ -1,0 +1,187 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+package import TidemarkModel
+
+/// A request to save and delete records, looked up and decided: what becomes of every item, and
+/// the commit that makes it so.
+package struct RecordDecision: Sendable {
+    /// What becomes of an item.
+    package enum Outcome: Sendable {
+        /// Done by the event with this index in the commit.
+        case event(Int)
+        /// Done; nothing had to change.
+        case nothingToDo
+        /// Refused, because of the version at a position (zero if none stood against it).
+        case refused(SyncError, against: SequenceNumber)
+    }
+
+    /// First the saves, then the deletions, each in the order of the request.
+    package private(set) var outcomes: [Outcome] = []
+    /// The commit; without events if nothing has to change.
+    package var plan: CommitPlan
+    /// The highest position that the decision rests on: until it is durable, nobody may hear of it.
+    package let lookedAt: SequenceNumber
+
+    private let items: [ConsultedItem]
+    private let zones: ConsultedZones
+    /// What stands for each zone's key in the plan; `nil` while nothing was done in it.
+    private var zoneKeys: [UInt64?]
+
+    /// Starts a decision over what was looked up.
+    package init(
+        _ consulted: ConsultedItems,
+        in zones: ConsultedZones,
+        bound: UInt64,
+        time: Int64,
+        received: Int64
+    ) {
+        items = consulted.items
+        lookedAt = SequenceNumber(rawValue: consulted.lookedAt)
+        self.zones = zones
+        zoneKeys = zones.zones.map(\.key)
+        plan = CommitPlan(time: time, received: received, bound: bound)
+        for item in items { plan.restsOn(item, in: zones[item.zone].key) }
+    }
+
+    /// Whether no event is part of it.
+    package var isEmpty: Bool { plan.eventCount == 0 }
+
+    /// Decides all items.
+    ///
+    /// `isAtomic` says whether in zones that can do so all items are done or none; `explain` makes
+    /// the error of a conflict.
+    package mutating func decide(
+        _ request: ModifyRecordsRequest,
+        by rules: RecordRules,
+        author: Authorship,
+        explain: (Int) throws(SyncError) -> SyncError
+    ) throws(SyncError) {
+        var verdicts = try verdicts(on: request, by: rules)
+        if request.isAtomic { spread(&verdicts, request) }
+        for (index, verdict) in verdicts.enumerated() {
+            switch verdict {
+            case .save:
+                outcomes.append(.event(save(index, request.saves[index], author)))
+            case .delete:
+                let deletion = request.deletions[index - request.saves.count]
+                outcomes.append(.event(try delete(index, holding: deletion.changeTag)))
+            case .nothingToDo:
+                outcomes.append(.nothingToDo)
+            case .refused(let error):
+                outcomes.append(.refused(error, against: .zero))
+            case .conflict:
+                let against = items[index].live?.sequence ?? .zero
+                outcomes.append(.refused(try explain(index), against: against))
+            }
+        }
+    }
+
+    private func verdicts(
+        on request: ModifyRecordsRequest,
+        by rules: RecordRules
+    ) throws(SyncError) -> [Verdict] {
+        var verdicts: [Verdict] = []
+        verdicts.reserveCapacity(items.count)
+        for (index, item) in items.enumerated() {
+            if let error = zones[item.zone].error {
+                verdicts.append(.refused(error))
+            } else if index < request.saves.count {
+                verdicts.append(try rules.verdict(on: request.saves[index], item))
+            } else {
+                let deletion = request.deletions[index - request.saves.count]
+                verdicts.append(rules.verdict(on: deletion, item))
+            }
+        }
+        return verdicts
+    }
+
+    /// In a zone that is all or nothing, refuses everything beside what failed.
+    private func spread(_ verdicts: inout [Verdict], _ request: ModifyRecordsRequest) {
+        var causes: [Int: Int] = [:]
+        for (index, verdict) in verdicts.enumerated() {
+            let zone = items[index].zone
+            switch verdict {
+            case .refused, .conflict:
+                if causes[zone] == nil, !zones[zone].identity.isImplicit { causes[zone] = index }
+            case .save, .delete, .nothingToDo:
+                break
+            }
+        }
+        if causes.isEmpty { return }
+        for (index, verdict) in verdicts.enumerated() {
+            guard let cause = causes[items[index].zone] else { continue }
+            switch verdict {
+            case .save, .delete, .nothingToDo:
+                verdicts[index] = .refused(
+                    .batchFailed(request.record(at: index), because: request.record(at: cause))
+                )
+            case .refused, .conflict:
+                break
+            }
+        }
+    }
+
+    // MARK: - Events
+
+    private mutating func save(_ index: Int, _ save: RecordSave, _ author: Authorship) -> Int {
+        let item = items[index]
+        // A body that could not be read was refused before.
+        let old = item.live.flatMap { try? $0.body() }
+        let header = RecordHeader(
+            recordName: item.name,
+            recordType: Name(save.recordType),
+            created: old?.created ?? author,
+            modified: author,
+            parentName: old?.parentName.map { Name($0) },
+            shareName: old?.shareName.map { Name($0) }
+        )
+        let zone = zoneKey(item.zone)
+        plan.save(item, in: zone, policy: save.policy, held: held(save.changeTag, item)) { bytes in
+            RecordBody.append(
+                header,
+                setting: save.fields,
+                extent: save.policy.extent,
+                over: old,
+                of: item.live?.sequence.rawValue ?? 0,
+                to: &bytes
+            )
+        }
+        return plan.eventCount - 1
+    }
+
+    private mutating func delete(
+        _ index: Int,
+        holding tag: RecordChangeTag?
+    ) throws(SyncError) -> Int {
+        let item = items[index]
+        let type = try item.live?.readBody().recordTypeBytes ?? []
+        plan.delete(item, in: zoneKey(item.zone), type: type, held: held(tag, item))
+        return plan.eventCount - 1
+    }
+
+    private func held(
+        _ tag: RecordChangeTag?,
+        _ item: ConsultedItem
+    ) -> RecordEvent.HeldVersion {
+        guard let tag, let content = TagContent(tag) else { return .none }
+        return content.sequence == item.old?.sequence ? .previous : .other(content)
+    }
+
+    /// What stands for a zone's key, after creating the zone if that has to be.
+    private mutating func zoneKey(_ zone: Int) -> UInt64 {
+        if let key = zoneKeys[zone] { return key }
+        let key = plan.createZone(zones[zone])
+        zoneKeys[zone] = key
+        return key
+    }
+}
+
+extension ModifyRecordsRequest {
+    /// The record of an item: first the saves, then the deletions.
+    package func record(at index: Int) -> RecordID {
+        index < saves.count
+            ? saves[index].recordID : deletions[index - saves.count].recordID
+    }
+}

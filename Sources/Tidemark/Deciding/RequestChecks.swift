@@ -1,0 +1,64 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+package import TidemarkModel
+
+extension ModifyRecordsRequest {
+    /// How many items there are: first the saves, then the deletions.
+    package var itemCount: Int { saves.count + deletions.count }
+
+    /// Refuses a request that is too large as a whole.
+    package func check(_ limits: Limits) throws(SyncError) {
+        guard itemCount <= limits.itemsPerRequest else {
+            throw .tooManyItems(itemCount, limit: limits.itemsPerRequest)
+        }
+        let encodedByteCount = saves.reduce(0) { $0 + $1.fields.bytes.count }
+        guard encodedByteCount > limits.bytesPerRequest else { return }
+        let byteCount = saves.reduce(0) { $0 + $1.fields.contentByteCount }
+        guard byteCount <= limits.bytesPerRequest else {
+            throw .requestTooLarge(byteCount, limit: limits.bytesPerRequest)
+        }
+    }
+
+    /// Everything that makes the request what it is: what tells whether a request id came back with
+    /// other content.
+    package var contentBytes: [UInt8] {
+        var bytes: [UInt8] = [isAtomic ? 1 : 0]
+        bytes.append(variableInteger: UInt64(saves.count))
+        for save in saves {
+            bytes.append(save.recordID)
+            bytes.append(string: save.recordType)
+            bytes.append(string: save.changeTag?.text ?? "")
+            bytes.append(save.policy.rawValue)
+            bytes.append(variableInteger: UInt64(save.fields.bytes.count))
+            bytes.append(contentsOf: save.fields.bytes)
+        }
+        for deletion in deletions {
+            bytes.append(deletion.recordID)
+            bytes.append(string: deletion.changeTag?.text ?? "")
+        }
+        return bytes
+    }
+}
+
+extension ModifyZonesRequest {
+    /// Everything that makes the request what it is.
+    package var contentBytes: [UInt8] {
+        var bytes: [UInt8] = [2]
+        bytes.append(variableInteger: UInt64(saves.count))
+        for zone in saves + deletions {
+            bytes.append(string: zone.zoneName)
+            bytes.append(string: zone.ownerName)
+        }
+        return bytes
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(_ record: RecordID) {
+        append(string: record.zone.zoneName)
+        append(string: record.zone.ownerName)
+        append(string: record.recordName)
+    }
+}

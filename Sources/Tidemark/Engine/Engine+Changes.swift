@@ -1,0 +1,254 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+extension Engine {
+    /// See ``Store/zoneChanges(_:as:)``.
+    func zoneChanges(
+        _ request: ZoneChangesRequest,
+        as caller: Caller
+    ) throws(SyncError) -> ZoneChanges {
+        try checkAccess(of: caller, writes: false)
+        let limit = try pageLimit(request.limit)
+        let picture = try picture(.visible)
+        var zones = ConsultedZones()
+        _ = try zones.index(
+            of: request.zone,
+            in: caller.database,
+            creating: .implicit,
+            picture,
+            options.limits
+        )
+        if let error = zones[0].error { throw error }
+        let start = try start(of: request, zones[0], picture)
+        guard let key = zones[0].key else {
+            let token = token(.zone, place: 0, at: picture.bound)
+            return ZoneChanges(zone: request.zone, changes: [], token: token, moreComing: false)
+        }
+        let versions: [RecordVersion]
+        do throws(ViewIndexError) {
+            versions = try picture.changes(
+                in: key,
+                after: start.sequence,
+                quiet: start.quiet,
+                limit: limit + 1
+            )
+        } catch {
+            throw SyncError(error)
+        }
+        let page = try page(of: versions, limit: limit, in: request.zone)
+        let end = page.end?.rawValue ?? picture.bound
+        let token = token(.zone, place: key, at: end, quiet: start.quiet > end ? start.quiet : 0)
+        return ZoneChanges(
+            zone: request.zone,
+            changes: page.changes,
+            token: token,
+            moreComing: page.end != nil
+        )
+    }
+
+    /// Where a delta begins.
+    private struct Start {
+        var sequence: UInt64 = 0
+        /// Deletions up to here are not told.
+        var quiet: UInt64
+    }
+
+    private func start(
+        of request: ZoneChangesRequest,
+        _ zone: ConsultedZone,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> Start {
+        guard let token = request.since else { return Start(quiet: picture.bound) }
+        var content: TokenContent
+        do throws(TokenDefect) {
+            content = try TokenContent(token, store: id, hash: views.hash)
+            // A default zone that was empty had no key yet; it came into being after the token.
+            if let key = zone.key, content.place == 0, key > content.sequence.rawValue {
+                content.place = key
+            }
+            try content.check(
+                level: .zone,
+                place: zone.key ?? 0,
+                line: line,
+                visible: SequenceNumber(rawValue: picture.bound),
+                horizon: try horizon(of: zone, picture)
+            )
+        } catch {
+            throw try explain(error, of: token, for: zone, picture)
+        }
+        return Start(sequence: content.sequence.rawValue, quiet: content.quiet.rawValue)
+    }
+
+    private func horizon(
+        of zone: ConsultedZone,
+        _ picture: ViewPicture
+    ) throws(TokenDefect) -> SequenceNumber {
+        guard let key = zone.key, let standing = try? picture.zone(key) else { return .zero }
+        return SequenceNumber(rawValue: standing.tombstoneHorizon)
+    }
+
+    /// The error for a token that cannot be answered.
+    private func explain(
+        _ defect: TokenDefect,
+        of token: ChangeToken,
+        for zone: ConsultedZone,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> SyncError {
+        guard defect == .otherPlace,
+            let content = try? TokenContent(token, store: id, hash: views.hash),
+            let standing = try? picture.zone(content.place),
+            standing.identity == zone.identity
+        else { return SyncError(defect) }
+        return .tokenExpired("the zone was deleted and created again since")
+    }
+}
+
+// MARK: - Pages
+
+extension Engine {
+    /// Changes that were read, and where the page ends if there is more.
+    struct Page {
+        var changes: [RecordChange] = []
+        var end: SequenceNumber?
+    }
+
+    /// How many entries a page may have, by what was asked for.
+    func pageLimit(_ asked: Int?) throws(SyncError) -> Int {
+        let limit = max(options.limits.recordsPerPage, 1)
+        guard let asked else { return limit }
+        guard asked > 0 else {
+            throw SyncError(
+                .invalidArguments,
+                "The limit of a page must be at least 1; it is \(asked)."
+            )
+        }
+        return min(asked, limit)
+    }
+
+    /// Reads the records of some versions, up to the page's limits.
+    ///
+    /// `versions` has one more than `limit` if there is more.
+    private func page(
+        of versions: [RecordVersion],
+        limit: Int,
+        in zone: ZoneID
+    ) throws(SyncError) -> Page {
+        var page = Page()
+        var commits: [(first: SequenceNumber, last: SequenceNumber)] = []
+        var byteCount = 0
+        var failure: SyncError?
+        page.changes.reserveCapacity(min(limit, versions.count))
+        do throws(LogError) {
+            try source.read(versions.lazy.prefix(limit).map(\.sequence)) { event in
+                do throws(SyncError) {
+                    page.changes.append(try change(event, in: zone))
+                } catch {
+                    failure = error
+                    return false
+                }
+                commits.append((event.commit.first, event.sequence))
+                byteCount += event.payload.count
+                return byteCount < options.pageByteCount
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw failure }
+        guard let last = commits.last?.last,
+            let next = versions.first(where: { $0.sequence > last })
+        else { return page }
+        page.end = last
+        trim(&page, commits, next: next.sequence)
+        return page
+    }
+
+    /// Cuts a page back to a commit's end, if the commit at its end goes on and is not all of it.
+    private func trim(
+        _ page: inout Page,
+        _ commits: [(first: SequenceNumber, last: SequenceNumber)],
+        next: SequenceNumber
+    ) {
+        guard let last = commits.last else { return }
+        let kept = commits.prefix { $0.first != last.first }.count
+        guard kept > 0, let end = commits[..<kept].last?.last, isSameCommit(last.last, next) else {
+            return
+        }
+        page.changes.removeLast(page.changes.count - kept)
+        page.end = end
+    }
+
+    /// Whether two events, which both are in the log, belong to one commit.
+    private func isSameCommit(_ first: SequenceNumber, _ second: SequenceNumber) -> Bool {
+        var last = first
+        try? source.read(CollectionOfOne(first)) { event in
+            last = event.commit.last
+            return false
+        }
+        return second <= last
+    }
+
+    /// One line of a delta, from the event that is the record's last.
+    private func change(_ event: LogEvent, in zone: ZoneID) throws(SyncError) -> RecordChange {
+        do throws(EventFormatError) {
+            let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+            let tag = TagContent(of: event.sequence, in: line).tag
+            if stored.event.state == .live {
+                return .changed(Record(zone: zone, changeTag: tag, body: try stored.body()))
+            }
+            let (name, type) = try stored.tombstone()
+            return .deleted(
+                DeletedRecord(
+                    recordID: RecordID(recordName: name, zone: zone),
+                    recordType: type,
+                    changeTag: tag
+                )
+            )
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    /// A token that says that everything up to a position has been told.
+    func token(
+        _ level: TokenContent.Level,
+        place: UInt64,
+        at sequence: UInt64,
+        quiet: UInt64 = 0
+    ) -> ChangeToken {
+        TokenContent(
+            level: level,
+            place: place,
+            incarnation: line.current,
+            sequence: SequenceNumber(rawValue: sequence),
+            quiet: SequenceNumber(rawValue: quiet)
+        ).token(of: id, hash: views.hash)
+    }
+}
+
+extension SyncError {
+    /// The error of a change token that cannot be answered.
+    init(_ defect: TokenDefect) {
+        self =
+            switch defect {
+            case .damaged:
+                .tokenInvalid("its bytes are not those of a token that this store made")
+            case .otherLevel:
+                .tokenInvalid("it counts zones where records are asked for, or the reverse")
+            case .otherPlace:
+                .tokenInvalid("it was handed out for another zone or database")
+            case .otherStore:
+                .tokenExpired("it is of another store")
+            case .unknownIncarnation:
+                .tokenExpired("the store was never in the incarnation that made it")
+            case .beyondCut:
+                .tokenExpired("it tells of changes that were lost when the store was restored")
+            case .future:
+                .tokenExpired("it is ahead of the store")
+            case .belowHorizon:
+                .tokenExpired("deletions after it have been forgotten")
+            }
+    }
+}

@@ -1,0 +1,158 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+extension Engine {
+    /// See ``Store/modifyRecords(_:as:)``.
+    func modifyRecords(
+        _ request: ModifyRecordsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyRecordsResult {
+        let writing = try writer()
+        try checkAccess(of: caller, writes: true)
+        try request.check(options.limits)
+        let key = identity(of: caller, request.contentBytes)
+        try await writing.committer.waitForRoom()
+        while true {
+            let picture = try picture(.appended)
+            if let key, let answer = try firstAnswer(to: key, in: picture) {
+                try await writing.committer.waitUntilDurable(answer.last)
+                return try answers(to: request, as: caller, from: answer)
+            }
+            var decision = try decide(request, as: caller, picture)
+            decision.plan.seal(as: caller, key, outcomes: decision.outcomes.map(\.stored))
+            if decision.isEmpty {
+                try await writing.committer.waitUntilDurable(decision.lookedAt)
+                return try answers(to: request, decision, nil)
+            }
+            guard let placed = try writing.committer.append(&decision.plan) else { continue }
+            try await writing.committer.waitUntilDurable(placed.last)
+            return try answers(to: request, decision, placed)
+        }
+    }
+
+    /// Looks up and decides a request over a picture.
+    private func decide(
+        _ request: ModifyRecordsRequest,
+        as caller: Caller,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> RecordDecision {
+        var zones = ConsultedZones()
+        var items: [ConsultedItem] = []
+        items.reserveCapacity(request.itemCount)
+        for index in 0..<request.itemCount {
+            let record = request.record(at: index)
+            let zone = try zones.index(
+                of: record.zone,
+                in: caller.database,
+                creating: .implicit,
+                picture,
+                options.limits
+            )
+            let name = Name(record.recordName)
+            items.append(ConsultedItem(name: name, zone: zone, slot: views.hash.slot(ofName: name)))
+        }
+        if let repetition = ConsultedItems.firstRepetition(in: items) {
+            throw .recordNamedTwice(request.record(at: repetition))
+        }
+        let consulted = try ConsultedItems(items, in: zones, picture, views)
+        let time = now()
+        var decision = RecordDecision(
+            consulted,
+            in: zones,
+            bound: picture.bound,
+            time: time,
+            received: time
+        )
+        let author = Authorship(time: time, user: caller.user, device: caller.device)
+        let rules = RecordRules(limits: options.limits, line: line)
+        try decision.decide(request, by: rules, author: author) { (index) throws(SyncError) in
+            try conflict(
+                of: request,
+                at: index,
+                against: consulted.items[index].live,
+                author: author
+            )
+        }
+        return decision
+    }
+
+    /// See ``Store/fetchRecords(_:as:)``.
+    func fetchRecords(
+        _ request: FetchRecordsRequest,
+        as caller: Caller
+    ) throws(SyncError) -> [Result<Record, SyncError>] {
+        try checkAccess(of: caller, writes: false)
+        let limit = options.limits.itemsPerRequest
+        guard request.recordIDs.count <= limit else {
+            throw .tooManyItems(request.recordIDs.count, limit: limit)
+        }
+        let picture = try picture(.visible)
+        var zones = ConsultedZones()
+        var items: [ConsultedItem] = []
+        for record in request.recordIDs {
+            let zone = try zones.index(
+                of: record.zone,
+                in: caller.database,
+                creating: .none,
+                picture,
+                options.limits
+            )
+            let name = Name(record.recordName)
+            items.append(ConsultedItem(name: name, zone: zone, slot: views.hash.slot(ofName: name)))
+        }
+        let found = try ConsultedItems(items, in: zones, picture, views)
+        var answers: [Result<Record, SyncError>] = []
+        for (record, item) in zip(request.recordIDs, found.items) {
+            if let error = zones[item.zone].error, !zones[item.zone].identity.isImplicit {
+                answers.append(.failure(error))
+            } else if let live = item.live {
+                answers.append(.success(try self.record(live, in: record.zone)))
+            } else {
+                answers.append(.failure(.recordNotFound(record)))
+            }
+        }
+        return answers
+    }
+}
+
+extension Engine {
+    /// What the store says now; the view index's errors as a caller meets them.
+    func picture(_ extent: ZoneViews.Extent) throws(SyncError) -> ViewPicture {
+        do throws(ViewIndexError) {
+            return try views.picture(extent)
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    /// A record as clients get it, from its event.
+    func record(_ stored: StoredRecord, in zone: ZoneID) throws(SyncError) -> Record {
+        Record(
+            zone: zone,
+            changeTag: TagContent(of: stored.sequence, in: line).tag,
+            body: try stored.readBody()
+        )
+    }
+
+    /// Refuses callers who may not use a database, and names that break a rule.
+    func checkAccess(of caller: Caller, writes: Bool) throws(SyncError) {
+        try options.limits.check(caller)
+        let database = caller.database
+        guard let user = caller.user else {
+            if database.scope == .public, !writes { return }
+            throw .notAuthenticated(database)
+        }
+        // `__defaultOwner__` is whoever asks, on either side: an embedded store has one user.
+        if database.scope != .public, database.owner != .current, user != .current,
+            user != database.owner
+        {
+            throw .permissionFailure(
+                "The \(database.scope.name) database of \(database.owner.userRecordName) is not "
+                    + "open to \(user.userRecordName)."
+            )
+        }
+    }
+}

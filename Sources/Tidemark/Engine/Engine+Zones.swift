@@ -1,0 +1,151 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+extension Engine {
+    /// See ``Store/zones(as:)``.
+    func zones(as caller: Caller) throws(SyncError) -> [Zone] {
+        try checkAccess(of: caller, writes: false)
+        let picture = try picture(.visible)
+        var zones: [Zone] = []
+        do throws(ViewIndexError) {
+            for standing in try picture.zones(of: caller.database, after: 0, limit: .max)
+            where standing.end == nil && !standing.identity.isImplicit {
+                zones.append(Zone(standing.identity))
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        let implicit = ZoneIdentity(
+            database: caller.database,
+            zoneName: Name(ZoneID.defaultZoneName)
+        )
+        if implicit.isImplicit { zones.append(Zone(implicit)) }
+        return zones.sorted { $0.zoneID < $1.zoneID }
+    }
+
+    /// See ``Store/databaseChanges(_:as:)``.
+    func databaseChanges(
+        _ request: DatabaseChangesRequest,
+        as caller: Caller
+    ) throws(SyncError) -> DatabaseChanges {
+        try checkAccess(of: caller, writes: false)
+        let limit = try pageLimit(request.limit)
+        let picture = try picture(.visible)
+        let place = views.hash.key(of: caller.database)
+        var start: UInt64 = 0
+        var quiet = picture.bound
+        if let token = request.since {
+            do throws(TokenDefect) {
+                let content = try TokenContent(token, store: id, hash: views.hash)
+                try content.check(
+                    level: .database,
+                    place: place,
+                    line: line,
+                    visible: SequenceNumber(rawValue: picture.bound),
+                    horizon: .zero
+                )
+                start = content.sequence.rawValue
+                quiet = content.quiet.rawValue
+            } catch {
+                throw SyncError(error)
+            }
+        }
+        var found: [ZoneStanding]
+        do throws(ViewIndexError) {
+            found = try picture.zones(
+                of: caller.database,
+                after: start,
+                quiet: quiet,
+                limit: limit + 1
+            )
+        } catch {
+            throw SyncError(error)
+        }
+        let moreComing = found.count > limit
+        if moreComing { found.removeLast(found.count - limit) }
+        let end = moreComing ? found.last?.head ?? picture.bound : picture.bound
+        return DatabaseChanges(
+            changes: found.map { standing in
+                standing.end.map { .deleted(standing.identity.zone, $0.reason) }
+                    ?? .changed(standing.identity.zone)
+            },
+            token: token(.database, place: place, at: end, quiet: quiet > end ? quiet : 0),
+            moreComing: moreComing
+        )
+    }
+}
+
+extension Zone {
+    /// A zone, with what zones of its kind can do here.
+    init(_ identity: ZoneIdentity) {
+        self.init(
+            zoneID: identity.zone,
+            capabilities: identity.isImplicit ? [.fetchChanges] : [.fetchChanges, .atomic]
+        )
+    }
+}
+
+// MARK: - Creating and deleting
+
+extension Engine {
+    /// See ``Store/modifyZones(_:as:)``.
+    func modifyZones(
+        _ request: ModifyZonesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyZonesResult {
+        let writing = try writer()
+        try checkAccess(of: caller, writes: true)
+        let itemCount = request.saves.count + request.deletions.count
+        guard itemCount <= options.limits.itemsPerRequest else {
+            throw .tooManyItems(itemCount, limit: options.limits.itemsPerRequest)
+        }
+        let key = identity(of: caller, request.contentBytes)
+        try await writing.committer.waitForRoom()
+        while true {
+            let picture = try picture(.appended)
+            if let key, let answer = try firstAnswer(to: key, in: picture) {
+                try await writing.committer.waitUntilDurable(answer.last)
+                return try request.result(of: answer.outcomes)
+            }
+            var decision = try ZoneDecision(
+                request,
+                as: caller,
+                over: picture,
+                limits: options.limits,
+                time: now()
+            )
+            decision.plan.seal(as: caller, key, outcomes: decision.outcomes)
+            if decision.plan.eventCount == 0 {
+                try await writing.committer.waitUntilDurable(decision.lookedAt)
+            } else {
+                guard let placed = try writing.committer.append(&decision.plan) else { continue }
+                try await writing.committer.waitUntilDurable(placed.last)
+            }
+            return try request.result(of: decision.outcomes)
+        }
+    }
+}
+
+extension ModifyZonesRequest {
+    /// The answer that outcomes stand for.
+    fileprivate func result(of outcomes: [ItemOutcome]) throws(SyncError) -> ModifyZonesResult {
+        var result = ModifyZonesResult(saves: [], deletions: [])
+        for (index, outcome) in outcomes.enumerated() {
+            var error: SyncError?
+            if case .refused(let code, let message, _) = outcome {
+                error = SyncError(SyncError.Code(rawValue: code) ?? .internalError, message)
+            }
+            if index < saves.count {
+                let zone = Zone(zoneID: saves[index], capabilities: [.fetchChanges, .atomic])
+                result.saves.append(error.map { .failure($0) } ?? .success(zone))
+            } else {
+                let zone = deletions[index - saves.count]
+                result.deletions.append(error.map { .failure($0) } ?? .success(zone))
+            }
+        }
+        return result
+    }
+}

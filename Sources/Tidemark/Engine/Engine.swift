@@ -1,0 +1,65 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// What an open store is made of: the log, the views and the rules.
+///
+/// A ``Store`` lets go of it when it is closed.
+final class Engine: Sendable {
+    /// What tells the store from every other.
+    let id: StoreID
+    let options: StoreOptions
+    let source: any EventSource
+    let views: ZoneViews
+    /// The store's incarnations, as of its opening.
+    let line: IncarnationLine
+    /// Milliseconds since 1970.
+    let now: @Sendable () -> Int64
+    private let writing: Writing?
+
+    /// What only a store that is open for writing has.
+    struct Writing: Sendable {
+        let log: SegmentLog
+        let committer: Committer
+        let checkpointer: Checkpointer
+    }
+
+    /// Wraps what an opening has put together.
+    init(
+        options: StoreOptions,
+        source: any EventSource,
+        views: ZoneViews,
+        line: IncarnationLine,
+        now: @escaping @Sendable () -> Int64,
+        writing: Writing?
+    ) {
+        id = source.store
+        self.options = options
+        self.source = source
+        self.views = views
+        self.line = line
+        self.now = now
+        self.writing = writing
+    }
+
+    /// What is needed to write; throws for a store that is open for reading.
+    func writer() throws(SyncError) -> Writing {
+        guard let writing else {
+            throw SyncError(
+                .serviceUnavailable,
+                "The store is open for reading only; open it for writing to change it."
+            )
+        }
+        return writing
+    }
+
+    /// Makes everything durable, brings the zone views on disk up to date, and ends the log.
+    func close() throws(LogError) {
+        guard let writing else { return }
+        // Views that could not be brought forward are brought forward by the next opening.
+        try? writing.checkpointer.finish(views)
+        try writing.log.close()
+    }
+}

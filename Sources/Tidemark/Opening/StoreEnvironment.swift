@@ -1,0 +1,49 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// The effects that a store needs, injected: files, clock, randomness, and where views are kept.
+package struct StoreEnvironment: Sendable {
+    /// Files, clock and randomness.
+    package var log: LogEnvironment
+    /// Opens the view index of a store in a folder.
+    ///
+    /// The default is LMDB; tests have a twin in memory.
+    package var openIndex:
+        @Sendable (String, ViewAccess, StoreID) throws(ViewIndexError) -> any ViewIndex
+    /// Removes the view index in a folder.
+    package var removeIndex: @Sendable (String) throws(ViewIndexError) -> Void
+    /// Which bits of a record's slot are used: all, but in tests of what happens when names meet.
+    package var slotMask = UInt64.max
+
+    /// The machine's own files, clock and randomness.
+    package init() {
+        log = LogEnvironment(
+            fileSystem: PosixFileSystem(),
+            now: Self.wallClock,
+            random: { UInt64.random(in: .min ... .max) }
+        )
+        openIndex = { (path, access, store) throws(ViewIndexError) in
+            try LMDBViewIndex.open(path, access: access, store: store)
+        }
+        removeIndex = { (path) throws(ViewIndexError) in try LMDBViewIndex.remove(path) }
+    }
+
+    /// Milliseconds since 1970.
+    @Sendable
+    private static func wallClock() -> Int64 {
+        var time = timespec()
+        // Cannot fail: the clock exists everywhere, and the pointer is good.
+        _ = clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+}

@@ -1,0 +1,163 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkLog
+
+extension Store {
+    /// Opens a store.
+    ///
+    /// A store that was not closed is recovered: everything that was acknowledged is there. Zone
+    /// views that are missing or damaged are rebuilt from the log, which is the one case where
+    /// opening takes time in proportion to the log; `progress` hears of that.
+    ///
+    /// Throws `notAStore`, `locked` (another process has it open for writing), `corrupted` (open it
+    /// for reading, or salvage it), `newerVersion`, `foreignFile`, `unreadable` or `full`.
+    public static func open(
+        at path: String,
+        access: StoreAccess = .writing,
+        options: StoreOptions = StoreOptions(),
+        progress: (RebuildProgress) -> Void = { _ in }
+    ) throws(LogError) -> Store {
+        try open(
+            at: path,
+            access: access,
+            options: options,
+            environment: StoreEnvironment(),
+            progress: progress
+        )
+    }
+
+    /// Opens a store with effects of the caller's.
+    package static func open(
+        at path: String,
+        access: StoreAccess,
+        options: StoreOptions,
+        environment: StoreEnvironment,
+        progress: (RebuildProgress) -> Void = { _ in }
+    ) throws(LogError) -> Store {
+        let opening = StoreOpening(
+            folder: StoreFolder(path),
+            options: options,
+            environment: environment
+        )
+        switch access {
+        case .writing: return try opening.openForWriting(creating: false, progress)
+        case .creating: return try opening.openForWriting(creating: true, progress)
+        case .reading: return try opening.openForReading(progress)
+        }
+    }
+}
+
+/// Puts a store together from its folder.
+struct StoreOpening {
+    let folder: StoreFolder
+    let options: StoreOptions
+    let environment: StoreEnvironment
+
+    func openForWriting(
+        creating: Bool,
+        _ progress: (RebuildProgress) -> Void
+    ) throws(LogError) -> Store {
+        let relay = DurabilityRelay()
+        let (log, report) = try SegmentLog.open(
+            folder.path,
+            creating: creating,
+            configuration: logConfiguration,
+            environment: environment.log,
+            onDurable: { relay.becameDurable($0) }
+        )
+        let line = log.line
+        let views = try ViewsOpening(
+            folder: folder,
+            options: options,
+            environment: environment,
+            source: log,
+            line: line
+        ).openForWriting(progress)
+        relay.connect(to: views)
+        let checkpointer = makeCheckpointer(views.index, log, line)
+        let engine = Engine(
+            options: options,
+            source: log,
+            views: views,
+            line: line,
+            now: environment.log.now,
+            writing: Engine.Writing(
+                log: log,
+                committer: Committer(log: log, views: views, checkpointer: checkpointer),
+                checkpointer: checkpointer
+            )
+        )
+        return Store(engine, access: creating ? .creating : .writing, recovery: report)
+    }
+
+    func openForReading(
+        _ progress: (RebuildProgress) -> Void
+    ) throws(LogError) -> Store {
+        let reader = try LogReader(
+            folder.path,
+            fileSystem: environment.log.fileSystem,
+            cacheByteCount: options.cacheByteCount
+        )
+        let line = reader.line
+        let views = try ViewsOpening(
+            folder: folder,
+            options: options,
+            environment: environment,
+            source: reader,
+            line: line
+        ).openForReading(progress) { () throws(LogError) in try reader.refresh() }
+        let engine = Engine(
+            options: options,
+            source: reader,
+            views: views,
+            line: line,
+            now: environment.log.now,
+            writing: nil
+        )
+        return Store(engine, access: .reading, recovery: nil)
+    }
+
+    private var logConfiguration: LogConfiguration {
+        var configuration = LogConfiguration()
+        configuration.durability = options.durability
+        configuration.cacheByteCount = options.cacheByteCount
+        configuration.segmentByteCount = options.segmentByteCount
+        return configuration
+    }
+
+    private func makeCheckpointer(
+        _ index: any ViewIndex,
+        _ log: SegmentLog,
+        _ line: IncarnationLine
+    ) -> Checkpointer {
+        Checkpointer(
+            index: index,
+            store: log.store,
+            line: line,
+            budget: options.checkpointEventCount,
+            runsInline: environment.log.writesInline,
+            awaitDurable: { (sequence) throws(LogError) in try log.blockUntilDurable(sequence) }
+        )
+    }
+}
+
+/// Tells the zone views how far the log is durable.
+///
+/// The log exists before they do; until then it has nothing to tell. They hold the log, so it must
+/// not hold them.
+private final class DurabilityRelay: Sendable {
+    private struct Target {
+        weak var views: ZoneViews?
+    }
+
+    private let target = Lock(Target())
+
+    func connect(to views: ZoneViews) {
+        target.withLock { $0.views = views }
+    }
+
+    func becameDurable(_ sequence: SequenceNumber) {
+        target.withLock { $0.views }?.becameDurable(through: sequence)
+    }
+}

@@ -1,0 +1,221 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// Opens the zone views of a store and brings them up to the end of its log.
+struct ViewsOpening {
+    let folder: StoreFolder
+    let options: StoreOptions
+    let environment: StoreEnvironment
+    let source: any EventSource
+    let line: IncarnationLine
+
+    /// The weight of a generation when a whole log is folded: large, since sorted batches of this
+    /// size go into the index about twice as fast as those of everyday checkpoints.
+    private static let rebuildBudget = 250_000
+    /// The same for a twin in memory, where every checkpoint copies all that is there.
+    private static let twinBudget = 1_000_000
+    /// A writer's index may be ahead of what its log vouches for to other processes, for as long as
+    /// the writer is idle before it says so.
+    ///
+    /// How often, and how long each time, that is waited for.
+    private static let refreshLimit = 50
+    private static let refreshDelay: UInt32 = 4_000
+
+    private var hash: StoreHash {
+        StoreHash(store: source.store, slotMask: environment.slotMask)
+    }
+
+    /// Opens the views that are on disk; rebuilds them if they are missing, damaged or foreign.
+    func openForWriting(
+        _ progress: (RebuildProgress) -> Void
+    ) throws(LogError) -> ZoneViews {
+        try explained { () throws(ReplayError) in
+            do throws(ReplayError) {
+                let index = try openIndex(folder.views, .writing)
+                return try catchUp(index, budget: writingBudget, progress)
+            } catch {
+                guard case .views(let cause) = error, cause.reason == .damaged else { throw error }
+                return try rebuild(progress)
+            }
+        }
+    }
+
+    private func openIndex(
+        _ path: String,
+        _ access: ViewAccess
+    ) throws(ReplayError) -> any ViewIndex {
+        try translated { () throws(ViewIndexError) in
+            try environment.openIndex(path, access, source.store)
+        }
+    }
+
+    /// Refuses an index that is exact at a position which this line of the store does not have.
+    private func check(_ checkpoint: ViewCheckpoint?) throws(ReplayError) {
+        guard let checkpoint else { return }
+        let isOfThisLine =
+            checkpoint.store == source.store
+            && checkpoint.sequence <= source.durableSequence
+            && line.contains(checkpoint.sequence, of: checkpoint.incarnation)
+        guard isOfThisLine else {
+            throw .views(
+                ViewIndexError(
+                    .damaged,
+                    "\(folder.views): the view index is of another line of the store, or ahead of "
+                        + "it; it is rebuilt from the log."
+                )
+            )
+        }
+    }
+
+    private func rebuild(
+        _ progress: (RebuildProgress) -> Void
+    ) throws(ReplayError) -> ZoneViews {
+        try translated { () throws(ViewIndexError) in try environment.removeIndex(folder.views) }
+        return try catchUp(
+            try openIndex(folder.views, .writing),
+            budget: writingBudget,
+            progress
+        )
+    }
+
+    private var writingBudget: Int { max(options.checkpointEventCount, Self.rebuildBudget) }
+
+    /// Folds what came after the index's checkpoint.
+    ///
+    /// Only the rest of it stays in memory.
+    private func catchUp(
+        _ index: any ViewIndex,
+        budget: Int,
+        _ progress: (RebuildProgress) -> Void
+    ) throws(ReplayError) -> ZoneViews {
+        try check(index.checkpoint)
+        let start = index.checkpoint?.sequence ?? .zero
+        let last = source.durableSequence
+        let tailCount = last.rawValue - start.rawValue
+        var reach = start.rawValue
+        let replay = Replay(source: source, hash: hash, budget: budget)
+        let rest = try replay.run(after: start, through: last) { sequence in
+            progress(
+                RebuildProgress(
+                    eventCount: sequence.rawValue - start.rawValue,
+                    totalEventCount: tailCount
+                )
+            )
+        } take: { (generation) throws(ReplayError) in
+            try take(generation, into: index)
+            reach = generation.lastSequence
+        }
+        let views = ZoneViews(
+            source: source,
+            index: index,
+            hash: hash,
+            checkpoint: reach,
+            checkpointWeight: options.checkpointEventCount
+        )
+        views.begin(with: rest, through: last)
+        return views
+    }
+
+    private func take(
+        _ generation: OverlayGeneration,
+        into index: any ViewIndex
+    ) throws(ReplayError) {
+        try translated { () throws(ViewIndexError) in
+            try index.take(generation, of: source.store, line)
+        }
+    }
+
+    private func translated<Result>(
+        _ body: () throws(ViewIndexError) -> Result
+    ) throws(ReplayError) -> Result {
+        do throws(ViewIndexError) {
+            return try body()
+        } catch {
+            throw .views(error)
+        }
+    }
+
+    private func explained<Result>(
+        _ body: () throws(ReplayError) -> Result
+    ) throws(LogError) -> Result {
+        do throws(ReplayError) {
+            return try body()
+        } catch {
+            switch error {
+            case .log(let error): throw error
+            case .views(let error):
+                throw LogError(
+                    error.reason == .full ? .full : .unreadable,
+                    error.message,
+                    path: folder.views
+                )
+            }
+        }
+    }
+}
+
+// MARK: - Reading
+
+extension ViewsOpening {
+    /// Opens the views for reading: those on disk with the tail in memory, or, if they cannot be
+    /// used, all of it in memory.
+    ///
+    /// Nothing is written.
+    func openForReading(
+        _ progress: (RebuildProgress) -> Void,
+        refresh: () throws(LogError) -> Bool
+    ) throws(LogError) -> ZoneViews {
+        for access in [ViewAccess.readingLive, .readingStill] {
+            guard let index = try? readOnly(openIndex(folder.views, access)) else { continue }
+            var attemptCount = 0
+            while let checkpoint = index.checkpoint, checkpoint.sequence > source.durableSequence,
+                attemptCount < Self.refreshLimit
+            {
+                if try !refresh() { usleep(Self.refreshDelay) }
+                attemptCount += 1
+            }
+            if let views = try? catchUp(index, budget: .max, progress) { return views }
+        }
+        return try explained { () throws(ReplayError) in
+            try catchUp(MemoryViewIndex(), budget: Self.twinBudget, progress)
+        }
+    }
+
+    /// The index as it is now, whatever a writer does to it later.
+    private func readOnly(_ index: any ViewIndex) throws(ReplayError) -> any ViewIndex {
+        try translated { () throws(ViewIndexError) in try StillViewIndex(index) }
+    }
+}
+
+/// One snapshot of a view index, as an index of its own that never changes: what a reader beside a
+/// writer holds on to.
+private final class StillViewIndex: ViewIndex {
+    private let held: any ViewSnapshot
+    let byteCount: UInt64
+
+    init(_ index: any ViewIndex) throws(ViewIndexError) {
+        held = try index.snapshot()
+        byteCount = index.byteCount
+    }
+
+    var checkpoint: ViewCheckpoint? { held.checkpoint }
+
+    func snapshot() -> any ViewSnapshot { held }
+
+    func apply(
+        _ batch: consuming ViewBatch,
+        checkpoint: ViewCheckpoint
+    ) throws(ViewIndexError) {
+        throw ViewIndexError(.system, "The view index is open for reading only.")
+    }
+}

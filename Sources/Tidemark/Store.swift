@@ -1,0 +1,147 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkLog
+public import TidemarkModel
+
+/// A store: a folder that holds databases, their zones and records, and all that ever happened to
+/// them.
+///
+/// Every change is one entry in an append-only log; what the store answers is computed from it. One
+/// process at a time writes a store; any number may read it.
+///
+/// ```swift
+/// let store = try Store.open(at: "notes.tide", access: .creating)
+/// let save = RecordSave(RecordID(recordName: "first"), type: "Note", fields: ["text": "Hello"])
+/// let result = try await store.modifyRecords(ModifyRecordsRequest(saves: [save]), as: Caller())
+/// try store.close()
+/// ```
+///
+/// Answers wait for the disk: what a call reports as done survives a power failure, and nobody sees
+/// it earlier. Calls may be made from any task; those that write share the disk's syncs.
+public final class Store: Sendable {
+    /// What tells this store from every other.
+    public let id: StoreID
+    /// What was set when the store was opened.
+    public let options: StoreOptions
+    /// What it was opened for.
+    public let access: StoreAccess
+    /// What opening found after the last stop; `nil` for a store that is open for reading.
+    package let recovery: RecoveryReport?
+    /// `nil` once the store is closed.
+    private let opened: Lock<Engine?>
+
+    init(_ engine: Engine, access: StoreAccess, recovery: RecoveryReport?) {
+        id = engine.id
+        options = engine.options
+        self.access = access
+        self.recovery = recovery
+        opened = Lock(engine)
+    }
+
+    /// What the store is made of; throws once it is closed.
+    var engine: Engine {
+        get throws(SyncError) {
+            guard let engine = opened.withLock({ $0 }) else {
+                throw SyncError(
+                    .serviceUnavailable,
+                    "The store has been closed; open it again to use it."
+                )
+            }
+            return engine
+        }
+    }
+
+    /// The last position that is durable and visible; zero once the store is closed.
+    public var lastSequence: SequenceNumber {
+        opened.withLock { $0 }?.views.visibleSequence ?? .zero
+    }
+
+    /// Makes everything durable, brings the zone views on disk up to date, and lets go of the store.
+    ///
+    /// Calls that are under way may fail; later ones do. Closing again does nothing. A store that is
+    /// never closed loses nothing: its next opening recovers.
+    ///
+    /// Throws if the disk failed; the store is let go of all the same.
+    public func close() throws(LogError) {
+        let engine = opened.withLock { opened in
+            defer { opened = nil }
+            return opened
+        }
+        try engine?.close()
+    }
+}
+
+extension Store: DatabaseService {
+    /// Saves and deletes records.
+    ///
+    /// What is in the answer as done is durable. In custom zones a request is all or nothing per
+    /// zone unless it says otherwise; in default zones every item stands alone. Under the same
+    /// request id the first answer is given again.
+    ///
+    /// Throws `limitExceeded` for a request that is too large, `invalidArguments` for one that names
+    /// a record twice or whose id was used for another, and what kept the request as a whole from
+    /// being done.
+    public func modifyRecords(
+        _ request: ModifyRecordsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyRecordsResult {
+        try await engine.modifyRecords(request, as: caller)
+    }
+
+    /// Fetches records by identity: for each, in order, the record or why there is none.
+    ///
+    /// Records in one block of the log cost one decoding.
+    public func fetchRecords(
+        _ request: FetchRecordsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<Record, SyncError>] {
+        try engine.fetchRecords(request, as: caller)
+    }
+
+    /// What changed in a zone after a token, one page of it: every record at most once, by its last
+    /// change, oldest first.
+    ///
+    /// Without a token the answer is what there is, without deletions. A page ends at a commit's end
+    /// where it can. The cost follows what changed, not what the zone or the log holds.
+    ///
+    /// Throws `zoneNotFound`; `changeTokenExpired` for a token that cannot be answered exactly;
+    /// `invalidArguments` for one that is of something else or damaged.
+    public func zoneChanges(
+        _ request: ZoneChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ZoneChanges {
+        try engine.zoneChanges(request, as: caller)
+    }
+
+    /// Which zones of the caller's database changed after a token, one page of them.
+    ///
+    /// A zone that was deleted and created again is told twice: first its deletion, then the new
+    /// zone. Without a token the answer is the zones there are.
+    public func databaseChanges(
+        _ request: DatabaseChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> DatabaseChanges {
+        try engine.databaseChanges(request, as: caller)
+    }
+
+    /// Creates and deletes zones.
+    ///
+    /// Each zone is done alone; creating one that exists succeeds. What is in the answer as done is
+    /// durable. Deleting a zone deletes all that is in it; created again it is a new zone, which
+    /// tokens of the old one do not fit.
+    public func modifyZones(
+        _ request: ModifyZonesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyZonesResult {
+        try await engine.modifyZones(request, as: caller)
+    }
+
+    /// The zones of the caller's database, in the order of their names' bytes.
+    ///
+    /// The default zone is among them in private and public databases, whether or not something was
+    /// written to it. O(zones of the database).
+    public func zones(as caller: Caller) async throws(SyncError) -> [Zone] {
+        try engine.zones(as: caller)
+    }
+}

@@ -1,0 +1,53 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What may be set about a store.
+///
+/// A plain value: it can be printed and compared.
+public struct StoreOptions: Hashable, Sendable {
+    /// How much of everything is allowed.
+    ///
+    /// The defaults are CloudKit's.
+    public var limits = Limits()
+    /// Whether an answer waits for the disk.
+    ///
+    /// Anything but ``Durability/full`` is for benchmarks and throw-away tests.
+    public var durability = Durability.full
+    /// Bytes of decoded blocks of the log that are kept for readers.
+    public var cacheByteCount = 16 << 20
+    /// A segment of the log is ended when it has reached this length.
+    public var segmentByteCount = 64 << 20
+    /// After so many events the zone views go to disk in the background.
+    ///
+    /// About 100 bytes of memory each; four times as many are held before writers have to wait, and
+    /// as many are folded at an opening after a crash.
+    public var checkpointEventCount = 100_000
+    /// Bytes of records in one page of a delta.
+    ///
+    /// A page holds at least one record.
+    public var pageByteCount = 4 << 20
+    /// How long a request id is remembered, in milliseconds of our own clock: 90 days.
+    public var requestLifetime: Int64 = 90 * 24 * 60 * 60 * 1000
+
+    /// The defaults.
+    public init() {}
+}
+
+/// What a store is opened for.
+public enum StoreAccess: Hashable, Sendable {
+    /// To write it; it must be there.
+    case writing
+    /// To write it; it is made if nothing is there.
+    case creating
+    /// To read it as it is at this moment, whether or not another process has it open. Nothing is
+    /// written. Opening it again shows what came later.
+    case reading
+}
+
+/// How far an opening has come that has to rebuild the zone views from the log.
+public struct RebuildProgress: Hashable, Sendable {
+    /// Events folded so far.
+    public let eventCount: UInt64
+    /// Events there are to fold.
+    public let totalEventCount: UInt64
+}

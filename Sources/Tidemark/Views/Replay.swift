@@ -1,0 +1,86 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+
+/// Why a replay could not go on.
+package enum ReplayError: Error {
+    /// The log could not be read, or not as events.
+    case log(LogError)
+    /// The view index could not take in what was folded.
+    case views(ViewIndexError)
+}
+
+/// Folds a stretch of the log into generations of the overlay, one after another.
+package struct Replay {
+    private let source: any EventSource
+    private let fold: Fold
+    /// A generation of this weight is handed on.
+    private let budget: Int
+
+    package init(source: any EventSource, hash: StoreHash, budget: Int) {
+        self.source = source
+        fold = Fold(hash: hash)
+        self.budget = budget
+    }
+
+    /// Folds the events after one position up to another.
+    ///
+    /// Each generation that is full is handed to `take`, and so never held beside another; the last
+    /// one, which may be empty, is returned. `advance` hears of every 65,536th event.
+    package func run(
+        after start: SequenceNumber,
+        through last: SequenceNumber,
+        advance: (SequenceNumber) -> Void,
+        take: (OverlayGeneration) throws(ReplayError) -> Void
+    ) throws(ReplayError) -> OverlayGeneration {
+        var generation = OverlayGeneration()
+        var failure: ReplayError?
+        try scan(after: start, through: last) { event in
+            do throws(ReplayError) {
+                // A commit is never divided: what is taken is exact at a commit's end.
+                if generation.weight >= budget, event.sequence == event.commit.first {
+                    try take(generation)
+                    generation = OverlayGeneration(expectedEntryCount: budget)
+                }
+                try apply(event, to: generation)
+                if event.sequence.rawValue & 0xFFFF == 0 { advance(event.sequence) }
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        if let failure { throw failure }
+        return generation
+    }
+
+    private func scan(
+        after start: SequenceNumber,
+        through last: SequenceNumber,
+        _ visit: (LogEvent) -> Bool
+    ) throws(ReplayError) {
+        do throws(LogError) {
+            try source.scan(from: start.next, through: last, visit)
+        } catch {
+            throw .log(error)
+        }
+    }
+
+    @inline(__always)
+    private func apply(
+        _ event: LogEvent,
+        to generation: OverlayGeneration
+    ) throws(ReplayError) {
+        do throws(EventFormatError) {
+            try fold.apply(event, to: generation)
+        } catch {
+            throw .log(
+                LogError(
+                    .newerVersion,
+                    "\(error.message) Open the store with the version of Tidemark that wrote it."
+                )
+            )
+        }
+    }
+}

@@ -1,0 +1,36 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Comparing bytes eight at a time, which the standard library's comparisons do one by one.
+enum ByteEquality {
+    /// Whether two runs of bytes are the same.
+    ///
+    /// O(bytes).
+    static func areEqual(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Bool
+    {
+        let count = first.count
+        guard count == second.count else { return false }
+        if first.baseAddress == second.baseAddress { return true }
+        var index = 0
+        while index + 8 <= count {
+            let left = first.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let right = second.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            if left != right { return false }
+            index += 8
+        }
+        while index < count {
+            if first[index] != second[index] { return false }
+            index += 1
+        }
+        return true
+    }
+
+    /// Whether two slices hold the same bytes.
+    ///
+    /// O(bytes).
+    static func areEqual(_ first: ArraySlice<UInt8>, _ second: ArraySlice<UInt8>) -> Bool {
+        first.withUnsafeBytes { left in
+            second.withUnsafeBytes { right in areEqual(left, right) }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// One line of a change stream: one commit (Docs/formats/changes.md).
+public struct ChangeStreamLine: Hashable, Sendable {
+    /// One change of a commit.
+    public enum Change: Hashable, Sendable {
+        /// A record is saved as a whole: fields that it does not name are gone.
+        case save(recordID: RecordID, recordType: Name, fields: Fields)
+        /// A record is deleted, if there is one.
+        case delete(RecordID)
+        /// A zone is created, if there is none.
+        case createZone(ZoneID)
+        /// A zone is deleted with all that is in it, if there is one.
+        case deleteZone(ZoneID)
+    }
+
+    /// The claimed time in milliseconds since 1970.
+    public var time: Int64
+    /// Who made the changes.
+    public var user: UserID
+    /// From which device.
+    public var device: String? {
+        get { deviceName?.string }
+        set { deviceName = newValue.map { Name($0) } }
+    }
+
+    private var deviceName: Name?
+    /// With which build of the app.
+    public var build: String? {
+        get { buildName?.string }
+        set { buildName = newValue.map { Name($0) } }
+    }
+
+    private var buildName: Name?
+    /// The id that makes the commit idempotent; `nil` lets one be made of the line's content.
+    public var requestID: String? {
+        get { requestIDName?.string }
+        set { requestIDName = newValue.map { Name($0) } }
+    }
+
+    private var requestIDName: Name?
+    /// In which database.
+    public var database: DatabaseID
+    /// What changed, in order.
+    public var changes: [Change]
+
+    /// Describes a commit.
+    public init(
+        time: Int64,
+        user: UserID,
+        device: String? = nil,
+        build: String? = nil,
+        requestID: String? = nil,
+        database: DatabaseID = .standard,
+        changes: [Change]
+    ) {
+        self.time = time
+        self.user = user
+        deviceName = device.map { Name($0) }
+        buildName = build.map { Name($0) }
+        requestIDName = requestID.map { Name($0) }
+        self.database = database
+        self.changes = changes
+    }
+}
+
+extension ChangeStreamLine {
+    /// Appends the line's content in a form that does not depend on how the JSON is written, for a
+    /// hash that must never change (Docs/formats/changes.md, "Content").
+    package func appendContent(to bytes: inout [UInt8]) {
+        bytes.append(1)
+        bytes.append(littleEndian: time)
+        for text in [
+            database.container.identifier, database.environment.rawValue, database.scope.name,
+            database.owner.userRecordName, user.userRecordName, device ?? "", build ?? "",
+            requestID ?? "",
+        ] {
+            bytes.append(counted: text)
+        }
+        bytes.append(littleEndian: UInt32(truncatingIfNeeded: changes.count))
+        for change in changes {
+            switch change {
+            case .save(let recordID, let recordType, let fields):
+                bytes.append(1)
+                bytes.append(counted: recordID.zone.zoneName)
+                bytes.append(counted: recordID.recordName)
+                bytes.append(counted: recordType.string)
+                bytes.append(littleEndian: UInt32(truncatingIfNeeded: fields.bytes.count))
+                bytes.append(contentsOf: fields.bytes)
+            case .delete(let recordID):
+                bytes.append(2)
+                bytes.append(counted: recordID.zone.zoneName)
+                bytes.append(counted: recordID.recordName)
+            case .createZone(let zone):
+                bytes.append(3)
+                bytes.append(counted: zone.zoneName)
+            case .deleteZone(let zone):
+                bytes.append(4)
+                bytes.append(counted: zone.zoneName)
+            }
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Appends a text after its length.
+    fileprivate mutating func append(counted text: String) {
+        append(littleEndian: UInt32(truncatingIfNeeded: text.utf8.count))
+        append(text: text)
+    }
+}

@@ -1,0 +1,260 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads the lines of a change stream.
+///
+/// Keep one for all lines of a stream: it keeps its buffers, and the zone and type that were last
+/// named.
+package struct ChangeStreamReader: Sendable {
+    private var builder = FieldsBuilder()
+    private var lastZone = ZoneID.default
+    private var lastType = Name("")
+
+    /// Begins a stream.
+    package init() {}
+
+    /// Reads one line.
+    ///
+    /// O(bytes).
+    ///
+    /// The error says what is wrong and at which byte of the line; the caller knows which line.
+    package mutating func read(
+        _ line: some Collection<UInt8>
+    ) throws(JSONError) -> ChangeStreamLine {
+        let result =
+            line.withContiguousStorageIfAvailable { read(lent: $0) }
+            ?? Array(line).withUnsafeBufferPointer { read(lent: $0) }
+        return try result.get()
+    }
+
+    private mutating func read(
+        lent bytes: UnsafeBufferPointer<UInt8>
+    ) -> Result<ChangeStreamLine, JSONError> {
+        var reader = JSONReader(bytes)
+        do throws(JSONError) {
+            let line = try readLine(from: &reader)
+            try reader.finish()
+            return .success(line)
+        } catch {
+            builder.removeAll()
+            return .failure(error)
+        }
+    }
+
+    private mutating func readLine(
+        from reader: inout JSONReader
+    ) throws(JSONError) -> ChangeStreamLine {
+        var time: Int64?
+        var user: String?
+        var device: String?
+        var build: String?
+        var requestID: String?
+        var changes: [ChangeStreamLine.Change]?
+        var place = DatabasePlace()
+        var members = MemberNames()
+        var object = try reader.openObject()
+        while let key = try reader.nextKey(of: &object) {
+            if try members.take(0, "time", key, in: reader) {
+                time = try reader.int64()
+            } else if try members.take(1, "user", key, in: reader) {
+                user = try reader.nonEmptyString("user")
+            } else if try members.take(2, "device", key, in: reader) {
+                device = try reader.nonEmptyString("device")
+            } else if try members.take(3, "build", key, in: reader) {
+                build = try reader.nonEmptyString("build")
+            } else if try members.take(4, "request", key, in: reader) {
+                requestID = try reader.nonEmptyString("request")
+            } else if try members.take(5, "changes", key, in: reader) {
+                changes = try readChanges(from: &reader)
+            } else if try !place.read(key, &members, from: &reader) {
+                throw reader.unknownMember(
+                    key,
+                    "time, user, device, build, request, changes, container, environment, "
+                        + "database, owner"
+                )
+            }
+        }
+        guard let time else { throw JSONError("A line needs a \"time\".", at: 0) }
+        guard let user else { throw JSONError("A line needs a \"user\".", at: 0) }
+        guard let changes else { throw JSONError("A line needs \"changes\".", at: 0) }
+        return ChangeStreamLine(
+            time: time,
+            user: UserID(user),
+            device: device,
+            build: build,
+            requestID: requestID,
+            database: place.database,
+            changes: changes
+        )
+    }
+
+    private mutating func readChanges(
+        from reader: inout JSONReader
+    ) throws(JSONError) -> [ChangeStreamLine.Change] {
+        var changes: [ChangeStreamLine.Change] = []
+        var array = try reader.openArray()
+        while try reader.nextElement(of: &array) {
+            do throws(JSONError) {
+                changes.append(try readChange(from: &reader))
+            } catch {
+                throw JSONError("changes[\(changes.count)]: \(error.message)", at: error.offset)
+            }
+        }
+        return changes
+    }
+
+    /// Reads a change, whose members come in any order.
+    private mutating func readChange(
+        from reader: inout JSONReader
+    ) throws(JSONError) -> ChangeStreamLine.Change {
+        reader.skipSpace()
+        let start = reader.offset
+        var operation: JSONText?
+        var zone: JSONText?
+        var recordName: JSONText?
+        var recordType: JSONText?
+        var fields: Fields?
+        var members = MemberNames()
+        var object = try reader.openObject()
+        while let key = try reader.nextKey(of: &object) {
+            if try members.take(0, "op", key, in: reader) {
+                operation = try reader.text()
+            } else if try members.take(1, "zone", key, in: reader) {
+                zone = try reader.text()
+            } else if try members.take(2, "recordName", key, in: reader) {
+                recordName = try reader.text()
+            } else if try members.take(3, "recordType", key, in: reader) {
+                recordType = try reader.text()
+            } else if try members.take(4, "fields", key, in: reader) {
+                fields = try readFields(from: &reader, at: start)
+            } else {
+                throw reader.unknownMember(key, "op, zone, recordName, recordType, fields")
+            }
+        }
+        guard let operation else { throw JSONError("A change needs an \"op\".", at: start) }
+        guard let zone else { throw JSONError("A change needs a \"zone\".", at: start) }
+        let zoneID = self.zone(zone, in: reader)
+        if reader.isWord(operation, "save") {
+            guard let recordName, let recordType, let fields else {
+                throw JSONError(
+                    "A save needs a \"recordName\", a \"recordType\" and \"fields\".",
+                    at: start
+                )
+            }
+            return .save(
+                recordID: RecordID(recordName: reader.copy(recordName), zone: zoneID),
+                recordType: type(recordType, in: reader),
+                fields: fields
+            )
+        }
+        guard recordType == nil, fields == nil else {
+            throw JSONError("Only a save has a \"recordType\" and \"fields\".", at: start)
+        }
+        if reader.isWord(operation, "delete") {
+            guard let recordName else {
+                throw JSONError("A delete needs a \"recordName\".", at: start)
+            }
+            return .delete(RecordID(recordName: reader.copy(recordName), zone: zoneID))
+        }
+        guard recordName == nil else {
+            throw JSONError("Only a save and a delete have a \"recordName\".", at: start)
+        }
+        if reader.isWord(operation, "createZone") { return .createZone(zoneID) }
+        if reader.isWord(operation, "deleteZone") { return .deleteZone(zoneID) }
+        throw JSONError(
+            "There is no op \"\(reader.copy(operation))\"; the ops are save, delete, createZone, "
+                + "deleteZone.",
+            at: start
+        )
+    }
+
+    private mutating func readFields(
+        from reader: inout JSONReader,
+        at start: Int
+    ) throws(JSONError) -> Fields {
+        try builder.readFields(from: &reader)
+        do throws(SyncError) {
+            return try builder.finish()
+        } catch {
+            throw JSONError(error.message, at: start)
+        }
+    }
+
+    /// The zone of a name; that of the change before, where the name is the same.
+    private mutating func zone(_ text: JSONText, in reader: JSONReader) -> ZoneID {
+        if !reader.isName(text, lastZone.name) {
+            lastZone = ZoneID(zoneName: reader.copy(text))
+        }
+        return lastZone
+    }
+
+    private mutating func type(_ text: JSONText, in reader: JSONReader) -> Name {
+        if !reader.isName(text, lastType) { lastType = Name(reader.copy(text)) }
+        return lastType
+    }
+}
+
+/// The members of a line that say which database it is about.
+private struct DatabasePlace {
+    private var container = DatabaseID.standard.container
+    private var environment = DatabaseID.standard.environment
+    private var scope = DatabaseID.standard.scope
+    private var owner = DatabaseID.standard.owner
+
+    var database: DatabaseID {
+        DatabaseID(container: container, environment: environment, scope: scope, owner: owner)
+    }
+
+    /// Reads a member if it is one of these; otherwise reads nothing and returns `false`.
+    mutating func read(
+        _ key: JSONText,
+        _ members: inout MemberNames,
+        from reader: inout JSONReader
+    ) throws(JSONError) -> Bool {
+        if try members.take(6, "container", key, in: reader) {
+            container = ContainerID(try reader.nonEmptyString("container"))
+        } else if try members.take(7, "environment", key, in: reader) {
+            let name = try reader.string()
+            guard let known = Environment(rawValue: name) else {
+                throw JSONError(
+                    "There is no environment \"\(name)\"; the environments are development, "
+                        + "production.",
+                    at: key.range.lowerBound
+                )
+            }
+            environment = known
+        } else if try members.take(8, "database", key, in: reader) {
+            let name = try reader.string()
+            guard let known = DatabaseScope(name: name), known != .shared else {
+                throw JSONError(
+                    "There is no database \"\(name)\" that holds records; the databases are "
+                        + "public, private.",
+                    at: key.range.lowerBound
+                )
+            }
+            scope = known
+        } else if try members.take(9, "owner", key, in: reader) {
+            owner = UserID(try reader.nonEmptyString("owner"))
+        } else {
+            return false
+        }
+        return true
+    }
+}
+
+extension JSONReader {
+    fileprivate mutating func nonEmptyString(_ member: String) throws(JSONError) -> String {
+        skipSpace()
+        let start = offset
+        let text = try string()
+        guard !text.isEmpty else {
+            throw JSONError("\"\(member)\" is empty; name it, or leave it out.", at: start)
+        }
+        return text
+    }
+
+    fileprivate func isName(_ text: JSONText, _ name: Name) -> Bool {
+        guard !text.hasEscapes, text.range.count == name.byteCount else { return false }
+        return name.withBytes { bytes[text.range].elementsEqual($0) }
+    }
+}

@@ -1,0 +1,153 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reading the fields of a record or a save (Docs/formats/changes.md, "Fields").
+extension FieldsBuilder {
+    /// Reads an object whose members are fields, and adds them.
+    ///
+    /// Text and numbers go from the JSON into the fields' bytes without a stop between.
+    package mutating func readFields(from reader: inout JSONReader) throws(JSONError) {
+        var object = try reader.openObject()
+        while let key = try reader.nextKey(of: &object) {
+            do throws(JSONError) {
+                try readField(key, from: &reader)
+            } catch {
+                throw JSONError(
+                    "The field \"\(reader.copy(key))\": \(error.message)",
+                    at: error.offset
+                )
+            }
+        }
+    }
+
+    private mutating func readField(
+        _ key: JSONText,
+        from reader: inout JSONReader
+    ) throws(JSONError) {
+        let offset = reader.offset
+        let start = beginField()
+        withScratch { reader.append(key, to: &$0) }
+        let nameByteCount = withScratch { $0.count } - start
+        var isEncrypted = false
+        let type: FieldType
+        switch try reader.peek() {
+        case .string, .number, .array:
+            type = try appendPlain(from: &reader)
+        case .object:
+            let typed = try reader.typedValue()
+            isEncrypted = typed.isEncrypted
+            var value = typed.value
+            if let explicit = typed.type {
+                type = explicit
+                try appendValue(of: explicit, from: &value)
+            } else {
+                type = try appendPlain(from: &value)
+            }
+        case .null:
+            throw JSONError("null is no value; leave the field out.", at: offset)
+        case .boolean:
+            throw JSONError("There is no Boolean type; write 0 or 1.", at: offset)
+        }
+        do throws(SyncError) {
+            try endField(
+                start: start,
+                nameByteCount: nameByteCount,
+                type: type,
+                isEncrypted: isEncrypted
+            )
+        } catch {
+            throw JSONError(error.message, at: offset)
+        }
+    }
+
+    /// Appends a value whose type is plain to see, and says which.
+    private mutating func appendPlain(from reader: inout JSONReader) throws(JSONError) -> FieldType
+    {
+        switch try reader.peek() {
+        case .string:
+            try withScratch { bytes throws(JSONError) in try reader.appendText(to: &bytes) }
+            return .string
+        case .number:
+            let number = try reader.int64()
+            withScratch { $0.append(littleEndian: number) }
+            return .int64
+        case .array:
+            let list = try reader.plainList()
+            withScratch { list.encode(into: &$0) }
+            return list.type
+        case .object, .boolean, .null:
+            throw JSONError(
+                "A value without a type must be a string, a whole number or a list of these; write "
+                    + "{\"value\": …, \"type\": …}.",
+                at: reader.offset
+            )
+        }
+    }
+
+    /// Appends a value whose type is known.
+    private mutating func appendValue(
+        of type: FieldType,
+        from reader: inout JSONReader
+    ) throws(JSONError) {
+        if type == .string {
+            try withScratch { bytes throws(JSONError) in try reader.appendText(to: &bytes) }
+            return
+        }
+        let offset = reader.offset
+        let value = try reader.value(of: type)
+        if let problem = value.invalidity { throw JSONError("It \(problem).", at: offset) }
+        withScratch { value.encode(into: &$0) }
+    }
+}
+
+/// A value that was passed over, to be read once its type is known.
+private struct TypedValue {
+    var value: JSONReader
+    var type: FieldType?
+    var isEncrypted: Bool
+}
+
+extension JSONReader {
+    /// Reads the members `value`, `type` and `isEncrypted`, in any order.
+    fileprivate mutating func typedValue() throws(JSONError) -> TypedValue {
+        let start = offset
+        var value: JSONReader?
+        var type: FieldType?
+        var isEncrypted: Bool?
+        var members = MemberNames()
+        var object = try openObject()
+        while let key = try nextKey(of: &object) {
+            if try members.take(0, "value", key, in: self) {
+                value = self
+                if try peek() == .null {
+                    throw JSONError("null is no value; leave the field out.", at: offset)
+                }
+                try skip()
+            } else if try members.take(1, "type", key, in: self) {
+                type = try fieldType()
+            } else if try members.take(2, "isEncrypted", key, in: self) {
+                isEncrypted = try boolean()
+            } else {
+                throw unknownMember(key, "value, type, isEncrypted")
+            }
+        }
+        guard let value else {
+            throw JSONError("A field that is an object needs the member \"value\".", at: start)
+        }
+        return TypedValue(value: value, type: type, isEncrypted: isEncrypted ?? false)
+    }
+
+    private mutating func fieldType() throws(JSONError) -> FieldType {
+        skipSpace()
+        let start = offset
+        let name = try string()
+        guard let type = FieldType(webName: name) else {
+            throw JSONError(
+                "There is no field type \"\(name)\"; the types are "
+                    + FieldType.allCases.map(\.webName).joined(separator: ", ") + ".",
+                at: start
+            )
+        }
+        return type
+    }
+}

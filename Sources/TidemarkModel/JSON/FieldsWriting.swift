@@ -1,0 +1,141 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Writing fields and records (Docs/formats/changes.md, "Fields" and "Records").
+extension [UInt8] {
+    /// Appends fields as an object, in the order of their names' bytes, without those removed.
+    package mutating func append(json fields: Fields) {
+        append(UInt8(ascii: "{"))
+        var isFirst = true
+        for field in fields where !field.isRemoved {
+            if !isFirst { append(UInt8(ascii: ",")) }
+            isFirst = false
+            field.nameBytes.withUnsafeBufferPointer { append(jsonUTF8: $0) }
+            append(UInt8(ascii: ":"))
+            append(json: field)
+        }
+        append(UInt8(ascii: "}"))
+    }
+
+    private mutating func append(json field: Fields.Element) {
+        guard let type = field.type else { return }
+        if type == .string, !field.isEncrypted {
+            field.valueBytes.withUnsafeBufferPointer { append(jsonUTF8: $0) }
+            return
+        }
+        guard let value = field.value else {
+            append(literal: "null")
+            return
+        }
+        if value.isPlainInJSON, !field.isEncrypted {
+            append(json: value)
+            return
+        }
+        append(literal: "{\"value\":")
+        append(json: value)
+        append(literal: ",\"type\":\"")
+        append(contentsOf: type.webName.utf8)
+        append(literal: "\"")
+        if field.isEncrypted { append(literal: ",\"isEncrypted\":true") }
+        append(literal: "}")
+    }
+
+    /// Appends a value in the form of CloudKit Web Services, without its type.
+    package mutating func append(json value: FieldValue) {
+        switch value {
+        case .string(let text): append(jsonString: text)
+        case .int64(let number), .timestamp(let number): append(jsonNumber: number)
+        case .double(let number): append(jsonNumber: number)
+        case .bytes(let content): append(jsonBase64: content)
+        case .location(let place): append(json: place)
+        case .reference(let link): append(json: link)
+        case .asset(let blob): append(json: blob)
+        case .stringList(let texts): append(jsonList: texts) { $0.append(jsonString: $1) }
+        case .int64List(let numbers), .timestampList(let numbers):
+            append(jsonList: numbers) { $0.append(jsonNumber: $1) }
+        case .doubleList(let numbers): append(jsonList: numbers) { $0.append(jsonNumber: $1) }
+        case .bytesList(let contents): append(jsonList: contents) { $0.append(jsonBase64: $1) }
+        case .locationList(let places): append(jsonList: places) { $0.append(json: $1) }
+        case .referenceList(let links): append(jsonList: links) { $0.append(json: $1) }
+        case .assetList(let blobs): append(jsonList: blobs) { $0.append(json: $1) }
+        }
+    }
+
+    private mutating func append<Item>(
+        jsonList items: [Item],
+        _ write: (inout [UInt8], Item) -> Void
+    ) {
+        append(UInt8(ascii: "["))
+        for (index, item) in items.enumerated() {
+            if index > 0 { append(UInt8(ascii: ",")) }
+            write(&self, item)
+        }
+        append(UInt8(ascii: "]"))
+    }
+
+    private mutating func append(json place: Location) {
+        append(literal: "{\"latitude\":")
+        append(jsonNumber: place.latitude)
+        append(literal: ",\"longitude\":")
+        append(jsonNumber: place.longitude)
+        let members: [(StaticString, Double?)] = [
+            (",\"horizontalAccuracy\":", place.horizontalAccuracy),
+            (",\"verticalAccuracy\":", place.verticalAccuracy),
+            (",\"altitude\":", place.altitude),
+            (",\"speed\":", place.speed),
+            (",\"course\":", place.course),
+        ]
+        for case (let name, let number?) in members {
+            append(literal: name)
+            append(jsonNumber: number)
+        }
+        if let timestamp = place.timestamp {
+            append(literal: ",\"timestamp\":")
+            append(jsonNumber: timestamp)
+        }
+        append(literal: "}")
+    }
+
+    private mutating func append(json link: Reference) {
+        append(literal: "{\"recordName\":")
+        append(jsonString: link.recordName)
+        if let zone = link.zone {
+            append(literal: ",\"zoneID\":{\"zoneName\":")
+            append(jsonString: zone.zoneName)
+            append(literal: ",\"ownerRecordName\":")
+            append(jsonString: zone.ownerName)
+            append(literal: "}")
+        }
+        append(literal: ",\"action\":\"")
+        append(contentsOf: link.action.webName.utf8)
+        append(literal: "\"}")
+    }
+
+    private mutating func append(json blob: AssetReference) {
+        append(literal: "{\"fileChecksum\":")
+        append(jsonBase64: blob.checksum)
+        append(literal: ",\"size\":")
+        append(jsonNumber: blob.byteCount)
+        if let opaque = blob.referenceChecksum {
+            append(literal: ",\"referenceChecksum\":")
+            append(jsonBase64: opaque)
+        }
+        if let opaque = blob.wrappingKey {
+            append(literal: ",\"wrappingKey\":")
+            append(jsonBase64: opaque)
+        }
+        append(literal: "}")
+    }
+}
+
+extension FieldValue {
+    /// Whether JSON shows the value's type without saying it.
+    fileprivate var isPlainInJSON: Bool {
+        switch self {
+        case .string, .int64: true
+        case .stringList(let texts): !texts.isEmpty
+        case .int64List(let numbers): !numbers.isEmpty
+        default: false
+        }
+    }
+}

@@ -1,0 +1,194 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads JSON (RFC 8259) where it lies, one piece after another, as the caller asks for it.
+///
+/// Strict: UTF-8 is checked, lone surrogates are refused, nothing may follow the value. No tree is
+/// built; a text is a range of the bytes until somebody copies it out. Whether an object names a
+/// member twice is for its reader to see, who knows which members there are.
+///
+/// The reader borrows the bytes: it must not outlive the call that lends them. Every access is
+/// checked against their end here, in release builds too.
+package struct JSONReader {
+    let bytes: UnsafeBufferPointer<UInt8>
+    /// Where the next piece begins, or white space before it.
+    package private(set) var offset = 0
+
+    /// Begins at the first byte.
+    package init(_ bytes: UnsafeBufferPointer<UInt8>) {
+        self.bytes = bytes
+    }
+
+    /// What a value is, by its first character.
+    package enum Kind: Sendable {
+        case object
+        case array
+        case string
+        case number
+        case boolean
+        case null
+    }
+
+    /// How far the reading of an object or array is.
+    package struct Container: Sendable {
+        fileprivate var isFirst = true
+    }
+
+    /// How deep ``skip()`` follows nested values.
+    package static let depthLimit = 512
+
+    // MARK: Structure
+
+    /// What the next value is.
+    package mutating func peek() throws(JSONError) -> Kind {
+        skipSpace()
+        switch current {
+        case UInt8(ascii: "{"): return .object
+        case UInt8(ascii: "["): return .array
+        case UInt8(ascii: "\""): return .string
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): return .boolean
+        case UInt8(ascii: "n"): return .null
+        default: throw unexpected("a value")
+        }
+    }
+
+    /// Enters an object.
+    package mutating func openObject() throws(JSONError) -> Container {
+        try expect(UInt8(ascii: "{"), "an object")
+        return Container()
+    }
+
+    /// The next member's name, after which its value must be read; `nil` once the object is over.
+    package mutating func nextKey(of object: inout Container) throws(JSONError) -> JSONText? {
+        guard try hasNext(in: &object, end: UInt8(ascii: "}"), "a member's name") else {
+            return nil
+        }
+        let key = try text()
+        try expect(UInt8(ascii: ":"), "a colon after a member's name")
+        return key
+    }
+
+    /// Enters an array.
+    package mutating func openArray() throws(JSONError) -> Container {
+        try expect(UInt8(ascii: "["), "an array")
+        return Container()
+    }
+
+    /// Whether the array has another value, which must then be read.
+    package mutating func nextElement(of array: inout Container) throws(JSONError) -> Bool {
+        try hasNext(in: &array, end: UInt8(ascii: "]"), "a value")
+    }
+
+    /// Checks that nothing but white space is left.
+    package mutating func finish() throws(JSONError) {
+        skipSpace()
+        guard offset == bytes.count else { throw unexpected("the end of the text") }
+    }
+
+    private mutating func hasNext(
+        in container: inout Container,
+        end: UInt8,
+        _ expected: String
+    ) throws(JSONError) -> Bool {
+        skipSpace()
+        if current == end {
+            offset += 1
+            return false
+        }
+        if container.isFirst {
+            container.isFirst = false
+        } else {
+            guard current == UInt8(ascii: ",") else {
+                throw unexpected("a comma or \(Self.quoted(end))")
+            }
+            offset += 1
+            skipSpace()
+            if current == end { throw unexpected(expected) }
+        }
+        return true
+    }
+
+    // MARK: Values
+
+    /// Reads `true` or `false`.
+    package mutating func boolean() throws(JSONError) -> Bool {
+        skipSpace()
+        if take("true") { return true }
+        if take("false") { return false }
+        throw unexpected("true or false")
+    }
+
+    /// Reads `null`.
+    package mutating func null() throws(JSONError) {
+        skipSpace()
+        guard take("null") else { throw unexpected("null") }
+    }
+
+    /// Passes over a value of any kind, checking that it is JSON.
+    package mutating func skip() throws(JSONError) {
+        try skip(depth: 0)
+    }
+
+    private mutating func skip(depth: Int) throws(JSONError) {
+        guard depth < Self.depthLimit else {
+            throw JSONError("Values are nested deeper than \(Self.depthLimit).", at: offset)
+        }
+        switch try peek() {
+        case .object:
+            var object = try openObject()
+            while try nextKey(of: &object) != nil { try skip(depth: depth + 1) }
+        case .array:
+            var array = try openArray()
+            while try nextElement(of: &array) { try skip(depth: depth + 1) }
+        case .string: _ = try text()
+        case .number: _ = try number()
+        case .boolean: _ = try boolean()
+        case .null: try null()
+        }
+    }
+
+    // MARK: Bytes
+
+    /// The next byte; zero at the end, which is no character that JSON has outside of strings.
+    var current: UInt8 { offset < bytes.count ? bytes[offset] : 0 }
+
+    mutating func advance(by count: Int) {
+        offset += count
+    }
+
+    mutating func skipSpace() {
+        while offset < bytes.count {
+            switch bytes[offset] {
+            case 0x20, 0x0A, 0x0D, 0x09: offset += 1
+            default: return
+            }
+        }
+    }
+
+    mutating func expect(_ character: UInt8, _ expected: String) throws(JSONError) {
+        skipSpace()
+        guard current == character else { throw unexpected(expected) }
+        offset += 1
+    }
+
+    private mutating func take(_ word: StaticString) -> Bool {
+        guard bytes.count - offset >= word.utf8CodeUnitCount else { return false }
+        for index in 0..<word.utf8CodeUnitCount
+        where bytes[offset + index] != word.utf8Start[index] {
+            return false
+        }
+        offset += word.utf8CodeUnitCount
+        return true
+    }
+
+    func unexpected(_ expected: String) -> JSONError {
+        let found = offset < bytes.count ? Self.quoted(bytes[offset]) : "the end of the text"
+        return JSONError("Expected \(expected); found \(found).", at: offset)
+    }
+
+    private static func quoted(_ byte: UInt8) -> String {
+        (0x21...0x7E).contains(byte)
+            ? "'\(Character(Unicode.Scalar(byte)))'" : "byte 0x\(String(byte, radix: 16))"
+    }
+}

@@ -1,0 +1,66 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Writing JSON: nothing but what is needed, always the same bytes for the same values.
+extension [UInt8] {
+    /// Appends text as it is, such as punctuation and member names.
+    package mutating func append(literal text: StaticString) {
+        append(
+            contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        )
+    }
+
+    /// Appends a whole number.
+    package mutating func append(jsonNumber number: some BinaryInteger) {
+        append(contentsOf: String(number).utf8)
+    }
+
+    /// Appends the shortest digits that give a finite number back.
+    package mutating func append(jsonNumber number: Double) {
+        append(contentsOf: number.description.utf8)
+    }
+
+    /// Appends a string.
+    package mutating func append(jsonString text: String) {
+        Name(text).withBytes { append(jsonUTF8: $0) }
+    }
+
+    /// Appends bytes as a string in base64.
+    package mutating func append(jsonBase64 bytes: some Sequence<UInt8>) {
+        append(UInt8(ascii: "\""))
+        Array(bytes).withUnsafeBufferPointer { Base64.encode($0, .standard, into: &self) }
+        append(UInt8(ascii: "\""))
+    }
+
+    /// Appends UTF-8 as a string: quotation mark, backslash and control characters are escaped,
+    /// everything else stands for itself.
+    package mutating func append(jsonUTF8 utf8: UnsafeBufferPointer<UInt8>) {
+        append(UInt8(ascii: "\""))
+        var start = 0
+        while start < utf8.count {
+            let run = JSONText.plainCount(in: utf8, from: start)
+            append(contentsOf: UnsafeBufferPointer(rebasing: utf8[start..<start + run]))
+            start += run
+            guard start < utf8.count else { break }
+            appendEscape(of: utf8[start])
+            start += 1
+        }
+        append(UInt8(ascii: "\""))
+    }
+
+    private mutating func appendEscape(of byte: UInt8) {
+        append(UInt8(ascii: "\\"))
+        switch byte {
+        case 0x22, 0x5C: append(byte)
+        case 0x08: append(UInt8(ascii: "b"))
+        case 0x09: append(UInt8(ascii: "t"))
+        case 0x0A: append(UInt8(ascii: "n"))
+        case 0x0C: append(UInt8(ascii: "f"))
+        case 0x0D: append(UInt8(ascii: "r"))
+        default:
+            append(literal: "u00")
+            append(byte < 0x10 ? 48 : 49)
+            append(Array("0123456789abcdef".utf8)[Int(byte & 0xF)])
+        }
+    }
+}

@@ -1,0 +1,51 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension [UInt8] {
+    /// Appends a record as one line's object: `zone`, `recordName`, `recordType`,
+    /// `recordChangeTag`, `created`, `modified`, `fields`.
+    package mutating func append(json record: Record) {
+        append(literal: "{\"zone\":")
+        append(jsonString: record.zone.zoneName)
+        append(literal: ",\"recordName\":")
+        record.body.recordNameBytes.withUnsafeBufferPointer { append(jsonUTF8: $0) }
+        append(literal: ",\"recordType\":")
+        record.body.recordTypeBytes.withUnsafeBufferPointer { append(jsonUTF8: $0) }
+        if let tag = record.changeTag {
+            append(literal: ",\"recordChangeTag\":")
+            append(jsonString: tag.text)
+        }
+        append(literal: ",\"created\":")
+        append(json: record.created)
+        append(literal: ",\"modified\":")
+        append(json: record.modified)
+        append(literal: ",\"fields\":")
+        append(json: record.fields)
+        append(literal: "}")
+    }
+
+    /// Appends a deletion as a delta tells it: `zone`, `recordName`, `recordType`.
+    package mutating func append(json deletion: DeletedRecord) {
+        append(literal: "{\"zone\":")
+        append(jsonString: deletion.recordID.zone.zoneName)
+        append(literal: ",\"recordName\":")
+        append(jsonString: deletion.recordID.recordName)
+        append(literal: ",\"recordType\":")
+        append(jsonString: deletion.recordType)
+        append(literal: "}")
+    }
+
+    private mutating func append(json authorship: Authorship) {
+        append(literal: "{\"timestamp\":")
+        append(jsonNumber: authorship.time)
+        if let user = authorship.user {
+            append(literal: ",\"userRecordName\":")
+            append(jsonString: user.userRecordName)
+        }
+        if let device = authorship.device {
+            append(literal: ",\"deviceID\":")
+            append(jsonString: device)
+        }
+        append(literal: "}")
+    }
+}

@@ -1,0 +1,111 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TidemarkModel
+
+@Suite struct LimitsTests {
+    private let limits = Limits()
+
+    private func refusal(_ check: () throws(SyncError) -> Void) -> SyncError? {
+        do throws(SyncError) {
+            try check()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test(arguments: [
+        "common/alias.md", "é", "e\u{301}", "🌊", " ", "_0123", "a\nb",
+        String(repeating: "x", count: 255),
+    ])
+    func `record names are any text`(name: String) {
+        #expect(refusal { () throws(SyncError) in try limits.check(recordName: Name(name)) } == nil)
+    }
+
+    @Test(arguments: [
+        ("", "has 0 bytes; 1 to 255 are allowed"),
+        ("a\0b", "holds a NUL character; leave it out"),
+        (String(repeating: "é", count: 128), "has 256 bytes; 1 to 255 are allowed"),
+    ])
+    func `record names that are refused say why`(name: String, rule: String) {
+        let error = refusal { () throws(SyncError) in try limits.check(recordName: Name(name)) }
+        #expect(error?.code == .invalidArguments)
+        #expect(error?.message == "The record name \"\(name)\" \(rule).")
+    }
+
+    @Test func `ASCII can be asked for`() {
+        var strict = Limits()
+        strict.requiresASCIINames = true
+        #expect(refusal { () throws(SyncError) in try strict.check(recordName: "e") } == nil)
+        #expect(refusal { () throws(SyncError) in try strict.check(recordName: "é") } != nil)
+        let zone = ZoneID(zoneName: "é")
+        #expect(refusal { () throws(SyncError) in try strict.check(zone: zone) } != nil)
+    }
+
+    @Test func `an underscore begins no zone's name but the default's`() {
+        #expect(refusal { () throws(SyncError) in try limits.check(zone: .default) } == nil)
+        let zone = ZoneID(zoneName: "_mine")
+        let error = refusal { () throws(SyncError) in try limits.check(zone: zone) }
+        #expect(
+            error?.message
+                == "The zone name \"_mine\" begins with an underscore, which is kept for the system; "
+                + "choose another name."
+        )
+    }
+
+    @Test func `types and fields are identifiers`() {
+        for name in ["Note", "a1_b", "cloudkit.share", "A"] {
+            let type = Name(name)
+            let bytes = Array(name.utf8)[...]
+            #expect(refusal { () throws(SyncError) in try limits.check(recordType: type) } == nil)
+            #expect(refusal { () throws(SyncError) in try limits.check(fieldName: bytes) } == nil)
+        }
+        for name in ["", "1a", "_a", "a b", "é", "a-b", ".a", String(repeating: "a", count: 256)] {
+            let type = Name(name)
+            let bytes = Array(name.utf8)[...]
+            #expect(refusal { () throws(SyncError) in try limits.check(recordType: type) } != nil)
+            #expect(refusal { () throws(SyncError) in try limits.check(fieldName: bytes) } != nil)
+        }
+    }
+
+    @Test func `limits stop where the format does`() {
+        var loose = Limits()
+        loose.fieldsPerRecord = .max
+        loose.bytesPerRecord = .max
+        loose.nameByteCount = .max
+        loose.identifierByteCount = .max
+        #expect(loose.fieldsPerRecord == 32_767)
+        #expect(loose.bytesPerRecord == 1 << 30)
+        let name = Name(String(repeating: "a", count: 65_536))
+        #expect(refusal { () throws(SyncError) in try loose.check(recordName: name) } != nil)
+        let type = Name(String(repeating: "a", count: 256))
+        #expect(refusal { () throws(SyncError) in try loose.check(recordType: type) } != nil)
+    }
+
+    @Test func `a caller's texts are held to the limits`() {
+        let long = String(repeating: "x", count: 256)
+        #expect(refusal { () throws(SyncError) in try limits.check(Caller()) } == nil)
+        for caller in [
+            Caller(user: UserID("")), Caller(user: UserID(long)), Caller(device: long),
+            Caller(build: ""), Caller(requestID: long),
+        ] {
+            #expect(refusal { () throws(SyncError) in try limits.check(caller) } != nil)
+        }
+    }
+
+    @Test(arguments: [
+        FieldValue.double(.nan), .double(.infinity), .doubleList([0, -.infinity]),
+        .location(Location(latitude: 90.1, longitude: 0)),
+        .location(Location(latitude: 0, longitude: .nan)),
+        .location(Location(latitude: 0, longitude: 0, speed: .infinity)),
+        .reference(Reference(recordName: "")), .asset(AssetReference(checksum: [1], byteCount: 1)),
+    ])
+    func `values that cannot be stored are refused with the field's name`(value: FieldValue) {
+        let error = #expect(throws: SyncError.self) { try Fields(["broken": value]) }
+        #expect(error?.code == .invalidArguments)
+        #expect(error?.message.hasPrefix("The field \"broken\" ") == true)
+    }
+}

@@ -1,0 +1,124 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TidemarkModel
+
+@Suite struct RecordBodyTests {
+    private func body() throws -> RecordBody {
+        let fields = try fields(sampleValues.map { ($0.0, $0.1) })
+        let header = RecordHeader(
+            recordName: "é",
+            recordType: "T",
+            created: Authorship(time: .min, user: UserID("a")),
+            modified: Authorship(time: .max, user: nil, device: "d"),
+            parentName: "p",
+            shareName: "s"
+        )
+        let first = RecordBody(header, fields: fields)
+        return RecordBody(
+            header,
+            setting: try Fields(["string": nil, "new": 1]),
+            extent: .changedFields,
+            over: first,
+            of: .max
+        )
+    }
+
+    /// Touches all that a body gives access to.
+    private func readAll(_ body: RecordBody) -> Int {
+        var count = body.recordName.utf8.count + body.recordType.utf8.count
+        count += body.created.device?.utf8.count ?? 0
+        count += body.modified.user?.userRecordName.utf8.count ?? 0
+        count += body.parentName?.utf8.count ?? 0
+        for field in body.fields {
+            count &+= field.name.utf8.count + (field.value == nil ? 0 : 1)
+            count &+= Int(truncatingIfNeeded: field.stamp)
+            count &+= body.fields.index(of: field.name) ?? 0
+        }
+        return count
+    }
+
+    @Test func `system fields come back`() throws {
+        let body = try RecordBody(validating: try body().bytes)
+        #expect(body.created == Authorship(time: .min, user: UserID("a")))
+        #expect(body.modified == Authorship(time: .max, user: nil, device: "d"))
+        #expect(body.parentName == "p")
+        #expect(body.shareName == "s")
+        #expect(body.fields["string"] == nil)
+        #expect(body.fields["new"] == .int64(1))
+        #expect(body.fields["bytes"] == .bytes([0, 255, 128]))
+    }
+
+    @Test func `bytes in the midst of others read the same`() throws {
+        let body = try body()
+        let padded = [1, 2, 3] + body.bytes + [4, 5]
+        let slice = padded[3..<padded.count - 2]
+        let copy = try RecordBody(validating: slice)
+        #expect(copy == body)
+        #expect(readAll(copy) == readAll(body))
+    }
+
+    @Test func `every shorter piece is refused`() throws {
+        let bytes = try body().bytes
+        for length in 0..<bytes.count {
+            #expect(throws: BodyError.self) { try RecordBody(stored: bytes.prefix(length)) }
+        }
+        #expect(throws: BodyError.self) { try RecordBody(stored: bytes + [0]) }
+    }
+
+    @Test func `every flipped bit is refused or changes the record`() throws {
+        let original = try body()
+        let bytes = Array(original.bytes)
+        for bit in 0..<bytes.count * 8 {
+            var flipped = bytes
+            flipped[bit / 8] ^= 1 << (bit % 8)
+            if let stored = try? RecordBody(stored: flipped[...]) {
+                _ = readAll(stored)
+            }
+            guard let valid = try? RecordBody(validating: flipped[...]) else { continue }
+            _ = readAll(valid)
+            #expect(valid != original)
+        }
+    }
+
+    @Test(arguments: 0..<4)
+    func `damaged bytes never stop the program, and what is valid encodes again`(seed: Int) throws {
+        var generator = SeededGenerator(seed: UInt64(seed))
+        let bytes = Array(try body().bytes)
+        for _ in 0..<1500 {
+            let damaged = bytes.damaged(by: &generator)
+            if let stored = try? RecordBody(stored: damaged[...]) { _ = readAll(stored) }
+            guard let valid = try? RecordBody(validating: damaged[...]) else { continue }
+            for field in valid.fields.present {
+                #expect(field.value.map { $0.encoded[...] } == field.valueBytes)
+            }
+        }
+        for _ in 0..<1000 {
+            let count = Int.random(in: 0..<120, using: &generator)
+            var noise = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            if count > 1 { noise.replaceSubrange(0..<2, with: [1, 0]) }
+            if let stored = try? RecordBody(stored: noise[...]) { _ = readAll(stored) }
+            _ = try? Fields(validating: noise[...])
+        }
+    }
+
+    @Test(arguments: [
+        ("format", 0, UInt8(2), "Expected a record body of format 1; found 2."),
+        ("flags", 1, 4, "Expected no flags; found 4."),
+        ("name", 2, 0, "The recordName is empty."),
+    ])
+    func `an error says what was found`(
+        what: String,
+        offset: Int,
+        byte: UInt8,
+        message: String
+    ) throws {
+        var bytes = Array(try body().bytes)
+        bytes[offset] = byte
+        let error = #expect(throws: BodyError.self) { try RecordBody(stored: bytes[...]) }
+        #expect(error?.message == message)
+        #expect(error?.offset == offset)
+    }
+}

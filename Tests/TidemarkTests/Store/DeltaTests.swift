@@ -1,0 +1,204 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+@Suite struct DeltaTests {
+    let folder: ScratchFolder
+    let store: Store
+    let anna: Client
+
+    init() async throws {
+        folder = try ScratchFolder()
+        store = try Store.open(at: folder.path(), access: .creating)
+        anna = Client(store: store)
+        try await anna.createZone()
+    }
+
+    private func names(_ changes: [RecordChange]) -> [String] {
+        changes.map { change in
+            switch change {
+            case .changed(let record): record.recordID.recordName
+            case .deleted(let deleted): "-\(deleted.recordID.recordName)"
+            }
+        }
+    }
+
+    @Test func `a first sync shows what lives, a later one what changed`() async throws {
+        for name in ["a", "b", "c"] { try await anna.modify([try anna.save(name, ["n": 1])]) }
+        try await anna.modify([], delete: [RecordDeletion(anna.id("b"))])
+        let first = try await anna.changes()
+        #expect(names(first.changes) == ["a", "c"])
+        let a = try await anna.fetch("a")[0].get()
+        try await anna.modify([try anna.save("a", ["n": 2], tag: a.changeTag)])
+        try await anna.modify([], delete: [RecordDeletion(anna.id("c"))])
+        let second = try await anna.changes(since: first.token)
+        #expect(names(second.changes) == ["a", "-c"])
+        guard case .deleted(let deleted) = try #require(second.changes.last) else {
+            throw SyncError(.internalError, "expected a deletion")
+        }
+        #expect(deleted.recordType == "Note")
+        #expect(try await anna.changes(since: second.token).changes.isEmpty)
+        try store.close()
+    }
+
+    @Test func `pages end at a commit's end, and say whether more is coming`() async throws {
+        for commit in 0..<4 {
+            try await anna.modify(try (0..<3).map { try anna.save("\(commit)-\($0)", ["n": 1]) })
+        }
+        let page = try await store.zoneChanges(
+            ZoneChangesRequest(zone: anna.zone, limit: 7),
+            as: anna.caller
+        )
+        #expect(page.changes.count == 6)
+        #expect(page.moreComing)
+        let small = try await store.zoneChanges(
+            ZoneChangesRequest(zone: anna.zone, limit: 2),
+            as: anna.caller
+        )
+        #expect(small.changes.count == 2)
+        #expect(try await anna.changes(limit: 2).changes.count == 12)
+        #expect(try await anna.changes(limit: 7).changes.count == 12)
+        let all = try await store.zoneChanges(
+            ZoneChangesRequest(zone: anna.zone, limit: 12),
+            as: anna.caller
+        )
+        #expect(!all.moreComing)
+        await #expect(throws: SyncError.self) { try await anna.changes(limit: 0) }
+        try store.close()
+    }
+
+    @Test func `a deletion during a first sync is told, one before it is not`() async throws {
+        for index in 0..<6 { try await anna.modify([try anna.save("\(index)", ["n": 1])]) }
+        try await anna.modify([], delete: [RecordDeletion(anna.id("5"))])
+        let page = try await store.zoneChanges(
+            ZoneChangesRequest(zone: anna.zone, limit: 2),
+            as: anna.caller
+        )
+        #expect(names(page.changes) == ["0", "1"])
+        try await anna.modify([], delete: [RecordDeletion(anna.id("0"))])
+        try await anna.modify([], delete: [RecordDeletion(anna.id("3"))])
+        let rest = try await anna.changes(since: page.token, limit: 2)
+        #expect(names(rest.changes) == ["2", "4", "-0", "-3"])
+        try store.close()
+    }
+
+    @Test func `a zone that was deleted and created again is another zone`() async throws {
+        try await anna.modify([try anna.save("a", ["n": 1])])
+        let old = try await anna.changes()
+        let database = try await store.databaseChanges(DatabaseChangesRequest(), as: anna.caller)
+        #expect(database.changes == [.changed(anna.zone)])
+        _ = try await store.modifyZones(ModifyZonesRequest(deletions: [anna.zone]), as: anna.caller)
+        await #expect(throws: SyncError.zoneNotFound(anna.zone)) {
+            try await anna.changes(since: old.token)
+        }
+        #expect(try await anna.fetch("a")[0].error?.code == .zoneNotFound)
+        #expect(
+            try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].error?.code
+                == .zoneNotFound
+        )
+        try await anna.createZone()
+        #expect(try await anna.changes().changes.isEmpty)
+        do {
+            _ = try await anna.changes(since: old.token)
+            Issue.record("a token of the old zone was answered")
+        } catch let error as SyncError {
+            #expect(error.code == .changeTokenExpired)
+        }
+        let since = try await store.databaseChanges(
+            DatabaseChangesRequest(since: database.token),
+            as: anna.caller
+        )
+        #expect(since.changes == [.deleted(anna.zone, .deleted), .changed(anna.zone)])
+        let fresh = try await store.databaseChanges(DatabaseChangesRequest(), as: anna.caller)
+        #expect(fresh.changes == [.changed(anna.zone)])
+        try store.close()
+    }
+
+    @Test func `zones are listed by name, the default zone among them`() async throws {
+        _ = try await store.modifyZones(
+            ModifyZonesRequest(saves: ["b", "é", "a"].map { ZoneID(zoneName: $0) }),
+            as: anna.caller
+        )
+        let zones = try await store.zones(as: anna.caller)
+        #expect(zones.map(\.zoneID.zoneName) == ["Notes", "_defaultZone", "a", "b", "é"])
+        #expect(zones[0].capabilities.contains(.atomic))
+        #expect(!zones[1].capabilities.contains(.atomic))
+        var publicCaller = anna.caller
+        publicCaller.database = DatabaseID(scope: .public)
+        #expect(try await store.zones(as: publicCaller).map(\.zoneID) == [.default])
+        let refused = try await store.modifyZones(
+            ModifyZonesRequest(saves: [anna.zone]),
+            as: publicCaller
+        )
+        #expect(refused.saves[0].error?.code == .badDatabase)
+        try store.close()
+    }
+
+    @Test func `every wrong token has its error`() async throws {
+        try await anna.modify([try anna.save("a", ["n": 1])])
+        let zoneToken = try await anna.changes().token
+        let databaseToken = try await store.databaseChanges(
+            DatabaseChangesRequest(),
+            as: anna.caller
+        ).token
+        var other = anna
+        other.zone = ZoneID(zoneName: "Other")
+        try await other.createZone()
+        let otherStore = try Store.open(at: folder.path("other.tide"), access: .creating)
+        let stranger = Client(store: otherStore)
+        try await stranger.createZone()
+
+        func code(_ client: Client, _ token: ChangeToken) async -> SyncError.Code? {
+            do {
+                _ = try await client.changes(since: token)
+                return nil
+            } catch {
+                return (error as? SyncError)?.code
+            }
+        }
+        var bytes = zoneToken.bytes
+        bytes[20] ^= 1
+        #expect(await code(anna, ChangeToken(bytes: bytes)) == .invalidArguments)
+        #expect(await code(anna, databaseToken) == .invalidArguments)
+        #expect(await code(other, zoneToken) == .invalidArguments)
+        #expect(await code(stranger, zoneToken) == .changeTokenExpired)
+        #expect(await code(anna, zoneToken) == nil)
+        await #expect(throws: SyncError.self) {
+            try await store.databaseChanges(
+                DatabaseChangesRequest(since: zoneToken),
+                as: anna.caller
+            )
+        }
+        try otherStore.close()
+        try store.close()
+    }
+
+    @Test func `deltas stay what they were after checkpoints and restarts`() async throws {
+        var options = StoreOptions()
+        options.checkpointEventCount = 20
+        let path = folder.path("many.tide")
+        var tokens: [(token: ChangeToken, written: Int)] = []
+        var names: [String] = []
+        for round in 0..<6 {
+            let store = try Store.open(at: path, access: .creating, options: options)
+            let client = Client(store: store)
+            try await client.createZone()
+            for index in 0..<25 {
+                try await client.modify([try client.save("\(round)-\(index)", ["n": 1])])
+                names.append("\(round)-\(index)")
+                tokens.append((try await client.changes().token, names.count))
+            }
+            for (token, written) in tokens {
+                let delta = try await client.changes(since: token)
+                #expect(self.names(delta.changes) == Array(names[written...]))
+            }
+            #expect(self.names(try await client.changes().changes) == names)
+            if round % 2 == 0 { try store.close() }
+        }
+        try self.store.close()
+    }
+}

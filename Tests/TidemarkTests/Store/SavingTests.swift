@@ -1,0 +1,190 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+@Suite struct SavingTests {
+    let folder: ScratchFolder
+    let store: Store
+    let anna: Client
+
+    init() async throws {
+        folder = try ScratchFolder()
+        store = try Store.open(at: folder.path(), access: .creating)
+        anna = Client(store: store)
+        try await anna.createZone()
+    }
+
+    @Test func `what was saved is fetched, with who and when`() async throws {
+        let before = StoreEnvironment().log.now()
+        let result = try await anna.modify([try anna.save("a", ["text": "one", "count": 3])])
+        let saved = try result.saves[0].get()
+        let record = try await anna.fetch("a")[0].get()
+        #expect(record == saved)
+        #expect(record.recordType == "Note")
+        #expect(record["text"] == .string("one"))
+        #expect(record["count"] == .int64(3))
+        #expect(record.created.user == UserID("_anna"))
+        #expect(record.modified.device == "phone")
+        #expect(record.created.time >= before)
+        try store.close()
+    }
+
+    @Test func `a save over a version that the client does not have is a conflict`() async throws {
+        let first = try await anna.modify([try anna.save("a", ["text": "one", "kept": 1])])
+            .saves[0].get()
+        let second = try await anna.modify([
+            try anna.save("a", ["text": "two"], tag: first.changeTag)
+        ]).saves[0].get()
+        #expect(second["kept"] == .int64(1))
+        let stale = try await anna.modify([
+            try anna.save("a", ["text": "three"], tag: first.changeTag)
+        ]).saves[0]
+        let error = try #require(stale.error)
+        #expect(error.code == .serverRecordChanged)
+        let conflict = try #require(error.conflict)
+        #expect(conflict.server == second)
+        #expect(conflict.ancestor == first)
+        #expect(conflict.client["text"] == .string("three"))
+        #expect(conflict.client["kept"] == .int64(1))
+        #expect(conflict.client.changeTag == first.changeTag)
+        try store.close()
+    }
+
+    @Test func `inserting over a record is a conflict that carries the record`() async throws {
+        let first = try await anna.modify([try anna.save("a", ["text": "one"])]).saves[0].get()
+        let error = try await anna.modify([try anna.save("a", ["text": "two"])]).saves[0].error
+        #expect(error?.code == .serverRecordChanged)
+        #expect(error?.conflict?.server == first)
+        #expect(error?.conflict?.ancestor == nil)
+        #expect(error?.conflict?.client["text"] == .string("two"))
+        try store.close()
+    }
+
+    @Test func `other policies do not compare`() async throws {
+        try await anna.modify([try anna.save("a", ["text": "one", "kept": 1])])
+        let changed = try await anna.modify([
+            try anna.save("a", ["text": "two"], policy: .changedKeys)
+        ]).saves[0].get()
+        #expect(changed["text"] == .string("two"))
+        #expect(changed["kept"] == .int64(1))
+        let removed = try await anna.modify([
+            try anna.save("a", ["text": nil], policy: .allKeys)
+        ]).saves[0].get()
+        #expect(removed["text"] == nil)
+        #expect(removed["kept"] == .int64(1))
+        let replaced = try await anna.modify([
+            try anna.save("a", ["other": 2], policy: .replace)
+        ]).saves[0].get()
+        #expect(replaced["kept"] == nil)
+        #expect(replaced["other"] == .int64(2))
+        #expect(replaced.created == changed.created)
+        try store.close()
+    }
+
+    @Test func `a tag on a record that is not there`() async throws {
+        let first = try await anna.modify([try anna.save("a", ["text": "one"])]).saves[0].get()
+        try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
+        for policy in [SavePolicy.ifServerRecordUnchanged, .changedKeys, .allKeys] {
+            let error = try await anna.modify([
+                try anna.save("a", ["text": "two"], tag: first.changeTag, policy: policy)
+            ]).saves[0].error
+            #expect(error?.code == .unknownItem)
+        }
+        let back = try await anna.modify([try anna.save("a", ["text": "new"])]).saves[0].get()
+        #expect(back["text"] == .string("new"))
+        #expect(back.changeTag != first.changeTag)
+        try store.close()
+    }
+
+    @Test func `a custom zone is all or nothing, and the innocent are told so`() async throws {
+        try await anna.modify([try anna.save("there", ["n": 1])])
+        let saves = [
+            try anna.save("new", ["n": 1]), try anna.save("there", ["n": 2]),
+            try anna.save("other", ["n": 3]),
+        ]
+        let result = try await anna.modify(saves, delete: [RecordDeletion(anna.id("there2"))])
+        #expect(
+            result.saves.map { $0.error?.code } == [
+                .batchRequestFailed, .serverRecordChanged, .batchRequestFailed,
+            ]
+        )
+        #expect(result.deletions.map { $0.error?.code } == [.batchRequestFailed])
+        #expect(try await anna.fetch("new")[0].error?.code == .unknownItem)
+        let single = try await anna.modify(saves, isAtomic: false)
+        #expect(single.saves.map { $0.error?.code } == [nil, .serverRecordChanged, nil])
+        #expect(try await anna.fetch("new")[0].get()["n"] == .int64(1))
+        try store.close()
+    }
+
+    @Test func `a default zone comes into being by itself and takes what it can`() async throws {
+        var client = anna
+        client.zone = .default
+        #expect(try await client.fetch("x")[0].error?.code == .unknownItem)
+        let empty = try await client.changes()
+        #expect(empty.changes.isEmpty)
+        try await client.modify([try client.save("there", ["n": 1])])
+        let result = try await client.modify([
+            try client.save("new", ["n": 1]), try client.save("there", ["n": 2]),
+        ])
+        #expect(result.saves.map { $0.error?.code } == [nil, .serverRecordChanged])
+        let delta = try await client.changes(since: empty.token)
+        #expect(delta.changes.count == 2)
+        try store.close()
+    }
+
+    @Test func `deleting what is not there succeeds, also twice`() async throws {
+        try await anna.modify([try anna.save("a", ["n": 1])])
+        for _ in 0..<2 {
+            let result = try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
+            #expect(try result.deletions[0].get() == anna.id("a"))
+        }
+        #expect(try await anna.fetch("a")[0].error?.code == .unknownItem)
+        try store.close()
+    }
+
+    @Test func `a deletion that holds a tag deletes that version alone`() async throws {
+        let first = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        let second = try await anna.modify([try anna.save("a", ["n": 2], tag: first.changeTag)])
+            .saves[0].get()
+        let refused = try await anna.modify(
+            [],
+            delete: [RecordDeletion(anna.id("a"), changeTag: first.changeTag)]
+        )
+        #expect(refused.deletions[0].error?.code == .serverRecordChanged)
+        #expect(refused.deletions[0].error?.conflict?.server == second)
+        let done = try await anna.modify(
+            [],
+            delete: [RecordDeletion(anna.id("a"), changeTag: second.changeTag)]
+        )
+        #expect(done.deletions[0].error == nil)
+        try store.close()
+    }
+
+    @Test func `a request that comes again gets its first answer, also after a restart`()
+        async throws
+    {
+        try await anna.modify([try anna.save("there", ["n": 1])])
+        let saves = [try anna.save("a", ["n": 1]), try anna.save("there", ["n": 2])]
+        let first = try await anna.modify(saves, isAtomic: false, request: "R1")
+        let tag = try first.saves[0].get().changeTag
+        try await anna.modify([try anna.save("a", ["n": 5], tag: tag)])
+        let again = try await anna.modify(saves, isAtomic: false, request: "R1")
+        #expect(again == first)
+        try store.close()
+        let reopened = try Store.open(at: folder.path())
+        let client = Client(store: reopened)
+        #expect(try await client.modify(saves, isAtomic: false, request: "R1") == first)
+        let other = [try client.save("b", ["n": 1])]
+        await #expect(throws: SyncError.requestIDReused("R1")) {
+            try await client.modify(other, request: "R1")
+        }
+        var stranger = client
+        stranger.caller.user = UserID("_bert")
+        #expect(try await stranger.modify(other, request: "R1").saves[0].error == nil)
+        try reopened.close()
+    }
+}

@@ -1,0 +1,96 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// A folder for one test's stores, removed when it is dropped.
+final class ScratchFolder {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory
+            .appending(path: "tidemark-\(UInt64.random(in: .min ... .max))")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: url)
+    }
+
+    func path(_ name: String = "test.tide") -> String {
+        url.appending(path: name).path
+    }
+}
+
+/// One client of a store: who it is, and short ways to say what it wants.
+struct Client {
+    let store: Store
+    var caller = Caller(user: UserID("_anna"), device: "phone", build: "1")
+    var zone = ZoneID(zoneName: "Notes")
+
+    func createZone() async throws {
+        let result = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: caller)
+        for zone in result.saves { _ = try zone.get() }
+    }
+
+    func id(_ name: String) -> RecordID {
+        RecordID(recordName: name, zone: zone)
+    }
+
+    func save(
+        _ name: String,
+        _ fields: KeyValuePairs<String, FieldValue?>,
+        tag: RecordChangeTag? = nil,
+        policy: SavePolicy = .ifServerRecordUnchanged,
+        type: String = "Note"
+    ) throws -> RecordSave {
+        RecordSave(id(name), type: type, fields: try Fields(fields), changeTag: tag, policy: policy)
+    }
+
+    @discardableResult
+    func modify(
+        _ saves: [RecordSave],
+        delete deletions: [RecordDeletion] = [],
+        isAtomic: Bool = true,
+        request: String? = nil
+    ) async throws -> ModifyRecordsResult {
+        var caller = caller
+        caller.requestID = request
+        return try await store.modifyRecords(
+            ModifyRecordsRequest(saves: saves, deletions: deletions, isAtomic: isAtomic),
+            as: caller
+        )
+    }
+
+    func fetch(_ names: String...) async throws -> [Result<Record, SyncError>] {
+        try await store.fetchRecords(FetchRecordsRequest(names.map(id)), as: caller)
+    }
+
+    /// All pages of a delta.
+    func changes(
+        since token: ChangeToken? = nil,
+        limit: Int? = nil
+    ) async throws -> (changes: [RecordChange], token: ChangeToken) {
+        var changes: [RecordChange] = []
+        var token = token
+        while true {
+            let page = try await store.zoneChanges(
+                ZoneChangesRequest(zone: zone, since: token, limit: limit),
+                as: caller
+            )
+            changes += page.changes
+            token = page.token
+            if !page.moreComing { return (changes, page.token) }
+        }
+    }
+}
+
+extension Result where Failure == SyncError {
+    /// The error, if it is one.
+    var error: SyncError? {
+        if case .failure(let error) = self { error } else { nil }
+    }
+}
