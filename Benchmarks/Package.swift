@@ -60,12 +60,17 @@ let package = Package(
             ],
             swiftSettings: everywhere
         ),
+        .target(
+            name: "HotPaths",
+            dependencies: ["Workload", .product(name: "Tidemark", package: "tidemark")],
+            packageAccess: false,
+            swiftSettings: inside
+        ),
         .executableTarget(
             name: "TidemarkDrive",
             dependencies: [
-                "Workload", "CAllocations",
+                "HotPaths", "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Tidemark", package: "tidemark"),
             ],
             packageAccess: false,
             swiftSettings: inside,
@@ -73,6 +78,14 @@ let package = Package(
             linkerSettings: [
                 .unsafeFlags(["-Xlinker", "--strip-debug"], .when(platforms: [.linux]))
             ]
+        ),
+        .executableTarget(
+            name: "HotPathSuite",
+            dependencies: ["HotPaths", .product(name: "Benchmark", package: "benchmark")],
+            path: "Benchmarks/HotPathSuite",
+            packageAccess: false,
+            swiftSettings: inside,
+            plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
         ),
         .testTarget(
             name: "WorkloadTests",

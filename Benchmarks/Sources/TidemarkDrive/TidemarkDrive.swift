@@ -4,6 +4,7 @@
 import ArgumentParser
 import CAllocations
 import Foundation
+import HotPaths
 
 /// Runs one hot path at a time, on one thread, so that what it costs can be counted exactly:
 /// allocations by the hook in this program, instructions by valgrind around it.
