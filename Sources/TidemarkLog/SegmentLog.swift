@@ -370,14 +370,18 @@ extension SegmentLog {
 
     /// Writes the marker frame that lets other processes read up to the watermark.
     ///
-    /// Not synced: it is a hint for them, and a witness for recovery. If it fails, the next write
-    /// fails too and tells.
+    /// Not synced: it is a hint for them, and a witness for recovery. If it fails, it ends the
+    /// writer as every failed write does.
     func vouch() {
         guard queue.withLock({ $0.takeMarkerRoom() }) else { return }
-        disk.withLock { disk in
-            guard !disk.isClosed else { return }
-            let next = SequenceNumber(rawValue: durableSequence.rawValue + 1)
-            try? disk.active.vouch(next: next)
+        do throws(LogError) {
+            try disk.withLock { (disk) throws(LogError) in
+                guard !disk.isClosed else { return }
+                let next = SequenceNumber(rawValue: durableSequence.rawValue + 1)
+                try disk.active.vouch(next: next)
+            }
+        } catch {
+            fail(error)
         }
         drain()
     }
@@ -399,6 +403,7 @@ extension SegmentLog {
     }
 
     private func prepareSpare(for bound: Int = 0) throws(LogError) -> SpareSegment {
+        try manifest.reserve()
         var sample = DictionarySample()
         if let reader = files.segments.last?.reader {
             sample = try DictionarySample.taken(from: reader)

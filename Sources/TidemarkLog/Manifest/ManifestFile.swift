@@ -16,6 +16,8 @@ final class ManifestFile: Sendable {
         var manifest: Manifest
         var offset: UInt64
         var chain: UInt64
+        /// How long the file is.
+        var byteCount: UInt64
     }
 
     /// What the manifest says now.
@@ -54,7 +56,12 @@ final class ManifestFile: Sendable {
         var fresh = manifest
         fresh.closing = nil
         state = Lock(
-            State(manifest: fresh, offset: UInt64(header.framesOffset), chain: header.chain)
+            State(
+                manifest: fresh,
+                offset: UInt64(header.framesOffset),
+                chain: header.chain,
+                byteCount: header.allocatedByteCount
+            )
         )
         try write(edits)
     }
@@ -71,6 +78,24 @@ final class ManifestFile: Sendable {
             try write(edits, state: &state)
             state.manifest = next
         }
+    }
+
+    /// Makes room for the edits that a few segments bring, so that a full disk shows now and not
+    /// when they are written.
+    func reserve() throws(LogError) {
+        try state.withLock { (state) throws(LogError) in
+            try reserve(to: state.offset + Self.reserveByteCount, &state)
+        }
+    }
+
+    /// Room for the edits of some twenty segments.
+    private static let reserveByteCount: UInt64 = 8 << 10
+
+    private func reserve(to end: UInt64, _ state: inout State) throws(LogError) {
+        guard end > state.byteCount else { return }
+        let byteCount = state.byteCount + UInt64(Layout.manifestByteCount)
+        try LogError.wrapping { () throws(FileError) in try file.allocate(to: byteCount) }
+        state.byteCount = byteCount
     }
 
     private func write(_ edits: [ManifestEdit]) throws(LogError) {
@@ -96,8 +121,8 @@ final class ManifestFile: Sendable {
         )
         let offset = state.offset
         let end = offset + UInt64(frame.count)
+        try reserve(to: end, &state)
         try LogError.wrapping { () throws(FileError) in
-            if end > header.allocatedByteCount { try file.allocate(to: end) }
             try file.write(frame.span.bytes, at: offset)
             try file.sync()
         }

@@ -444,7 +444,14 @@ struct LogOpening {
         let file = try LogError.wrapping { () throws(FileError) in
             try fileSystem.open(folder.segment(id), .read)
         }
-        guard let header = try? FileHeader.read(from: file, kind: .segment) else { return true }
+        let header: FileHeader
+        do throws(LogError) {
+            header = try FileHeader.read(from: file, kind: .segment)
+        } catch {
+            // What cannot be understood may be commits; what cannot be read may be read later.
+            if error.cause != nil { throw error }
+            return true
+        }
         var scan = try FrameScan(file, header: header)
         while case .frame(let frame) = try scan.step() {
             if frame.header.kind == .commits { return true }

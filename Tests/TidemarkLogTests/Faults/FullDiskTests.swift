@@ -1,0 +1,153 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TidemarkLog
+
+/// The disk runs out of space at every point: commits are refused before they take a position,
+/// what is there can be read, and writing goes on when space returns.
+@Suite struct FullDiskTests {
+    /// The length of all files together.
+    private func used(_ disk: SimulatedFileSystem) throws -> Int {
+        var byteCount = 0
+        for folder in [CrashWorkload.path, CrashWorkload.path + "/segments"] {
+            for name in try disk.list(folder) where name != "segments" {
+                byteCount += try disk.contents(of: folder + "/" + name).count
+            }
+        }
+        return byteCount
+    }
+
+    /// Appends until the disk is full; a refusal must leave everything as it was.
+    private func fill(
+        _ log: SegmentLog,
+        from drafts: inout DraftSource,
+        _ history: inout History
+    ) throws {
+        while history.events.count < 200 {
+            let draft = drafts.draft(payload: 300...900)
+            let before = (log.lastSequence, log.lastTime)
+            do throws(LogError) {
+                _ = try log.append(draft)
+            } catch {
+                #expect(error.code == .full)
+                #expect((log.lastSequence, log.lastTime) == before)
+                return
+            }
+            history.append(draft)
+            try log.blockUntilDurable(log.lastSequence)
+            history.acknowledge(in: log)
+        }
+    }
+
+    @Test func `A full disk refuses commits, reads, and goes on when there is space`() throws {
+        let empty = SimulatedFileSystem()
+        _ = try CrashWorkload.open(empty, seed: 1)
+        let least = try used(empty)
+        for room in stride(from: 0, to: 30_000, by: CrashTests.isLong ? 97 : 997) {
+            let disk = SimulatedFileSystem(capacity: least + room)
+            var drafts = DraftSource(seed: UInt64(room))
+            var history = History()
+            let (log, _) = try CrashWorkload.open(disk, seed: 1)
+            history.isCreated = true
+            try fill(log, from: &drafts, &history)
+            #expect(history.acknowledged > 0, "the first segment has room")
+            #expect(history.events.count < 200, "the disk was never full")
+            #expect(try log.written() == history.events)
+
+            let image = disk.crash(.losingEverythingUnsynced)
+            image.setCapacity(nil)
+            #expect(CrashPromise.violation(on: image, after: history) == nil)
+
+            disk.setCapacity(nil)
+            let draft = drafts.draft(payload: 6000...6000)
+            history.append(draft)
+            _ = try log.append(draft)
+            try log.blockUntilDurable(log.lastSequence)
+            history.acknowledge(in: log)
+            try log.close()
+            history.isClosed = true
+            #expect(CrashPromise.violation(on: disk, after: history) == nil)
+        }
+    }
+
+    @Test func `An opening that finds no space says so, and works later`() throws {
+        let whole = SimulatedFileSystem()
+        _ = try CrashWorkload.open(whole, seed: 1)
+        for capacity in stride(from: 0, to: try used(whole), by: CrashTests.isLong ? 97 : 1997) {
+            let disk = SimulatedFileSystem(capacity: capacity)
+            #expect { try CrashWorkload.open(disk, seed: 1) } throws: {
+                ($0 as? LogError)?.code == .full
+            }
+            disk.setCapacity(nil)
+            #expect(CrashPromise.violation(on: disk, after: History()) == nil)
+        }
+    }
+
+    @Test func `A reopening that finds no space says so, and works later`() throws {
+        let source = SimulatedFileSystem()
+        var history = History()
+        var drafts = DraftSource(seed: 3)
+        do {
+            let (log, _) = try CrashWorkload.open(source, seed: 1)
+            history.isCreated = true
+            for _ in 0..<12 {
+                let draft = drafts.draft(payload: 300...900)
+                history.append(draft)
+                _ = try log.append(draft)
+                try log.blockUntilDurable(log.lastSequence)
+                history.acknowledge(in: log)
+            }
+        }
+        let least = try used(source)
+        var refusedCount = 0
+        for room in stride(from: 0, to: 200_000, by: CrashTests.isLong ? 501 : 4999) {
+            let disk = source.crash(.processKilled)
+            disk.setCapacity(least + room)
+            do throws(LogError) {
+                _ = try CrashWorkload.open(disk, seed: 2)
+            } catch {
+                #expect(error.code == .full)
+                refusedCount += 1
+            }
+            disk.setCapacity(nil)
+            #expect(CrashPromise.violation(on: disk, after: history) == nil)
+        }
+        #expect(refusedCount > 3)
+    }
+
+    @Test func `A manifest that outgrows its file meets a full disk before a commit does`()
+        throws
+    {
+        let disk = SimulatedFileSystem(keepsTrace: false)
+        var history = History()
+        var drafts = DraftSource(seed: 8)
+        let (log, _) = try CrashWorkload.open(disk, seed: 1)
+        history.isCreated = true
+        let manifest = CrashWorkload.path + "/manifest-000001"
+        let first = try disk.contents(of: manifest).count
+        var refusedCount = 0
+        // Enough segments that their edits fill more than the manifest was made for.
+        while try disk.contents(of: manifest).count == first {
+            // Space for the next segment, and for nothing else.
+            disk.setCapacity(try used(disk) + 9_000)
+            let draft = drafts.draft(events: 1...1, payload: 5000...5000)
+            do throws(LogError) {
+                _ = try log.append(draft)
+            } catch {
+                try #require(error.code == .full, "\(error)")
+                refusedCount += 1
+                disk.setCapacity(nil)
+                _ = try log.append(draft)
+            }
+            history.append(draft)
+            try log.blockUntilDurable(log.lastSequence)
+            history.acknowledge(in: log)
+        }
+        #expect(refusedCount > 0)
+        disk.setCapacity(nil)
+        try log.close()
+        #expect(CrashPromise.violation(on: disk, after: history) == nil)
+    }
+}
