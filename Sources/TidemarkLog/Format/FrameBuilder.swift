@@ -116,25 +116,26 @@ struct FrameBuilder: Sendable {
     /// The frame's bytes for one place in one file, and its block table.
     consuming func encoded(
         at place: FramePlace,
-        compressor: BlockCompressor
+        compressor: FrameCompressor
     ) -> (bytes: [UInt8], blocks: [BlockEntry]) {
-        let tableStart = Layout.frameHeaderByteCount
-        let blocksStart = tableStart + blocks.count * Layout.blockEntryByteCount
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(blocksStart + raw.count + Layout.frameAlignment)
-        bytes.append(contentsOf: repeatElement(0, count: blocksStart))
+        let ends = blocks.dropFirst().map(\.start) + [raw.count]
+        let ranges = zip(blocks, ends).map { $0.start..<$1 }
+        let runs = compressor.runs(of: raw, blocks: ranges)
+        var bytes = [UInt8](
+            repeating: 0,
+            count: Layout.frameHeaderByteCount + blocks.count * Layout.blockEntryByteCount
+        )
+        bytes.reserveCapacity(
+            runs.reduce(bytes.count + Layout.frameAlignment) { $0 + $1.bytes.count }
+        )
+        var start = bytes.count
+        for run in runs { bytes += run.bytes }
         var entries: [BlockEntry] = []
         entries.reserveCapacity(blocks.count)
-        for (index, block) in blocks.enumerated() {
-            let end = index + 1 < blocks.count ? blocks[index + 1].start : raw.count
-            let start = bytes.count
-            let stored = compressor.append(
-                raw.span.bytes.extracting(block.start..<end),
-                to: &bytes
-            )
+        for (block, stored) in zip(blocks, runs.lazy.flatMap(\.storedByteCounts)) {
             let offset = place.offset + UInt64(start)
             let checksum = xxh3(
-                bytes.span.bytes.extracting(start..<bytes.count),
+                bytes.span.bytes.extracting(start..<start + stored),
                 seed: Layout.seed(salt: place.salt, offset: offset)
             )
             entries.append(
@@ -142,11 +143,12 @@ struct FrameBuilder: Sendable {
                     first: block.first,
                     offset: Int(offset),
                     storedByteCount: stored,
-                    rawByteCount: end - block.start,
+                    rawByteCount: ranges[entries.count].count,
                     positionCount: block.positionCount,
                     checksum: checksum
                 )
             )
+            start += stored
         }
         bytes.pad(to: Layout.aligned(bytes.count))
         let header = place.header(

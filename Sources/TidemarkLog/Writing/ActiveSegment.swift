@@ -5,7 +5,7 @@
 struct ActiveSegment: ~Copyable {
     let id: SegmentID
     let reader: SegmentReader
-    private let compressor: BlockCompressor
+    private let compressor: FrameCompressor
     /// Where the next frame goes.
     private(set) var offset: UInt64
     /// Everything before it is on disk.
@@ -31,7 +31,7 @@ struct ActiveSegment: ~Copyable {
     ) {
         id = reader.id
         self.reader = reader
-        compressor = BlockCompressor(dictionary: reader.dictionary)
+        compressor = FrameCompressor(dictionary: reader.dictionary)
         self.offset = offset
         syncedOffset = offset
         self.chain = chain
