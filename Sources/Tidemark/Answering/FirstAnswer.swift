@@ -13,6 +13,8 @@ struct RequestIdentity {
 
 /// The commit that answered a request the first time.
 struct FirstAnswer {
+    /// What was asked, as a hash.
+    let contentHash: UInt64
     /// Position of its first event.
     let first: SequenceNumber
     /// When the request was received, in milliseconds since 1970.
@@ -46,22 +48,34 @@ extension Engine {
         to request: RequestIdentity,
         in picture: ViewPicture
     ) throws(SyncError) -> FirstAnswer? {
+        let answer = try firstAnswer(to: request.key, in: picture)
+        if let answer, answer.contentHash != request.contentHash {
+            throw .requestIDReused(request.id)
+        }
+        return answer
+    }
+
+    /// The same, whatever was asked under the id.
+    func firstAnswer(
+        to request: RequestKey,
+        in picture: ViewPicture
+    ) throws(SyncError) -> FirstAnswer? {
         let first: UInt64?
         do throws(ViewIndexError) {
-            first = try picture.firstSequence(of: request.key)
+            first = try picture.firstSequence(of: request)
         } catch {
             throw SyncError(error)
         }
         guard let first else { return nil }
         let (envelope, received) = try envelope(ofCommitAt: SequenceNumber(rawValue: first))
-        guard let known = envelope.request, known.key == request.key else { return nil }
+        guard let known = envelope.request, known.key == request else { return nil }
         let isForgotten = !known.neverExpires && received < now() - options.requestLifetime
         if isForgotten { return nil }
-        guard known.contentHash == request.contentHash else { throw .requestIDReused(request.id) }
         let lastIndex = envelope.outcomes.reduce(0) { last, outcome in
             if case .event(let index) = outcome { max(last, index) } else { last }
         }
         return FirstAnswer(
+            contentHash: known.contentHash,
             first: SequenceNumber(rawValue: first),
             received: received,
             outcomes: envelope.outcomes,

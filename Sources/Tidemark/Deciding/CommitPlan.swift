@@ -14,6 +14,7 @@ package struct CommitPlan: Sendable {
         case record(SlotChange)
         case zoneCreated(ZoneCreation)
         case zoneDeleted(key: UInt64, ZoneDeletionReason)
+        case nothing
     }
 
     /// What goes into the log.
@@ -67,35 +68,54 @@ package struct CommitPlan: Sendable {
         add(.zoneDeleted(key: key, reason))
     }
 
-    /// Adds a record's save.
-    ///
-    /// `body` appends the record's bytes.
+    /// Adds an event that changes nothing, to a plan that has no other.
+    package mutating func noteRequest() {
+        draft.append(zone: 0) { $0.append(contentsOf: [EventKind.requestNoted.rawValue, 0, 0, 0]) }
+        add(.nothing)
+    }
+
+    /// Adds a record's save over a version of it, or over nothing: then the record begins anew, even
+    /// if its slot had events before.
     package mutating func save(
         _ item: ConsultedItem,
+        over live: StoredRecord?,
         in zone: UInt64,
-        policy: SavePolicy,
-        held: RecordEvent.HeldVersion,
-        body: (inout [UInt8]) -> Void
-    ) {
+        _ save: RecordSave,
+        _ author: Authorship
+    ) throws(SyncError) {
+        let fields = try save.fields.asAsked
+        // A body that could not be read was refused before.
+        let old = live.flatMap { try? $0.body() }
+        let header = RecordHeader(
+            recordName: item.name,
+            recordType: Name(save.recordType),
+            created: old?.created ?? author,
+            modified: author,
+            parentName: old?.parentName.map { Name($0) },
+            shareName: old?.shareName.map { Name($0) }
+        )
         let event = RecordEvent(
             state: .live,
-            policy: policy,
+            policy: save.policy,
             probeCount: item.probeCount,
             previous: item.old?.sequence.rawValue ?? 0,
             previousState: item.old?.event.state,
-            held: held
+            held: item.held(save.changeTag)
         )
         var bodyOffset = 0
         draft.append(zone: zone) { payload in
             event.append(to: &payload)
             bodyOffset = payload.count
-            body(&payload)
+            RecordBody.append(
+                header,
+                setting: fields,
+                extent: save.policy.extent,
+                over: old,
+                of: live?.sequence.rawValue ?? 0,
+                to: &payload
+            )
         }
-        add(
-            .record(change(item, zone, .live)),
-            bodyOffset: bodyOffset,
-            isInsertion: item.live == nil
-        )
+        add(.record(change(item, zone, .live)), bodyOffset: bodyOffset, isInsertion: old == nil)
     }
 
     /// Adds a record's deletion, which keeps the type that the record had.
@@ -103,14 +123,14 @@ package struct CommitPlan: Sendable {
         _ item: ConsultedItem,
         in zone: UInt64,
         type: some Collection<UInt8>,
-        held: RecordEvent.HeldVersion
+        holding tag: RecordChangeTag?
     ) {
         let event = RecordEvent(
             state: .tombstone,
             probeCount: item.probeCount,
             previous: item.old?.sequence.rawValue ?? 0,
             previousState: item.old?.event.state,
-            held: held
+            held: item.held(tag)
         )
         draft.append(zone: zone) { payload in
             event.append(to: &payload)
@@ -194,7 +214,7 @@ extension CommitPlan {
             case .zoneCreated(var creation):
                 creation.time = draft.time
                 effects[index] = .zoneCreated(creation)
-            case .zoneDeleted:
+            case .zoneDeleted, .nothing:
                 break
             }
         }
@@ -210,8 +230,18 @@ extension CommitPlan {
                 generation.apply(creation, key: first + UInt64(index))
             case .zoneDeleted(let key, let reason):
                 generation.applyDeletion(of: key, at: first + UInt64(index), reason: reason)
+            case .nothing:
+                generation.applyNothing(at: first + UInt64(index))
             }
         }
         if let request { generation.apply(request, first: first) }
+    }
+}
+
+extension ConsultedItem {
+    /// What is kept of the tag that came with the item.
+    fileprivate func held(_ tag: RecordChangeTag?) -> RecordEvent.HeldVersion {
+        guard let tag, let content = TagContent(tag) else { return .none }
+        return content.sequence == old?.sequence ? .previous : .other(content)
     }
 }

@@ -40,6 +40,11 @@ package struct ConsultedZones: Sendable {
 
     package init() {}
 
+    /// Zones that were looked up before.
+    package init(_ zones: [ConsultedZone]) {
+        self.zones = zones
+    }
+
     /// The zone with an index.
     package subscript(index: Int) -> ConsultedZone { zones[index] }
 

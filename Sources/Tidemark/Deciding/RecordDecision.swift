@@ -63,7 +63,7 @@ package struct RecordDecision: Sendable {
         for (index, verdict) in verdicts.enumerated() {
             switch verdict {
             case .save:
-                outcomes.append(.event(save(index, request.saves[index], author)))
+                outcomes.append(.event(try save(index, request.saves[index], author)))
             case .delete:
                 let deletion = request.deletions[index - request.saves.count]
                 outcomes.append(.event(try delete(index, holding: deletion.changeTag)))
@@ -125,29 +125,13 @@ package struct RecordDecision: Sendable {
 
     // MARK: - Events
 
-    private mutating func save(_ index: Int, _ save: RecordSave, _ author: Authorship) -> Int {
+    private mutating func save(
+        _ index: Int,
+        _ save: RecordSave,
+        _ author: Authorship
+    ) throws(SyncError) -> Int {
         let item = items[index]
-        // A body that could not be read was refused before.
-        let old = item.live.flatMap { try? $0.body() }
-        let header = RecordHeader(
-            recordName: item.name,
-            recordType: Name(save.recordType),
-            created: old?.created ?? author,
-            modified: author,
-            parentName: old?.parentName.map { Name($0) },
-            shareName: old?.shareName.map { Name($0) }
-        )
-        let zone = zoneKey(item.zone)
-        plan.save(item, in: zone, policy: save.policy, held: held(save.changeTag, item)) { bytes in
-            RecordBody.append(
-                header,
-                setting: save.fields,
-                extent: save.policy.extent,
-                over: old,
-                of: item.live?.sequence.rawValue ?? 0,
-                to: &bytes
-            )
-        }
+        try plan.save(item, over: item.live, in: zoneKey(item.zone), save, author)
         return plan.eventCount - 1
     }
 
@@ -157,16 +141,8 @@ package struct RecordDecision: Sendable {
     ) throws(SyncError) -> Int {
         let item = items[index]
         let type = try item.live?.readBody().recordTypeBytes ?? []
-        plan.delete(item, in: zoneKey(item.zone), type: type, held: held(tag, item))
+        plan.delete(item, in: zoneKey(item.zone), type: type, holding: tag)
         return plan.eventCount - 1
-    }
-
-    private func held(
-        _ tag: RecordChangeTag?,
-        _ item: ConsultedItem
-    ) -> RecordEvent.HeldVersion {
-        guard let tag, let content = TagContent(tag) else { return .none }
-        return content.sequence == item.old?.sequence ? .previous : .other(content)
     }
 
     /// What stands for a zone's key, after creating the zone if that has to be.

@@ -4,7 +4,8 @@
 /// What kind of fact an event is: the first byte of its payload.
 ///
 /// Raw values are on disk: never renumber them. Values up to 31 are about records, from 32 on
-/// about zones, from 64 on about what comes later (audiences, subscriptions, schema, users).
+/// about zones, from 48 on about requests, from 64 on about what comes later (audiences,
+/// subscriptions, schema, users).
 package enum EventKind: UInt8, CaseIterable, Sendable {
     /// A record was saved: the payload holds its whole body.
     case recordSaved = 1
@@ -16,6 +17,8 @@ package enum EventKind: UInt8, CaseIterable, Sendable {
     case zoneCreated = 32
     /// A zone ended, with all that it holds.
     case zoneDeleted = 33
+    /// A request changed nothing; its commit is there so that the request's id is remembered.
+    case requestNoted = 48
 }
 
 /// Why bytes of the log could not be read as events: a bug, a newer version, or damage that the

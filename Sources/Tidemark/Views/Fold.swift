@@ -42,6 +42,8 @@ package struct Fold: Sendable {
                 at: event.sequence.rawValue,
                 reason: try ZoneEvent.readDeletion(payload)
             )
+        case .requestNoted:
+            generation.applyNothing(at: event.sequence.rawValue)
         case .recordTouched, nil:
             throw Self.unknown(event, kind: payload.byte(at: 0))
         }

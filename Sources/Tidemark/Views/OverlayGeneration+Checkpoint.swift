@@ -61,7 +61,7 @@ extension OverlayGeneration {
         }
         entry.head = head(of: zone, through: .max)
         entry.end = zone.end ?? entry.end
-        let change = countChange(of: zone)
+        let change = countChange(of: zone, through: .max)
         entry.liveCount += change.live
         entry.tombstoneCount += change.tombstones
         batch.put(.bytes(entry.bytes), in: .zones, for: .zone(zone.key))
@@ -73,10 +73,13 @@ extension OverlayGeneration {
     }
 
     /// By how much a zone's records and tombstones became more here.
-    package func countChange(of zone: OverlayZone) -> (live: Int64, tombstones: Int64) {
+    package func countChange(
+        of zone: OverlayZone,
+        through bound: UInt64
+    ) -> (live: Int64, tombstones: Int64) {
         var live: Int64 = 0
         var tombstones: Int64 = 0
-        for index in zone.entries {
+        for index in zone.entries.prefix(entryCount(of: zone, through: bound)) {
             let entry = entries[Int(index)]
             switch entry.previousState {
             case .live: live -= 1
@@ -89,5 +92,17 @@ extension OverlayGeneration {
             }
         }
         return (live, tombstones)
+    }
+
+    /// By how much the records and tombstones of each zone became more here, up to a bound.
+    package func countChanges(
+        through bound: UInt64
+    ) -> [(zone: UInt64, live: Int64, tombstones: Int64)] {
+        zones.indices.lazy
+            .filter { self.head(of: self.zones[$0], through: bound) > 0 }
+            .map { index in
+                let change = self.countChange(of: self.zones[index], through: bound)
+                return (self.zones[index].key, change.live, change.tombstones)
+            }
     }
 }

@@ -157,6 +157,11 @@ extension OverlayGeneration {
         lastZoneSequence = sequence
     }
 
+    /// Takes in an event that changes nothing.
+    package func applyNothing(at sequence: UInt64) {
+        lastSequence = sequence
+    }
+
     /// Takes in the request that a commit answered.
     package func apply(_ request: RequestKey, first: UInt64) {
         requests[request] = first

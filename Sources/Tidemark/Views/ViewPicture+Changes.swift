@@ -18,11 +18,8 @@ extension ViewPicture {
         var changes: [RecordVersion] = []
         var next = start + 1
         while changes.count < limit, next <= bound {
-            let scanned = try indexedChanges(
-                in: zone,
-                from: next,
-                count: limit - changes.count + 64
-            )
+            let count = min(limit - changes.count, Self.scanLimit) + 64
+            let scanned = try indexedChanges(in: zone, from: next, count: count)
             guard let last = scanned.last else { break }
             next = last.sequence.rawValue + 1
             changes += unsuperseded(scanned, in: zone)
@@ -32,6 +29,9 @@ extension ViewPicture {
         addOverlaid(in: zone, after: start, quiet: quiet, limit: limit, to: &changes)
         return changes
     }
+
+    /// At most about so many entries of the sync index are looked at in one go.
+    private static let scanLimit = 1 << 14
 
     /// Entries of the sync index, whether or not the overlay has something newer.
     private func indexedChanges(

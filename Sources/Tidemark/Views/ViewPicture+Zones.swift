@@ -183,3 +183,48 @@ extension ZoneStanding {
         end.map { $0.sequence <= quiet } ?? false
     }
 }
+
+// MARK: - Figures
+
+extension ViewPicture {
+    /// How many zones live, and how many records and tombstones they have: what the index counted,
+    /// and what the overlay changed.
+    ///
+    /// O(zones and events in the overlay).
+    package func figures() throws(ViewIndexError) -> StoreFigures {
+        var figures = StoreFigures()
+        var keys: Set<UInt64> = []
+        func add(_ key: UInt64, _ counts: (live: Int64, tombstones: Int64)) throws(ViewIndexError) {
+            guard try zone(key).end == nil else { return }
+            if keys.insert(key).inserted { figures.zoneCount += 1 }
+            figures.liveRecordCount += counts.live
+            figures.tombstoneCount += counts.tombstones
+        }
+        var entries: [(UInt64, Int64, Int64)] = []
+        var failure: ViewIndexError?
+        try snapshot.scan(.zones, from: ViewKey(0, 0), through: ViewKey(.max, .max)) { key, value in
+            do throws(ViewIndexError) {
+                let entry = try ZoneEntry(value, key: key.high)
+                entries.append((key.high, entry.liveCount, entry.tombstoneCount))
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        if let failure { throw failure }
+        for (key, live, tombstones) in entries { try add(key, (live, tombstones)) }
+        let bound = bound
+        let newer = withCurrent { $0.countChanges(through: bound) }
+        for change in newer { try add(change.zone, (change.live, change.tombstones)) }
+        // A checkpoint that has just gone in is in the index and still here.
+        let indexed = snapshot.checkpoint?.sequence.rawValue ?? 0
+        let older = withFrozen { frozen in
+            frozen.lastSequence > indexed ? frozen.countChanges(through: bound) : nil
+        }
+        for change in older ?? [] {
+            try add(change.zone, (change.live, change.tombstones))
+        }
+        return figures
+    }
+}

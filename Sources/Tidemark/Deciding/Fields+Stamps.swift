@@ -1,0 +1,41 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkModel
+
+extension Fields {
+    /// The fields that are set, as a client would send them: without removals and stamps.
+    package var asSet: Fields {
+        get throws(SyncError) { try copy { !$0.isRemoved } }
+    }
+
+    /// What a client asks to set and to remove.
+    ///
+    /// A client that sends back what it was given sends stamps too, which mean nothing in a
+    /// request.
+    package var asAsked: Fields {
+        get throws(SyncError) {
+            contains { $0.stamp != 0 } ? try copy { _ in true } : self
+        }
+    }
+
+    private func copy(
+        where isWanted: (Element) -> Bool
+    ) throws(SyncError) -> Fields {
+        var builder = FieldsBuilder()
+        for field in self where isWanted(field) {
+            let start = builder.beginField()
+            builder.withScratch { scratch in
+                scratch.append(contentsOf: field.nameBytes)
+                scratch.append(contentsOf: field.valueBytes)
+            }
+            try builder.endField(
+                start: start,
+                nameByteCount: field.nameBytes.count,
+                type: field.type,
+                isEncrypted: field.isEncrypted
+            )
+        }
+        return try builder.finish()
+    }
+}

@@ -1,0 +1,105 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// What a store held at some position, folded from the log: the last event of every record.
+///
+/// One table in flat arrays, 32 bytes a record, whatever the number of versions.
+struct PastState {
+    /// The last event of one slot.
+    private struct Entry {
+        var zone: UInt64 = 0
+        var slot: UInt64 = 0
+        /// Zero for an empty place.
+        var sequence: UInt64 = 0
+        var isLive = false
+    }
+
+    private var table = [Entry](repeating: Entry(), count: 1 << 12)
+    private var shift: UInt64 = 64 - 12
+    private var count = 0
+    /// The zones that were there, by key.
+    private(set) var zones: [UInt64: ZoneIdentity] = [:]
+
+    /// Folds the log up to a position.
+    ///
+    /// O(events up to it).
+    init(
+        of source: any EventSource,
+        hash: StoreHash,
+        through last: SequenceNumber
+    ) throws(SyncError) {
+        let fold = Fold(hash: hash)
+        var failure: SyncError?
+        do throws(LogError) {
+            try source.scan(from: SequenceNumber(rawValue: 1), through: last) { event in
+                do throws(EventFormatError) {
+                    try apply(event, fold)
+                    return true
+                } catch {
+                    failure = SyncError(error)
+                    return false
+                }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw failure }
+    }
+
+    private mutating func apply(_ event: LogEvent, _ fold: Fold) throws(EventFormatError) {
+        let payload = event.payload.span.bytes
+        switch payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil {
+        case .zoneCreated:
+            zones[event.sequence.rawValue] = try ZoneEvent.readCreation(payload).identity
+        case .zoneDeleted:
+            zones[event.zone] = nil
+        case .requestNoted:
+            break
+        case .recordSaved, .recordDeleted, .recordTouched, nil:
+            let change = try fold.recordChange(event.sequence, zone: event.zone, payload)
+            set(
+                Entry(
+                    zone: change.zone,
+                    slot: change.slot,
+                    sequence: change.sequence,
+                    isLive: change.state == .live
+                )
+            )
+        }
+    }
+
+    private mutating func set(_ entry: Entry) {
+        let place = place(of: entry)
+        if table[place].sequence == 0 { count += 1 }
+        table[place] = entry
+        if count * 2 > table.count { grow() }
+    }
+
+    private func place(of entry: Entry) -> Int {
+        let hash = (entry.slot ^ (entry.zone &* 0x9E37_79B9_7F4A_7C15)) &* 0xD6E8_FEB8_6659_FD93
+        var place = Int(truncatingIfNeeded: hash >> shift)
+        while table[place].sequence != 0,
+            table[place].slot != entry.slot || table[place].zone != entry.zone
+        {
+            place = (place + 1) & (table.count - 1)
+        }
+        return place
+    }
+
+    private mutating func grow() {
+        let entries = table
+        table = [Entry](repeating: Entry(), count: entries.count * 2)
+        shift -= 1
+        for entry in entries where entry.sequence != 0 { table[place(of: entry)] = entry }
+    }
+
+    /// The positions of a zone's live records, ascending.
+    func liveSequences(in zone: UInt64) -> [SequenceNumber] {
+        table.lazy.filter { $0.zone == zone && $0.isLive && $0.sequence != 0 }
+            .map { SequenceNumber(rawValue: $0.sequence) }
+            .sorted()
+    }
+}

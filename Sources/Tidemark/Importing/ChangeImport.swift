@@ -1,0 +1,131 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+public import TidemarkModel
+
+extension Store {
+    /// Begins an import of a change stream, with an operator's authority.
+    ///
+    /// Limits of requests and permissions do not apply, those of records do. Throws for a store that
+    /// is closed or open for reading.
+    public func beginImport() throws(SyncError) -> ChangeImport {
+        try ChangeImport(engine)
+    }
+}
+
+/// An import of a change stream: one line is one atomic commit, across zones, whatever its size.
+///
+/// Lines are taken one after another and appended without waiting for the disk, which syncs many of
+/// them at once; ``finish()`` waits for all. Lines that are in the store already are passed over: a
+/// line is known by its request id, or else by its content and how often the same content came
+/// before in this import. Such ids never expire, so running an import again doubles nothing.
+///
+/// For each line without a request id it remembers a hash of 64 bits.
+public struct ChangeImport: Sendable {
+    /// What became of one line.
+    public enum Outcome: Hashable, Sendable {
+        /// The line is part of the store now.
+        case applied(missingDeletionCount: Int)
+        /// The line was in the store already.
+        case skipped
+    }
+
+    private let engine: Engine
+    private let writing: Engine.Writing
+    /// How often a line's content came before in this import, by its hash.
+    private var occurrences: [UInt64: UInt32] = [:]
+    private var lastAppended = SequenceNumber.zero
+    /// Bytes that were appended since the disk was last waited for.
+    private var appendedByteCount = 0
+
+    /// Lines are appended this far ahead of the disk.
+    private static let leadByteCount = 8 << 20
+
+    init(_ engine: Engine) throws(SyncError) {
+        self.engine = engine
+        writing = try engine.writer()
+    }
+
+    /// Takes one line.
+    ///
+    /// It is durable when a later ``finish()`` returns, and may be earlier. A line whose time is
+    /// before the last commit's gets that commit's time.
+    ///
+    /// Throws for a line that is not valid: then nothing of it is applied, and all before it is kept.
+    public mutating func add(_ line: ChangeStreamLine) async throws(SyncError) -> Outcome {
+        let request = requestIdentity(of: line)
+        try await writing.committer.waitForRoom()
+        while true {
+            let picture = try engine.picture(.appended)
+            if try await isKnown(line, as: request.identity, in: picture) { return .skipped }
+            var decision = try ImportDecision(line, in: engine, over: picture)
+            let outcome = Outcome.applied(missingDeletionCount: decision.missingDeletionCount)
+            if decision.plan.eventCount == 0 { decision.plan.noteRequest() }
+            decision.seal(line, request.identity, isDerived: request.isDerived)
+            guard let placed = try writing.committer.append(&decision.plan) else { continue }
+            lastAppended = placed.last
+            try await stayClose(to: placed)
+            return outcome
+        }
+    }
+
+    /// Waits until every line that was taken is on disk.
+    public mutating func finish() async throws(SyncError) {
+        try await writing.committer.waitUntilDurable(lastAppended)
+    }
+
+    /// Waits for the disk now and then, so that what waits for it stays bounded.
+    private mutating func stayClose(to placed: Committer.Placed) async throws(SyncError) {
+        appendedByteCount += placed.payloads.count
+        if appendedByteCount > Self.leadByteCount {
+            appendedByteCount = 0
+            try await writing.committer.waitUntilDurable(placed.last)
+        }
+    }
+
+    /// The id of a line: its own, or one that is derived from its content.
+    private mutating func requestIdentity(
+        of line: ChangeStreamLine
+    ) -> (identity: RequestIdentity, isDerived: Bool) {
+        let known = LineIdentity(line)
+        var id = line.requestID ?? known.idStem
+        if line.requestID == nil {
+            let stem = xxh3(Array(id.utf8).span.bytes, seed: 0)
+            let count = occurrences[stem, default: 0]
+            occurrences[stem] = count + 1
+            id += String(count)
+        }
+        let identity = RequestIdentity(
+            id: id,
+            key: engine.views.hash.key(
+                ofRequest: id,
+                user: line.user.userRecordName,
+                database: line.database
+            ),
+            contentHash: known.contentHash
+        )
+        return (identity, line.requestID == nil)
+    }
+
+    /// Whether the commit that a line's id names is this line's.
+    ///
+    /// Throws `invalidArguments` if it is another's. A line that was exported says no more than its
+    /// commit changed, and so may differ from the line that was imported.
+    private func isKnown(
+        _ line: ChangeStreamLine,
+        as request: RequestIdentity,
+        in picture: ViewPicture
+    ) async throws(SyncError) -> Bool {
+        guard let answer = try engine.firstAnswer(to: request.key, in: picture) else {
+            return false
+        }
+        if answer.contentHash == request.contentHash { return true }
+        try await writing.committer.waitUntilDurable(answer.first)
+        let exported = try engine.line(ofCommitAt: answer.first)
+        guard exported.map({ LineIdentity($0).contentHash }) == request.contentHash else {
+            throw .requestIDReused(request.id)
+        }
+        return true
+    }
+}

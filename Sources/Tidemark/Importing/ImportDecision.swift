@@ -1,0 +1,125 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// A line of a change stream, looked up and decided.
+struct ImportDecision {
+    /// The commit; without events if nothing has to change.
+    var plan: CommitPlan
+    /// Deletions of records that were not there.
+    private(set) var missingDeletionCount = 0
+
+    private let reading: LineReading
+    /// What stands for the key of each epoch; `nil` while it is not there.
+    private var keys: [UInt64?]
+
+    /// Decides a line over a picture.
+    ///
+    /// Throws for a line that is not valid as a whole or in one of its changes.
+    init(
+        _ line: ChangeStreamLine,
+        in engine: Engine,
+        over picture: ViewPicture
+    ) throws(SyncError) {
+        let limits = engine.options.limits
+        try limits.check(
+            Caller(
+                database: line.database,
+                user: line.user,
+                device: line.device,
+                build: line.build,
+                requestID: line.requestID
+            )
+        )
+        reading = try LineReading(line, picture, limits)
+        keys = reading.epochs.map(\.zone.key)
+        plan = CommitPlan(time: line.time, received: engine.now(), bound: picture.bound)
+        let author = Authorship(time: line.time, user: line.user, device: line.device)
+        let rules = RecordRules(limits: limits, line: engine.line, allowsTypeChange: true)
+        let zones = ConsultedZones(reading.epochs.map(\.zone))
+        let consulted = try ConsultedItems(reading.items, in: zones, picture, engine.views)
+        for item in consulted.items { plan.restsOn(item, in: zones[item.zone].key) }
+        try decide(consulted.items, by: rules, author)
+    }
+
+    /// Puts the envelope on the commit.
+    ///
+    /// Outcomes are not kept: that the commit is there is the answer.
+    mutating func seal(_ line: ChangeStreamLine, _ request: RequestIdentity, isDerived: Bool) {
+        plan.request = request.key
+        plan.draft.envelope =
+            CommitEnvelope(
+                user: line.user.userRecordName,
+                device: line.device,
+                build: line.build,
+                request: CommitEnvelope.Request(
+                    id: request.id,
+                    key: request.key,
+                    contentHash: request.contentHash,
+                    isDerived: isDerived,
+                    neverExpires: true
+                )
+            ).bytes
+    }
+
+    /// Decides the records in the order of the line, but those of an epoch that ends before those of
+    /// the next one.
+    private mutating func decide(
+        _ items: [ConsultedItem],
+        by rules: RecordRules,
+        _ author: Authorship
+    ) throws(SyncError) {
+        let endings = reading.epochs.indices.filter { reading.epochs[$0].ends }
+        for epoch in endings {
+            if reading.epochs[epoch].isWanted { _ = key(of: epoch) }
+            for (step, item) in zip(reading.steps, items) where item.zone == epoch {
+                try decide(step, item, by: rules, author)
+            }
+            plan.deleteZone(key(of: epoch), .deleted)
+        }
+        for (step, item) in zip(reading.steps, items) where !reading.epochs[item.zone].ends {
+            try decide(step, item, by: rules, author)
+        }
+        for (index, epoch) in reading.epochs.enumerated() where epoch.isWanted && !epoch.ends {
+            _ = key(of: index)
+        }
+    }
+
+    /// What stands for a zone's key, after creating the zone if it is not there.
+    private mutating func key(of epoch: Int) -> UInt64 {
+        if let key = keys[epoch] { return key }
+        let key = plan.createZone(reading.epochs[epoch].zone)
+        keys[epoch] = key
+        return key
+    }
+
+    private mutating func decide(
+        _ step: LineReading.Step,
+        _ item: ConsultedItem,
+        by rules: RecordRules,
+        _ author: Authorship
+    ) throws(SyncError) {
+        if step.beginsWithDeletion, item.live == nil { missingDeletionCount += 1 }
+        missingDeletionCount += step.missingDeletionCount
+        switch step.change {
+        case .save(let recordID, let recordType, let fields):
+            let save = RecordSave(
+                recordID,
+                type: recordType.string,
+                fields: fields,
+                policy: .replace
+            )
+            if case .refused(let error) = try rules.verdict(on: save, item) { throw error }
+            let old = step.hadDeletion ? nil : item.live
+            try plan.save(item, over: old, in: key(of: item.zone), save, author)
+        case .delete:
+            guard let live = item.live else { return }
+            let type = try live.readBody().recordTypeBytes
+            plan.delete(item, in: key(of: item.zone), type: type, holding: nil)
+        case .createZone, .deleteZone:
+            break
+        }
+    }
+}
