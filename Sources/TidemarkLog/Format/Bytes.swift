@@ -1,6 +1,14 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
 extension RawSpan {
     /// The little-endian integer at an offset, which must lie within the span.
     @inline(__always)
@@ -52,16 +60,12 @@ extension RawSpan {
 
     /// Whether every byte of a range is zero.
     package func isZero(in range: Range<Int>) -> Bool {
-        var offset = range.lowerBound
-        while offset + 8 <= range.upperBound {
-            if integer(at: offset, as: UInt64.self) != 0 { return false }
-            offset += 8
+        guard !range.isEmpty else { return true }
+        return extracting(range).withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress, bytes[0] == 0 else { return false }
+            // Every byte is equal to the one before it, and the first one is zero.
+            return memcmp(start, start + 1, bytes.count - 1) == 0
         }
-        while offset < range.upperBound {
-            if byte(at: offset) != 0 { return false }
-            offset += 1
-        }
-        return true
     }
 }
 
@@ -96,7 +100,7 @@ extension [UInt8] {
 
     /// Appends zeros up to a length.
     package mutating func pad(to byteCount: Int) {
-        append(contentsOf: repeatElement(0, count: Swift.max(0, byteCount - count)))
+        while count < byteCount { append(0) }
     }
 }
 

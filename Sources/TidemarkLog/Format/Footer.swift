@@ -61,12 +61,12 @@ package struct Footer: Hashable, Sendable {
         return bytes + trailer
     }
 
-    /// Reads the parts behind the summary; `nil` if a checksum fails.
+    /// Reads the parts between the summary and the trailer; `nil` if a checksum fails.
     package init?(summary: Summary, decoding bytes: RawSpan, salt: UInt64) {
         let seed = Layout.seed(salt: salt, offset: summary.offset)
         let directoryByteCount = Int(summary.blockCount) * Layout.blockEntryByteCount
         let end = directoryByteCount + Int(summary.postingsByteCount)
-        guard bytes.byteCount >= end else { return nil }
+        guard bytes.byteCount >= end, bytes.isZero(in: end..<bytes.byteCount) else { return nil }
         let directoryBytes = bytes.extracting(0..<directoryByteCount)
         let postingsBytes = bytes.extracting(directoryByteCount..<end)
         guard xxh3(directoryBytes, seed: seed &+ 1) == summary.directoryChecksum,

@@ -152,21 +152,32 @@ extension LoadedManifest {
         from folder: StoreFolder,
         fileSystem: any FileSystem
     ) throws(LogError) -> LoadedManifest? {
+        var missing: String?
         for _ in 0..<16 {
             guard let number = try currentNumber(in: folder, fileSystem: fileSystem) else {
                 return nil
             }
             let path = folder.manifest(number)
-            guard let file = try openLocked(path, fileSystem: fileSystem) else { continue }
+            guard let file = try openLocked(path, fileSystem: fileSystem) else {
+                missing = path
+                continue
+            }
             // A writer may have moved on, and removed this one, before the lock was taken.
             guard try currentNumber(in: folder, fileSystem: fileSystem) == number else { continue }
             return try read(file, number: number)
         }
+        if let missing {
+            throw LogError(
+                .corrupted,
+                "CURRENT names this manifest, and it is missing. Bring the file back from a "
+                    + "backup; `tidemark log salvage` rebuilds the store from its segments.",
+                path: missing
+            )
+        }
         throw LogError(
             .unreadable,
-            "CURRENT kept changing or names a manifest that does not exist. If no other process "
-                + "is opening the store, the file has been lost; `tidemark log salvage` rebuilds "
-                + "it from the segments.",
+            "CURRENT kept changing while it was read. Try again when no other process is opening "
+                + "the store.",
             path: folder.current
         )
     }

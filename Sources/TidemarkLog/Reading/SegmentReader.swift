@@ -183,7 +183,7 @@ extension SegmentReader {
         let summary = try footerSummary(of: file, header: header)
         let bodyOffset = summary.offset + UInt64(Layout.footerHeaderByteCount)
         let bodyByteCount =
-            Int(summary.blockCount) * Layout.blockEntryByteCount + Int(summary.postingsByteCount)
+            summary.footerByteCount - Layout.footerHeaderByteCount - Layout.trailerByteCount
         let body = try file.bytes(at: bodyOffset, byteCount: bodyByteCount)
         guard
             let footer = Footer(

@@ -1,0 +1,143 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TidemarkLog
+
+/// Files that are cut, zeroed, swapped, missing, foreign, empty or newer.
+@Suite struct DamagedFileTests {
+    @Test(arguments: SmallStore.End.allCases)
+    func `A file cut at any length is noticed`(_ end: SmallStore.End) throws {
+        let store = try SmallStore(end)
+        var wrong: [String] = []
+        for path in try store.files {
+            let byteCount = try store.disk.contents(of: path).count
+            let step = CrashTests.isLong ? 1 : max(17, byteCount / 60)
+            for length in 0..<byteCount where length < 270 || length % step == 0 {
+                let disk = try store.damaging(path) { $0.removeLast(byteCount - length) }
+                if let text = store.wrongToReader(disk) ?? store.wrong(disk, path) {
+                    wrong.append("\(path) cut to \(length): \(text)")
+                }
+            }
+        }
+        #expect(wrong.prefix(5) == [])
+    }
+
+    @Test(arguments: [SmallStore.End.closed, .vouched])
+    func `A zeroed sector is noticed where something outside of it vouches for it`(
+        _ end: SmallStore.End
+    ) throws {
+        let store = try SmallStore(end)
+        var wrong: [String] = []
+        for path in try store.segments + [store.current] {
+            let bytes = try store.disk.contents(of: path)
+            let byteCount = bytes.count
+            for start in stride(from: 0, to: byteCount, by: 512) {
+                // A marker that is lost together with the frame it vouches for vouches no more.
+                let isLast = bytes[start...].lastIndex { $0 != 0 } ?? 0 < start + 512
+                if end == .vouched, isLast { continue }
+                let disk = try store.damaging(path) { bytes in
+                    for byte in start..<min(start + 512, byteCount) { bytes[byte] = 0 }
+                }
+                if let text = store.wrongToReader(disk) ?? store.wrong(disk, path) {
+                    wrong.append("\(path) zeroed at \(start): \(text)")
+                }
+            }
+        }
+        #expect(wrong.prefix(5) == [])
+    }
+
+    @Test func `Garbage behind the frames harms nothing`() throws {
+        for end in SmallStore.End.allCases {
+            let store = try SmallStore(end)
+            let path = try #require(store.segments.last)
+            let bytes = try store.disk.contents(of: path)
+            let used = try #require(bytes.lastIndex { $0 != 0 }) + 1
+            for start in used..<bytes.count - 16 where start % 8 == 0 {
+                let disk = try store.damaging(path) { bytes in
+                    for byte in start..<start + 16 { bytes[byte] = 0x54 }
+                }
+                #expect(store.wrong(disk, path) == nil)
+            }
+        }
+    }
+
+    @Test func `A missing file is named`() throws {
+        let store = try SmallStore(.closed)
+        for path in try store.segments + [store.manifest] {
+            let disk = store.disk.crash(.keepingEverything)
+            try disk.remove(path)
+            #expect(store.wrong(disk, path, isMissing: true) == nil)
+            #expect(throws: LogError.self) { try SmallStore.open(disk) }
+        }
+        let disk = store.disk.crash(.keepingEverything)
+        try disk.remove(store.current)
+        #expect(store.wrong(disk, store.current, isMissing: true) == nil)
+        #expect { try SmallStore.open(disk) } throws: { ($0 as? LogError)?.code == .corrupted }
+    }
+
+    @Test func `Swapped segments are noticed`() throws {
+        let store = try SmallStore(.closed)
+        let segments = try store.segments
+        let bytes = try segments.map { try store.disk.contents(of: $0) }
+        let disk = store.disk.crash(.keepingEverything)
+        try disk.setContents(of: segments[0], to: bytes[1])
+        try disk.setContents(of: segments[1], to: bytes[0])
+        #expect { try SmallStore.open(disk) } throws: {
+            ($0 as? LogError)?.code == .foreignFile && ($0 as? LogError)?.path == segments[0]
+        }
+        #expect(store.wrongToReader(disk) == nil)
+    }
+
+    @Test func `Files of another store are noticed`() throws {
+        let store = try SmallStore(.closed)
+        let other = try SmallStore(.closed, seed: 2)
+        let path = try #require(store.segments.first)
+        let disk = try store.damaging(path) { [disk = other.disk] bytes in
+            bytes = (try? disk.contents(of: path)) ?? []
+        }
+        #expect { try SmallStore.open(disk) } throws: {
+            ($0 as? LogError)?.code == .foreignFile && ($0 as? LogError)?.path == path
+        }
+        let mixed = try store.damaging(store.manifest) { [disk = other.disk] bytes in
+            bytes = (try? disk.contents(of: store.manifest)) ?? []
+        }
+        #expect { try SmallStore.open(mixed) } throws: {
+            ($0 as? LogError)?.code == .foreignFile
+        }
+    }
+
+    @Test func `A file of a newer version is refused as such, not as damaged`() throws {
+        let store = try SmallStore(.closed)
+        for path in try store.segments + [store.manifest] {
+            let disk = try store.damaging(path) { bytes in
+                bytes.store(integer: UInt16(9), at: 8)
+                bytes.store(integer: UInt16(9), at: 10)
+                let checked = Array(bytes[0..<248])
+                bytes.store(integer: xxh3(checked.span.bytes, seed: 0), at: 248)
+            }
+            #expect { try SmallStore.open(disk) } throws: {
+                ($0 as? LogError)?.code == .newerVersion && ($0 as? LogError)?.path == path
+            }
+        }
+    }
+
+    @Test func `A folder that is no store, and an empty one, are told apart from a store`() throws {
+        let disk = SimulatedFileSystem()
+        try disk.createDirectory(SmallStore.path)
+        func open(creating: Bool) throws -> SegmentLog {
+            try SegmentLog.open(
+                SmallStore.path,
+                creating: creating,
+                configuration: LogConfiguration(),
+                environment: CrashWorkload.environment(disk, seed: 1),
+                onDurable: { _ in }
+            ).log
+        }
+        #expect { try open(creating: false) } throws: { ($0 as? LogError)?.code == .notAStore }
+        try disk.setContents(of: SmallStore.path + "/letter.txt", to: [1, 2, 3])
+        #expect { try open(creating: true) } throws: { ($0 as? LogError)?.code == .notAStore }
+        #expect(try disk.list(SmallStore.path) == ["letter.txt"])
+    }
+}
