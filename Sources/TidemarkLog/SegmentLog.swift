@@ -319,6 +319,9 @@ extension SegmentLog {
     }
 
     /// Ends the active segment and begins the next one, durably, before any frame goes into it.
+    ///
+    /// A segment whose very first commit has no room in it is replaced by one of the next
+    /// generation; the next opening removes its file.
     private func begin(
         _ spare: SpareSegment,
         first: SequenceNumber,
@@ -330,18 +333,25 @@ extension SegmentLog {
         if configuration.durability == .full { try disk.active.makeDurable() }
         let last = SequenceNumber(rawValue: first.rawValue - 1)
         let incarnation = line.current
+        let isEmpty = ended.first == first
+        let recovery = disk.active.recovery
         let reader = try spare.becomeSegment(
-            SegmentID(first: first),
+            SegmentID(first: first, generation: isEmpty ? ended.generation + 1 : 0),
             incarnation: incarnation,
             in: folder,
             environment: environment
         )
         try manifest.append([
-            .ended(ended, last: last, framesEnd: framesEnd), .added(reader.id, incarnation),
+            isEmpty ? .removed(ended) : .ended(ended, last: last, framesEnd: framesEnd),
+            .added(reader.id, incarnation),
         ])
         files.update { segments in
-            segments[segments.count - 1].last = last
-            segments[segments.count - 1].framesEnd = framesEnd
+            if isEmpty {
+                segments.removeLast()
+            } else {
+                segments[segments.count - 1].last = last
+                segments[segments.count - 1].framesEnd = framesEnd
+            }
             segments.append(LogFiles.Segment(id: reader.id, reader: reader))
         }
         disk.active = ActiveSegment(
@@ -351,6 +361,9 @@ extension SegmentLog {
             lastTime: disk.active.lastTime,
             lastReceived: disk.active.lastReceived
         )
+        if isEmpty, let recovery {
+            try disk.active.write(.recovery, next: first, payload: recovery)
+        }
         inBackground { self.seal(ended) }
     }
 

@@ -46,8 +46,10 @@ struct FrameBuilder: Sendable {
     static func byteCountBound(of draft: borrowing CommitDraft) -> Int {
         let commitHeader = 64 + draft.envelope.count
         let events = draft.payloads.count + draft.events.count * 21
-        // Two neighbouring blocks together hold more than one full block of events.
-        let blocks = 2 + 2 * events / Layout.blockByteCount
+        // Every block repeats the commit's header, and holds an event at least. A block ends where
+        // the next event has no room, so two neighbours hold more events than would fill one.
+        let room = max(1, Layout.blockByteCount - commitHeader)
+        let blocks = min(draft.events.count, 2 + 2 * events / room)
         return Layout.frameHeaderByteCount + Layout.frameAlignment + events
             + blocks * (commitHeader + Layout.blockEntryByteCount)
     }

@@ -15,6 +15,8 @@ struct ActiveSegment: ~Copyable {
     private(set) var isVouched = true
     /// Whether the last frame written is a closing frame.
     private var endsWithClosing: Bool
+    /// What the segment's recovery frame tells, to be told again where another replaces it.
+    private(set) var recovery: [UInt8]?
     /// The time of the last commit of the log.
     private(set) var lastTime = Int64.min
     /// When our own clock saw it.
@@ -59,6 +61,7 @@ struct ActiveSegment: ~Copyable {
         next: SequenceNumber,
         payload: [UInt8] = []
     ) throws(LogError) {
+        if kind == .recovery { recovery = payload }
         try put(
             place.controlFrame(
                 kind,

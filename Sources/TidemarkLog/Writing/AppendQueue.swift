@@ -19,7 +19,7 @@ struct AppendQueue {
         var segmentNumber: UInt64
     }
 
-    /// Bytes kept back in every segment for its closing frame.
+    /// Bytes kept back in every segment for its recovery frame and its closing frame.
     static let reserveByteCount = 256
 
     private(set) var lastSequence: SequenceNumber

@@ -62,7 +62,16 @@ struct CrashWorkload: Sendable {
             let (log, report) = try Self.open(files, seed: seed &* 100 &+ opening)
             try progress.history.withLock { try $0.adopt(log, report) }
             for round in 0..<roundCount {
-                try append(to: log, round: round, from: &drafts, progress)
+                // After the failure the first commit has no room in the segment that was begun.
+                let isLarge = round == 3 || (opening == 2 && round == 0)
+                try append(
+                    commitCount: round % 3 == 1 ? 3 : 1,
+                    isLarge: isLarge,
+                    to: log,
+                    from: &drafts,
+                    progress
+                )
+                if round % 2 == 0 { log.vouch() }
             }
             if opening == 1 {
                 try fail(log, on: disk, with: &drafts, progress)
@@ -95,21 +104,19 @@ struct CrashWorkload: Sendable {
     }
 
     private func append(
+        commitCount: Int,
+        isLarge: Bool,
         to log: SegmentLog,
-        round: Int,
         from drafts: inout DraftSource,
         _ progress: Progress
     ) throws {
-        let commitCount = round % 3 == 1 ? 3 : 1
         for _ in 0..<commitCount {
             let draft =
-                round == 3
-                ? drafts.draft(events: 2...3, payload: 2000...9000) : drafts.draft()
+                isLarge ? drafts.draft(events: 2...3, payload: 3000...9000) : drafts.draft()
             progress.history.withLock { $0.append(draft) }
             _ = try log.append(draft)
         }
         try log.blockUntilDurable(log.lastSequence)
         progress.history.withLock { $0.acknowledge(in: log) }
-        if round % 2 == 0 { log.vouch() }
     }
 }

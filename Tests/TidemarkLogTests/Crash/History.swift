@@ -124,9 +124,12 @@ struct History: Sendable {
 struct DraftSource {
     private var numbers: SplitMix64
     private var time: Int64 = 1_000
+    /// Whether nothing is to be made that could be compressed.
+    private let isAllNoise: Bool
 
-    init(seed: UInt64) {
+    init(seed: UInt64, isAllNoise: Bool = false) {
         numbers = SplitMix64(seed: seed)
+        self.isAllNoise = isAllNoise
     }
 
     mutating func number(in range: ClosedRange<Int>) -> Int {
@@ -154,7 +157,7 @@ struct DraftSource {
     }
 
     private mutating func bytes(_ count: Int) -> [UInt8] {
-        let isNoise = number(in: 0...1) == 0
+        let isNoise = number(in: 0...1) == 0 || isAllNoise
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count + 8)
         let word = numbers.next()
