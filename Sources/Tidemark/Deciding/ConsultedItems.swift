@@ -48,17 +48,48 @@ package struct ConsultedItems: Sendable {
     ) throws(SyncError) {
         self.items = items
         lookedAt = zones.zones.reduce(0) { max($0, $1.lookedAt) }
-        var open = items.indices.filter { zones[items[$0].zone].key != nil }
-        repeat {
+        var open = Array(items.indices)
+        while !open.isEmpty {
             try lookUp(open, in: zones, picture, views)
-            open = try collisions(among: open)
-            for index in open {
-                guard self.items[index].probeCount < .max else { throw Self.tooManyCollisions }
-                self.items[index].probeCount += 1
-                self.items[index].slot &+= 1
-                self.items[index].old = nil
+            open = try strangers(among: open)
+            for index in open { try moveOn(index) }
+        }
+    }
+
+    /// Gives new records slots of their own, where the names of several have the same hash.
+    ///
+    /// `newcomers` are the items that begin a record: only those take a slot. Which of them comes
+    /// first keeps it, the others move on to the next that is free.
+    package mutating func settle(
+        _ newcomers: [Int],
+        in zones: ConsultedZones,
+        _ picture: ViewPicture,
+        _ views: ZoneViews
+    ) throws(SyncError) {
+        while true {
+            let order = newcomers.sorted { Self.ordered(items[$0], items[$1]) ?? ($0 < $1) }
+            var open = zip(order, order.dropFirst()).compactMap { first, second in
+                Self.ordered(items[first], items[second]) == nil ? second : nil
             }
-        } while !open.isEmpty
+            if open.isEmpty { return }
+            while !open.isEmpty {
+                for index in open { try moveOn(index) }
+                try lookUp(open, in: zones, picture, views)
+                open = open.filter { items[$0].old != nil }
+            }
+        }
+    }
+
+    private mutating func moveOn(_ index: Int) throws(SyncError) {
+        guard items[index].probeCount < .max else {
+            throw SyncError(
+                .internalError,
+                "256 record names of one zone have the same hash, which cannot happen by chance."
+            )
+        }
+        items[index].probeCount += 1
+        items[index].slot &+= 1
+        items[index].old = nil
     }
 
     /// The index of an item that names the same record as an item before it; `nil` if all differ.
@@ -89,6 +120,7 @@ package struct ConsultedItems: Sendable {
         _ picture: ViewPicture,
         _ views: ZoneViews
     ) throws(SyncError) {
+        let open = open.filter { zones[items[$0].zone].key != nil }
         if open.isEmpty { return }
         let slots = open.map { ViewKey(zones[items[$0].zone].key ?? 0, items[$0].slot) }
         let versions: [RecordVersion?]
@@ -108,34 +140,17 @@ package struct ConsultedItems: Sendable {
         }
     }
 
-    /// The items whose slot is another name's, in the store or earlier in the request.
-    private func collisions(among open: [Int]) throws(SyncError) -> [Int] {
-        var collisions: [Int] = []
+    /// The items whose slot is another name's.
+    private func strangers(among open: [Int]) throws(SyncError) -> [Int] {
+        var strangers: [Int] = []
         for index in open {
             guard let old = items[index].old else { continue }
             do throws(EventFormatError) {
-                if try !old.hasName(items[index].name) { collisions.append(index) }
+                if try !old.hasName(items[index].name) { strangers.append(index) }
             } catch {
                 throw SyncError(error)
             }
         }
-        if items.count > 1 { collisions += newcomersThatMeet(except: collisions) }
-        return collisions
+        return strangers
     }
-
-    /// Of items without an event that have one slot between them, all but the first.
-    private func newcomersThatMeet(except collisions: [Int]) -> [Int] {
-        let taken = Set(collisions)
-        let order = items.indices.filter { items[$0].old == nil && !taken.contains($0) }
-            .sorted { Self.ordered(items[$0], items[$1]) ?? ($0 < $1) }
-        return zip(order, order.dropFirst()).compactMap { first, second in
-            let meets = Self.ordered(items[first], items[second]) == nil
-            return meets && items[first].name != items[second].name ? second : nil
-        }
-    }
-
-    private static let tooManyCollisions = SyncError(
-        .internalError,
-        "256 record names of one zone have the same hash, which cannot happen by chance."
-    )
 }

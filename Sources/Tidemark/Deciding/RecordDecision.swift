@@ -22,9 +22,9 @@ package struct RecordDecision: Sendable {
     /// The commit; without events if nothing has to change.
     package var plan: CommitPlan
     /// The highest position that the decision rests on: until it is durable, nobody may hear of it.
-    package let lookedAt: SequenceNumber
+    package var lookedAt: SequenceNumber { SequenceNumber(rawValue: consulted.lookedAt) }
 
-    private let items: [ConsultedItem]
+    private var consulted: ConsultedItems
     private let zones: ConsultedZones
     /// What stands for each zone's key in the plan; `nil` while nothing was done in it.
     private var zoneKeys: [UInt64?]
@@ -37,12 +37,10 @@ package struct RecordDecision: Sendable {
         time: Int64,
         received: Int64
     ) {
-        items = consulted.items
-        lookedAt = SequenceNumber(rawValue: consulted.lookedAt)
+        self.consulted = consulted
         self.zones = zones
         zoneKeys = zones.zones.map(\.key)
         plan = CommitPlan(time: time, received: received, bound: bound)
-        for item in items { plan.restsOn(item, in: zones[item.zone].key) }
     }
 
     /// Whether no event is part of it.
@@ -50,16 +48,18 @@ package struct RecordDecision: Sendable {
 
     /// Decides all items.
     ///
-    /// `isAtomic` says whether in zones that can do so all items are done or none; `explain` makes
-    /// the error of a conflict.
+    /// `settle` gives records that are new slots of their own; `explain` makes the error of a conflict.
     package mutating func decide(
         _ request: ModifyRecordsRequest,
         by rules: RecordRules,
         author: Authorship,
+        settle: (inout ConsultedItems, [Int]) throws(SyncError) -> Void,
         explain: (Int) throws(SyncError) -> SyncError
     ) throws(SyncError) {
         var verdicts = try verdicts(on: request, by: rules)
         if request.isAtomic { spread(&verdicts, request) }
+        try settle(&consulted, newcomers(of: verdicts))
+        for item in items { plan.restsOn(item, in: zones[item.zone].key) }
         for (index, verdict) in verdicts.enumerated() {
             switch verdict {
             case .save:
@@ -75,6 +75,15 @@ package struct RecordDecision: Sendable {
                 let against = items[index].live?.sequence ?? .zero
                 outcomes.append(.refused(try explain(index), against: against))
             }
+        }
+    }
+
+    private var items: [ConsultedItem] { consulted.items }
+
+    /// The items that begin a record.
+    private func newcomers(of verdicts: [Verdict]) -> [Int] {
+        verdicts.indices.filter { index in
+            if case .save = verdicts[index] { items[index].old == nil } else { false }
         }
     }
 

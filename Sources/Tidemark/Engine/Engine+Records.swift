@@ -68,14 +68,18 @@ extension Engine {
         )
         let author = Authorship(time: time, user: caller.user, device: caller.device)
         let rules = RecordRules(limits: options.limits, line: line)
-        try decision.decide(request, by: rules, author: author) { (index) throws(SyncError) in
-            try conflict(
-                of: request,
-                at: index,
-                against: consulted.items[index].live,
-                author: author
-            )
-        }
+        try decision.decide(
+            request,
+            by: rules,
+            author: author,
+            settle: { (items, newcomers) throws(SyncError) in
+                try items.settle(newcomers, in: zones, picture, views)
+            },
+            explain: { (index) throws(SyncError) in
+                let live = consulted.items[index].live
+                return try conflict(of: request, at: index, against: live, author: author)
+            }
+        )
         return decision
     }
 

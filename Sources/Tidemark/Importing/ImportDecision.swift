@@ -39,7 +39,15 @@ struct ImportDecision {
         let author = Authorship(time: line.time, user: line.user, device: line.device)
         let rules = RecordRules(limits: limits, line: engine.line, allowsTypeChange: true)
         let zones = ConsultedZones(reading.epochs.map(\.zone))
-        let consulted = try ConsultedItems(reading.items, in: zones, picture, engine.views)
+        var consulted = try ConsultedItems(reading.items, in: zones, picture, engine.views)
+        try consulted.settle(
+            reading.steps.indices.filter { index in
+                consulted.items[index].old == nil && !reading.steps[index].change.isDeletion
+            },
+            in: zones,
+            picture,
+            engine.views
+        )
         for item in consulted.items { plan.restsOn(item, in: zones[item.zone].key) }
         try decide(consulted.items, by: rules, author)
     }

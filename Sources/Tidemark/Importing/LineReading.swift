@@ -141,7 +141,8 @@ extension ChangeStreamLine.Change {
         }
     }
 
-    fileprivate var isDeletion: Bool {
+    /// Whether a record is deleted.
+    var isDeletion: Bool {
         if case .delete = self { true } else { false }
     }
 }

@@ -1,0 +1,359 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// Histories of several devices, against the model: every answer, every record, every delta from
+/// every token that was ever handed out, across checkpoints, restarts and stops without a close.
+@Suite struct RulesModelTests {
+    /// One run: a store, the model beside it, and what the devices remember.
+    final class Run {
+        let path: String
+        var random: SeededGenerator
+        var environment = StoreEnvironment()
+        var options = StoreOptions()
+        /// `nil` only between two openings.
+        var store: Store?
+        var model = RulesModel()
+        /// The change tag of every version, by its number.
+        var tags: [Int: RecordChangeTag] = [:]
+        /// Tokens, with the zone, its epoch, and the number that the model had.
+        var tokens: [(token: ChangeToken, zone: String, epoch: Int, number: Int)] = []
+        let zoneNames = ["a", "b", "_defaultZone"]
+
+        init(_ folder: ScratchFolder, seed: UInt64, slotMask: UInt64) throws {
+            path = folder.path("\(seed).tide")
+            random = SeededGenerator(seed: seed)
+            environment.slotMask = slotMask
+            options.checkpointEventCount = 40
+            options.limits.recordsPerPage = 7
+            store = try Store.open(
+                at: path,
+                access: .creating,
+                options: options,
+                environment: environment
+            )
+        }
+
+        func open() throws -> Store { try #require(store) }
+
+        func client(_ zone: String) throws -> Client {
+            let device = ["phone", "pad", "desk"].randomElement(using: &random)
+            return Client(
+                store: try open(),
+                caller: Caller(user: UserID("_anna"), device: device),
+                zone: ZoneID(zoneName: zone)
+            )
+        }
+
+        func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+
+        func zone() -> String { zoneNames.randomElement(using: &random) ?? "a" }
+    }
+
+    @Test(arguments: zip(UInt64(1)...8, [UInt64.max, .max, .max, .max, .max, 0b111, 0b11, 0]))
+    func `a store answers as the model does`(_ seed: UInt64, _ slotMask: UInt64) async throws {
+        let folder = try ScratchFolder()
+        let run = try Run(folder, seed: seed, slotMask: slotMask)
+        for step in 0..<220 {
+            switch Int.random(in: 0..<100, using: &run.random) {
+            case 0..<4: try await changeZones(run)
+            case 4..<8: try restart(run)
+            case 8..<25: try await rememberToken(run)
+            default: try await modify(run)
+            }
+            if step % 20 == 0 { try await checkAll(run) }
+        }
+        try await checkAll(run)
+        try run.open().close()
+        try checkViews(run)
+    }
+
+    // MARK: - Steps
+
+    private func changeZones(_ run: Run) async throws {
+        let name = ["a", "b"].randomElement(using: &run.random) ?? "a"
+        let zone = ZoneID(zoneName: name)
+        let client = try run.client(name)
+        if run.chance(70) {
+            let result = try await run.open().modifyZones(
+                ModifyZonesRequest(saves: [zone]),
+                as: client.caller
+            )
+            #expect(result.saves[0].error == nil)
+            run.model.createZone(name)
+        } else {
+            let result = try await run.open().modifyZones(
+                ModifyZonesRequest(deletions: [zone]),
+                as: client.caller
+            )
+            #expect(result.deletions[0].error?.code == run.model.deleteZone(name))
+        }
+    }
+
+    private func restart(_ run: Run) throws {
+        if run.chance(50) { try run.store?.close() }
+        // Dropped without a close, a store is recovered by its next opening.
+        run.store = nil
+        run.store = try Store.open(
+            at: run.path,
+            access: .writing,
+            options: run.options,
+            environment: run.environment
+        )
+    }
+
+    private func rememberToken(_ run: Run) async throws {
+        let name = run.zone()
+        guard run.model.zones[name] != nil || name == "_defaultZone" else { return }
+        let token = try await run.client(name).changes().token
+        let epoch = run.model.zones[name]?.epoch ?? 0
+        run.tokens.append((token, name, epoch, run.model.lastNumber))
+    }
+
+    private func modify(_ run: Run) async throws {
+        let zone = run.zone()
+        var names = (0..<25).map { "r\($0)" }.shuffled(using: &run.random)
+        var saves: [RulesModel.Save] = []
+        for _ in 0..<Int.random(in: 0...4, using: &run.random) {
+            let name = names.removeLast()
+            saves.append(
+                RulesModel.Save(
+                    name: name,
+                    fields: fields(run),
+                    held: heldVersion(of: name, in: zone, run),
+                    policy: run.chance(60)
+                        ? .ifServerRecordUnchanged
+                        : SavePolicy.allCases.randomElement(using: &run.random) ?? .replace
+                )
+            )
+        }
+        let deletions = (0..<Int.random(in: 0...2, using: &run.random)).map { _ in
+            let name = names.removeLast()
+            let held = run.chance(30) ? heldVersion(of: name, in: zone, run) : nil
+            return RulesModel.Deletion(name: name, held: held)
+        }
+        let isAtomic = run.chance(70)
+        let client = try run.client(zone)
+        let request = ModifyRecordsRequest(
+            saves: try saves.map { save in
+                var builder = FieldsBuilder()
+                for (name, value) in save.fields { try builder.set(name, value.map { .int64($0) }) }
+                return RecordSave(
+                    client.id(save.name),
+                    type: "Note",
+                    fields: try builder.finish(),
+                    changeTag: save.held.flatMap { run.tags[$0] },
+                    policy: save.policy
+                )
+            },
+            deletions: deletions.map {
+                RecordDeletion(client.id($0.name), changeTag: $0.held.flatMap { run.tags[$0] })
+            },
+            isAtomic: isAtomic
+        )
+        var caller = client.caller
+        caller.requestID = run.chance(30) ? "request \(run.model.lastNumber) \(saves.count)" : nil
+        let before = run.model
+        let expected = run.model.modify(saves, deletions, in: zone, isAtomic: isAtomic)
+        let result = try await run.open().modifyRecords(request, as: caller)
+        let codes = result.saves.map { $0.error?.code } + result.deletions.map { $0.error?.code }
+        #expect(codes == expected)
+        for (save, answer) in zip(saves, result.saves) {
+            if let version = run.model.zones[zone]?.records[save.name],
+                let record = try? answer.get()
+            {
+                run.tags[version.number] = record.changeTag
+            }
+            if let conflict = answer.error?.conflict {
+                let server = before.zones[zone]?.records[save.name]
+                #expect(conflict.server.changeTag == server.flatMap { run.tags[$0.number] })
+                #expect(
+                    conflict.ancestor.flatMap(\.changeTag)
+                        == conflict.ancestor.flatMap { _ in save.held.flatMap { run.tags[$0] } }
+                )
+            }
+        }
+        if caller.requestID != nil, run.model.lastNumber > before.lastNumber {
+            #expect(try await run.open().modifyRecords(request, as: caller) == result)
+        }
+    }
+
+    private func fields(_ run: Run) -> [String: Int64?] {
+        var fields: [String: Int64?] = [:]
+        for name in ["x", "y", "z"] where run.chance(60) {
+            fields[name] = run.chance(15) ? .some(nil) : .random(in: 0..<9, using: &run.random)
+        }
+        return fields
+    }
+
+    /// Mostly the version that is there, sometimes none, sometimes an old one.
+    private func heldVersion(of name: String, in zone: String, _ run: Run) -> Int? {
+        let current = run.model.zones[zone]?.records[name].flatMap {
+            $0.fields == nil ? nil : $0.number
+        }
+        if run.chance(75) { return current }
+        return run.chance(50) ? nil : run.tags.keys.sorted().randomElement(using: &run.random)
+    }
+
+    // MARK: - Checks
+
+    private func checkAll(_ run: Run) async throws {
+        for name in run.zoneNames {
+            guard let zone = run.model.zones[name] else { continue }
+            let client = try run.client(name)
+            let names = (0..<25).map { "r\($0)" }
+            let fetched = try await run.open().fetchRecords(
+                FetchRecordsRequest(names.map(client.id)),
+                as: client.caller
+            )
+            for (name, answer) in zip(names, fetched) {
+                #expect((try? answer.get()).map(values) == zone.records[name]?.fields)
+            }
+            try expect(
+                try await client.changes().changes,
+                run.model.delta(of: name, after: 0, quiet: run.model.lastNumber)
+            )
+        }
+        for (token, name, epoch, number) in run.tokens {
+            let client = try run.client(name)
+            guard let zone = run.model.zones[name] else {
+                guard name != "_defaultZone" else { continue }
+                await #expect(throws: SyncError.zoneNotFound(client.zone)) {
+                    try await client.changes(since: token)
+                }
+                continue
+            }
+            if zone.epoch != epoch, epoch != 0 || name != "_defaultZone" {
+                do {
+                    _ = try await client.changes(since: token)
+                    Issue.record("a token of an earlier zone was answered")
+                } catch let error as SyncError {
+                    #expect(error.code == .changeTokenExpired)
+                }
+                continue
+            }
+            let delta = try await client.changes(since: token, limit: run.chance(50) ? 3 : nil)
+            try expect(delta.changes, run.model.delta(of: name, after: number))
+        }
+    }
+
+    private func values(_ record: Record) -> [String: Int64] {
+        var values: [String: Int64] = [:]
+        for field in record.fields {
+            if case .int64(let value) = field.value { values[field.name] = value }
+        }
+        return values
+    }
+
+    private func expect(
+        _ changes: [RecordChange],
+        _ expected: [(name: String, version: RulesModel.Version)]
+    ) throws {
+        let found = changes.map { change -> String in
+            switch change {
+            case .changed(let record):
+                "\(record.recordID.recordName) \(values(record).sorted { $0.key < $1.key })"
+            case .deleted(let deleted): "\(deleted.recordID.recordName) gone"
+            }
+        }
+        #expect(
+            found
+                == expected.map { name, version in
+                    version.fields.map { "\(name) \($0.sorted { $0.key < $1.key })" }
+                        ?? "\(name) gone"
+                }
+        )
+    }
+
+    /// The views on disk are what folding the log gives, and every delta is what replaying gives.
+    private func checkViews(_ run: Run) throws {
+        let reader = try LogReader(run.path, fileSystem: PosixFileSystem())
+        let index = try LMDBViewIndex.open(
+            run.path + "/views",
+            access: .readingStill,
+            store: reader.store
+        )
+        let found = try index.snapshot()
+        #expect(found.checkpoint?.sequence == reader.durableSequence)
+        let twin = MemoryViewIndex()
+        let replay = Replay(
+            source: reader,
+            hash: StoreHash(store: reader.store, slotMask: run.environment.slotMask),
+            budget: 97
+        )
+        func take(_ generation: OverlayGeneration) throws(ReplayError) {
+            do throws(ViewIndexError) {
+                try twin.take(generation, of: reader.store, reader.line)
+            } catch {
+                throw .views(error)
+            }
+        }
+        let rest = try replay.run(
+            after: .zero,
+            through: reader.durableSequence,
+            advance: { _ in },
+            take: take
+        )
+        if rest.lastSequence > 0 { try take(rest) }
+        let expected = twin.snapshot()
+        for table in ViewTable.allCases {
+            #expect(try contents(of: table, in: found) == contents(of: table, in: expected))
+        }
+        try checkOracle(found, reader)
+    }
+
+    private func contents(
+        of table: ViewTable,
+        in snapshot: any ViewSnapshot
+    ) throws -> [ViewKey: ViewValue] {
+        var contents: [ViewKey: ViewValue] = [:]
+        try snapshot.scan(table, from: ViewKey(0, 0), through: ViewKey(.max, .max)) { key, value in
+            contents[key] = value
+            return true
+        }
+        return contents
+    }
+
+    /// For every zone and position, what the sync index lists after it is what is left of the events
+    /// after it when only each record's last one is kept.
+    private func checkOracle(_ snapshot: any ViewSnapshot, _ reader: LogReader) throws {
+        var events: [(zone: UInt64, sequence: UInt64, name: [UInt8])] = []
+        try reader.scan(from: SequenceNumber(rawValue: 1), through: reader.durableSequence) {
+            event in
+            if let stored = try? StoredRecord(event.sequence, zone: event.zone, event.payload),
+                let range = try? RecordEvent.nameRange(
+                    in: event.payload.span.bytes,
+                    state: stored.event.state,
+                    bodyOffset: stored.bodyOffset
+                )
+            {
+                let name = event.payload.dropFirst(range.lowerBound).prefix(range.count)
+                events.append((event.zone, event.sequence.rawValue, Array(name)))
+            }
+            return true
+        }
+        for zone in Set(events.map(\.zone)) {
+            var listed: [UInt64] = []
+            try snapshot.scan(.sync, from: ViewKey(zone, 0), through: ViewKey(zone, .max)) {
+                key,
+                _ in
+                listed.append(key.low)
+                return true
+            }
+            for start in stride(from: UInt64(0), through: reader.durableSequence.rawValue, by: 1) {
+                var last: [[UInt8]: UInt64] = [:]
+                for event in events where event.zone == zone && event.sequence > start {
+                    last[event.name] = event.sequence
+                }
+                guard listed.filter({ $0 > start }) == last.values.sorted() else {
+                    Issue.record("zone \(zone): the delta after \(start) differs from a replay")
+                    return
+                }
+            }
+        }
+    }
+}
