@@ -69,7 +69,8 @@ let package = Package(
         ),
         .testTarget(
             name: "TidemarkLogTests",
-            dependencies: ["TidemarkLog"],
+            dependencies: ["TidemarkLog", "CLZ4"],
+            exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),
         .testTarget(
