@@ -159,7 +159,7 @@ package final class SegmentLog: EventSource {
     ///
     /// Not cancellable.
     package func waitUntilDurable(_ sequence: SequenceNumber) async throws(LogError) {
-        if sequence <= durableSequence { return }
+        if isPublished(sequence) { return }
         if environment.writesInline { return try blockUntilDurable(sequence) }
         let failure = await withCheckedContinuation { continuation in
             wait(for: sequence) { continuation.resume(returning: $0) }
@@ -169,7 +169,7 @@ package final class SegmentLog: EventSource {
 
     /// The same for a caller that has no task and may block its thread.
     package func blockUntilDurable(_ sequence: SequenceNumber) throws(LogError) {
-        if sequence <= durableSequence { return }
+        if isPublished(sequence) { return }
         if environment.writesInline {
             if queue.withLock({ $0.startWriting() }) { drain() }
         }
@@ -180,6 +180,14 @@ package final class SegmentLog: EventSource {
         }
         waiting.isOver.wait()
         if let failure = waiting.failure.withLock({ $0 }) { throw failure }
+    }
+
+    /// Whether a position is durable and `onDurable` has returned for it.
+    ///
+    /// The watermark alone does not say so: it moves first, and whoever went on at that moment
+    /// would not find in the views what it has been told is done.
+    private func isPublished(_ sequence: SequenceNumber) -> Bool {
+        queue.withLock { sequence <= $0.durable }
     }
 
     private func wait(

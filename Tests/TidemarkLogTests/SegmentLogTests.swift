@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
 import TidemarkLog
 
@@ -129,6 +130,28 @@ import TidemarkLog
         try log.close()
     }
 
+    @Test func `nobody goes on before the views have been told`() async throws {
+        let told = Told()
+        let (log, _) = try SegmentLog.open(
+            path,
+            creating: true,
+            configuration: LogConfiguration(),
+            environment: .fixed(PosixFileSystem()),
+            onDurable: { sequence in
+                Thread.sleep(forTimeInterval: 0.002)
+                told.sequence.withLock { $0 = sequence }
+            }
+        )
+        for number in 0..<20 {
+            let first = try log.append(.sample(number))
+            // Whoever comes between the watermark and the views must wait as well.
+            while log.durableSequence < first { await Task.yield() }
+            try await log.waitUntilDurable(first)
+            #expect(told.sequence.withLock { $0 } >= first)
+        }
+        try log.close()
+    }
+
     @Test func `concurrent callers share syncs and all wait for theirs`() async throws {
         let (log, _) = try open()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -148,7 +171,12 @@ import TidemarkLog
     }
 }
 
-private let appending = Lock<Void>(())
+/// How far the views have been told.
+private final class Told: Sendable {
+    let sequence = Lock(SequenceNumber.zero)
+}
+
+private let appending = Lock(0)
 
 extension SegmentLog {
     /// Appends as the engine does: one caller at a time.
