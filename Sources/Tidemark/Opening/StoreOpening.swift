@@ -106,7 +106,9 @@ struct StoreOpening {
             environment: environment,
             source: reader,
             line: line
-        ).openForReading(progress) { () throws(LogError) in try reader.refresh() }
+        ).openForReading(besideWriter: reader.isLive, progress) { () throws(LogError) in
+            try reader.refresh()
+        }
         let engine = Engine(
             options: options,
             source: reader,

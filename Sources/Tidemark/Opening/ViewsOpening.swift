@@ -170,12 +170,13 @@ extension ViewsOpening {
     /// Opens the views for reading: those on disk with the tail in memory, or, if they cannot be
     /// used, all of it in memory.
     ///
-    /// Nothing is written.
+    /// Nothing is written. Where no writer is about, LMDB's table of readers is left alone too.
     func openForReading(
+        besideWriter isLive: Bool,
         _ progress: (RebuildProgress) -> Void,
         refresh: () throws(LogError) -> Bool
     ) throws(LogError) -> ZoneViews {
-        for access in [ViewAccess.readingLive, .readingStill] {
+        for access in isLive ? [ViewAccess.readingLive, .readingStill] : [.readingStill] {
             guard let index = try? readOnly(openIndex(folder.views, access)) else { continue }
             var attemptCount = 0
             while let checkpoint = index.checkpoint, checkpoint.sequence > source.durableSequence,

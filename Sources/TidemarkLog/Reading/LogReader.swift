@@ -74,6 +74,9 @@ package final class LogReader: EventSource {
     /// Bytes behind the last sound frame that the next writer will discard.
     package var tornByteCount: UInt64 { state.withLock { $0.tornByteCount } }
 
+    /// The folder where the store's views are, if it has any.
+    package var viewsPath: String { folder.views }
+
     /// The manifest as it was last looked at.
     package var manifest: Manifest { state.withLock { $0.loaded.manifest } }
 

@@ -1,0 +1,67 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+package import TidemarkModel
+
+/// What a zone holds, in figures.
+package struct ZoneFigures: Hashable, Sendable {
+    /// The zone, with its times and its last event.
+    package var standing: ZoneStanding
+    /// How many records it has.
+    package var liveCount: Int64 = 0
+    /// How many tombstones it has.
+    package var tombstoneCount: Int64 = 0
+}
+
+extension Store {
+    /// What the zones of a database hold, ordered by their names' bytes.
+    ///
+    /// Unlike ``zones(as:)`` it asks for no permission, and a default zone is there only if
+    /// something was written to it. O(zones, and events in the overlay).
+    package func zoneFigures(of database: DatabaseID) throws(SyncError) -> [ZoneFigures] {
+        let picture = try engine.picture(.visible)
+        do throws(ViewIndexError) {
+            return try picture.zoneFigures(of: database)
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    /// The files behind a store that is open for reading: what is damaged, what a stop has left.
+    package var reader: LogReader? {
+        get throws(SyncError) { try engine.source as? LogReader }
+    }
+}
+
+extension ViewPicture {
+    fileprivate func zoneFigures(
+        of database: DatabaseID
+    ) throws(ViewIndexError) -> [ZoneFigures] {
+        let bound = bound
+        var changes = withCurrent { $0.countChanges(through: bound) }
+        // A checkpoint that has just gone in is in the index and still here.
+        let indexed = snapshot.checkpoint?.sequence.rawValue ?? 0
+        changes +=
+            withFrozen { $0.lastSequence > indexed ? $0.countChanges(through: bound) : [] } ?? []
+        var figures: [ZoneFigures] = []
+        for standing in try zones(of: database, after: 0, limit: .max) where standing.end == nil {
+            var zone = ZoneFigures(standing: standing)
+            if let value = try snapshot.value(in: .zones, for: .zone(standing.key)) {
+                let entry = try ZoneEntry(value, key: standing.key)
+                zone.liveCount = entry.liveCount
+                zone.tombstoneCount = entry.tombstoneCount
+            }
+            figures.append(zone)
+        }
+        let places = Dictionary(
+            uniqueKeysWithValues: zip(figures.map(\.standing.key), figures.indices)
+        )
+        for change in changes {
+            guard let place = places[change.zone] else { continue }
+            figures[place].liveCount += change.live
+            figures[place].tombstoneCount += change.tombstones
+        }
+        return figures.sorted { $0.standing.identity.zoneName < $1.standing.identity.zoneName }
+    }
+}
