@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TidemarkLog
 
 #if canImport(Glibc)
 import Glibc
@@ -14,7 +15,11 @@ import Darwin
 struct TidemarkCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tidemark",
-        abstract: "A sync engine with CloudKit's model, and the questions its log answers."
+        abstract: "A sync engine with CloudKit's model, and the questions its log answers.",
+        subcommands: [
+            ImportCommand.self, ExportCommand.self, ChangesCommand.self, ZonesCommand.self,
+            RecordCommand.self, LogCommand.self,
+        ]
     )
 
     /// Runs the command that the arguments name, and ends the process.
@@ -31,6 +36,8 @@ struct TidemarkCommand: AsyncParsableCommand {
             }
         } catch is ClosedPipe {
             exit(withError: nil)
+        } catch let error as LogError {
+            exit(withError: CommandError(error.text))
         } catch {
             exit(withError: error)
         }

@@ -7,15 +7,6 @@ import Testing
 @testable import TidemarkCommand
 
 @Suite struct OutputTests {
-    @Test func `JSON strings are read back as they were`() throws {
-        let scalars = (0...0x7F).compactMap(Unicode.Scalar.init) + ["é", "\u{2028}", "😀"]
-        let text = String(String.UnicodeScalarView(scalars))
-        var line: [UInt8] = []
-        appendJSONString(Array(text.utf8)[...], to: &line)
-        #expect(try JSONDecoder().decode(String.self, from: Data(line)) == text)
-        #expect(!line.contains { $0 < 0x20 })
-    }
-
     @Test func `a table is as wide as what it holds`() {
         var table = Table([("zone", .left), ("records", .right)])
         table.append(["a", "12345678"])

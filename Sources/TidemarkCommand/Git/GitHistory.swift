@@ -84,7 +84,7 @@ final class GitHistory: CommitLines {
             append(index == 0 ? #"{"op":""# : #",{"op":""#)
             append(change.isDeletion ? "delete" : "save")
             append(#"","zone":"files","recordName":"#)
-            appendJSONString(change.path[...], to: &line)
+            change.path.withUnsafeBufferPointer { line.append(jsonUTF8: $0) }
             if !change.isDeletion { try appendFields(of: change) }
             append("}")
         }
@@ -99,7 +99,7 @@ final class GitHistory: CommitLines {
                 append(#","byteCount":\#(bytes.count)"#)
                 if Self.isText(bytes) {
                     append(#","text":"#)
-                    appendJSONString(bytes, to: &line)
+                    bytes.withUnsafeBufferPointer { line.append(jsonUTF8: $0) }
                 } else {
                     append(#","blob":"\#(change.blob)""#)
                 }

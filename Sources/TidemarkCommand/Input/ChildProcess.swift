@@ -54,6 +54,8 @@ final class ChildProcess {
     }
 
     deinit {
-        if process.isRunning { process.terminate() }
+        // It only reads for us, so it has nothing to tidy up; and it may have inherited a mask that
+        // keeps milder signals from it.
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Tidemark
 
 /// A moment in a store's history, as it is written on the command line.
 enum Point: Equatable {
@@ -30,6 +31,21 @@ enum Point: Equatable {
                 a change token (t.…), or an RFC 3339 time with its offset (2026-02-03T04:05:06Z).
                 """
             )
+        }
+    }
+
+    /// The position it stands for in a store.
+    func position(in store: Store) throws -> SequenceNumber {
+        switch self {
+        case .sequence(let number):
+            return SequenceNumber(rawValue: number)
+        case .time(let time):
+            return try store.position(atOrBefore: time)
+        case .token(let text):
+            guard let token = ChangeToken(text) else {
+                throw CommandError("'\(text)' is not a change token that a store has made.")
+            }
+            return try store.position(of: token)
         }
     }
 

@@ -2,9 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Tidemark
 
 /// The store that a command is about.
 struct StoreArgument: ParsableArguments {
     @Argument(help: "The store's folder, such as notes.tide.", completion: .directory)
     var store: String
+
+    /// Opens it; shows how far that is if views have to be computed again.
+    func open(_ access: StoreAccess) throws -> Store {
+        var progress = Progress()
+        defer { progress.finish() }
+        return try Store.open(at: store, access: access) { rebuilt in
+            progress.update(
+                part: Double(rebuilt.eventCount) / Double(max(1, rebuilt.totalEventCount)),
+                "\(rebuilt.eventCount) events read"
+            )
+        }
+    }
 }

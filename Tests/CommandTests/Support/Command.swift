@@ -15,6 +15,9 @@ enum Command {
         var lines: [Substring] { output.split(separator: "\n") }
     }
 
+    /// Seconds after which a run is ended; generous, since tests share the machine.
+    private static let timeLimit = 120
+
     /// Where it lies: beside the tests.
     static var path: String {
         let tests = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }
@@ -59,10 +62,16 @@ enum Command {
         process.standardInput = try file("input", input)
         process.standardOutput = output
         process.standardError = errors
+        // One that hangs fails its test by its status, instead of keeping all others waiting.
+        let watch = Task {
+            try await Task.sleep(for: .seconds(timeLimit))
+            kill(process.processIdentifier, SIGKILL)
+        }
+        defer { watch.cancel() }
         try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Void, any Error>) in
             process.terminationHandler = { _ in ended.resume() }
             do {
-                try process.run()
+                try withoutBlockedSignals { try process.run() }
             } catch {
                 process.terminationHandler = nil
                 ended.resume(throwing: error)
@@ -73,5 +82,16 @@ enum Command {
             output: try String(contentsOfFile: folder.path("output"), encoding: .utf8),
             errors: try String(contentsOfFile: folder.path("errors"), encoding: .utf8)
         )
+    }
+
+    /// Runs a closure with no signal blocked: the threads of a test block most of them, and a
+    /// process inherits that from the thread that starts it.
+    private static func withoutBlockedSignals(_ body: () throws -> Void) rethrows {
+        var none = sigset_t()
+        var before = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        try body()
     }
 }

@@ -1,0 +1,100 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark changes`: a delta, as a device would fetch it.
+struct ChangesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "changes",
+        abstract: "Print what changed in a zone after a change token.",
+        discussion: """
+            Each record at most once, by its last change, oldest first: {"changed":RECORD} or \
+            {"deleted":{…}}. The last line is {"token","moreComing"}; give that token to --since \
+            the next time. Without a token all live records are printed, and no deletions.
+
+              tidemark changes notes.tide --zone lists
+              tidemark changes notes.tide --zone lists --since t.AQEB… --limit 100
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(help: ArgumentHelp("The zone.", valueName: "name"))
+    var zone: String
+
+    @Option(
+        help: ArgumentHelp(
+            "How far you have come: the token of an answer before.",
+            valueName: "token"
+        ),
+        transform: readToken
+    )
+    var since: ChangeToken?
+
+    @Option(help: ArgumentHelp("At most so many records; all, unless given.", valueName: "records"))
+    var limit: Int?
+
+    @OptionGroup var database: DatabaseOptions
+
+    func validate() throws {
+        if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
+    }
+
+    func run() async throws {
+        let store = try store.open(.reading)
+        var output = StandardOutput()
+        var since = since
+        var left = limit ?? .max
+        while true {
+            let page = try await store.zoneChanges(
+                ZoneChangesRequest(
+                    zone: ZoneID(zoneName: zone),
+                    since: since,
+                    limit: limit == nil ? nil : left
+                ),
+                as: Caller(database: database.id)
+            )
+            for change in page.changes { try output.line { $0.append(json: change) } }
+            left -= page.changes.count
+            since = page.token
+            guard page.moreComing, left > 0 else {
+                try output.line { line in
+                    line.append(literal: "{\"token\":")
+                    line.append(jsonString: page.token.description)
+                    line.append(literal: ",\"moreComing\":")
+                    line.append(literal: page.moreComing ? "true}" : "false}")
+                }
+                break
+            }
+        }
+        try output.flush()
+        try finish(store)
+    }
+}
+
+/// Reads a change token of the command line.
+private func readToken(_ text: String) throws -> ChangeToken {
+    guard let token = ChangeToken(text) else {
+        throw ValidationError(
+            "'\(text)' is not a change token. A token begins with t. and is printed by `changes`."
+        )
+    }
+    return token
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(json change: RecordChange) {
+        switch change {
+        case .changed(let record):
+            append(literal: "{\"changed\":")
+            append(json: record)
+        case .deleted(let deletion):
+            append(literal: "{\"deleted\":")
+            append(json: deletion)
+        }
+        append(UInt8(ascii: "}"))
+    }
+}

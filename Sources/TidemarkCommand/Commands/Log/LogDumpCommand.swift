@@ -1,0 +1,36 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkLog
+
+/// `tidemark log dump`: every event.
+struct LogDumpCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dump",
+        abstract: "Print the log's events.",
+        discussion: """
+            One line for each event, oldest first, with the commit that holds it: who asked, from \
+            which device, when, and under which request. Conditions are combined: an event is \
+            printed if it meets all of them.
+
+              tidemark log dump notes.tide --record milk
+              tidemark log dump notes.tide --user u-1 --since 2026-02-01T00:00:00Z
+              tidemark log dump notes.tide --from 100 --to 200 | jq .fields
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+    @OptionGroup var range: EventRange
+    @OptionGroup var filter: EventFilter
+    @OptionGroup var options: OutputOptions
+
+    func run() throws {
+        let reader = try LogReader(store.store, fileSystem: PosixFileSystem())
+        let (first, last) = try range.positions(in: reader)
+        var printer = EventPrinter(reader, filter, options)
+        try printer.printEvents(from: first, through: last)
+        try printer.flush()
+        try finish(reader, and: printer.unknown)
+    }
+}

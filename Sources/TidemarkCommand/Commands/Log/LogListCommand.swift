@@ -1,0 +1,117 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkLog
+import TidemarkModel
+
+/// `tidemark log ls`: the segments.
+struct LogListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ls",
+        abstract: "List the log's segments.",
+        discussion: """
+            One line for each file of the log, oldest first: the events it covers, the incarnation \
+            that wrote it, whether it takes events (active), takes no more (ended), or has its \
+            footer and never changes again (sealed), bytes in use, and the ratio of bytes before \
+            and after compression. A segment that was begun after an unclean stop says what was \
+            discarded then.
+
+              tidemark log ls notes.tide
+              tidemark log ls notes.tide | jq -r 'select(.recovery) | .first'
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+    @OptionGroup var options: OutputOptions
+
+    func run() throws {
+        let reader = try LogReader(store.store, fileSystem: PosixFileSystem())
+        let segments = try reader.figures().segments
+        var output = StandardOutput()
+        if options.isJSON(output) {
+            for segment in segments { try output.line { $0.append(json: segment) } }
+        } else {
+            for line in Self.table(of: segments).lines { try output.line(line) }
+            for line in segments.compactMap(\.recoveryText) { try output.line(line) }
+        }
+        try output.flush()
+        try finish(reader)
+    }
+
+    private static func table(of segments: [SegmentFigures]) -> Table {
+        var table = Table([
+            ("first", .right), ("last", .right), ("generation", .right), ("incarnation", .left),
+            ("state", .left), ("bytes", .right), ("events", .right), ("commits", .right),
+            ("ratio", .right),
+        ])
+        for segment in segments {
+            table.append([
+                "\(segment.id.first)", "\(segment.last)", "\(segment.id.generation)",
+                segment.incarnation.text, segment.state.rawValue, "\(segment.byteCount)",
+                "\(segment.eventCount)", "\(segment.commitCount)",
+                ratioText(segment.rawByteCount, segment.byteCount),
+            ])
+        }
+        return table
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(json segment: SegmentFigures) {
+        append(literal: "{\"segment\":")
+        append(jsonString: segment.id.fileName)
+        append(literal: ",\"first\":")
+        append(jsonNumber: segment.id.first.rawValue)
+        append(literal: ",\"last\":")
+        append(jsonNumber: segment.last.rawValue)
+        append(literal: ",\"generation\":")
+        append(jsonNumber: segment.id.generation)
+        append(literal: ",\"incarnation\":")
+        append(jsonString: segment.incarnation.text)
+        append(literal: ",\"state\":")
+        append(jsonString: segment.state.rawValue)
+        append(literal: ",\"bytes\":")
+        append(jsonNumber: segment.byteCount)
+        append(literal: ",\"spareBytes\":")
+        append(jsonNumber: segment.spareByteCount)
+        append(literal: ",\"rawBytes\":")
+        append(jsonNumber: segment.rawByteCount)
+        append(literal: ",\"ratio\":")
+        append(contentsOf: ratioText(segment.rawByteCount, segment.byteCount).utf8)
+        append(literal: ",\"events\":")
+        append(jsonNumber: segment.eventCount)
+        append(literal: ",\"commits\":")
+        append(jsonNumber: segment.commitCount)
+        if let recovery = segment.recovery {
+            append(literal: ",\"recovery\":{\"discardedBytes\":")
+            append(jsonNumber: recovery.discardedByteCount)
+            append(literal: ",\"offset\":")
+            append(jsonNumber: recovery.discardedOffset)
+            append(literal: "}")
+        }
+        append(literal: "}")
+    }
+}
+
+extension SegmentFigures {
+    fileprivate var recoveryText: String? {
+        guard let recovery else { return nil }
+        let what =
+            recovery.discardedByteCount == 0
+            ? "nothing had to be discarded"
+            : """
+            \(recovery.discardedByteCount) bytes that nobody had been told about were discarded, \
+            at offset \(recovery.discardedOffset) of the segment before
+            """
+        return "Before event \(id.first) the writer had stopped without closing; \(what)."
+    }
+}
+
+extension Incarnation {
+    /// The number in sixteen hexadecimal digits.
+    var text: String {
+        let digits = String(rawValue, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+}

@@ -1,0 +1,81 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// `tidemark log salvage`: what is left of a damaged store.
+struct LogSalvageCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "salvage",
+        abstract: "Copy all that can be read into a new store.",
+        discussion: """
+            Works with any damage, also without a readable manifest, and does not change the \
+            damaged store. Events keep their sequence numbers. The copy is a new incarnation, so \
+            that every device fetches it anew and none is told "nothing new" about what was lost. \
+            Prints what was copied and which sequence numbers are lost. Ends with status 1 if \
+            anything was damaged, and with 0 if all could be read.
+
+              tidemark log salvage notes.tide notes-salvaged.tide
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The folder of the new store, which must not exist.", completion: .directory)
+    var destination: String
+
+    @OptionGroup var options: OutputOptions
+
+    func run() throws {
+        let salvage = try Salvage.run(
+            from: store.store,
+            to: destination,
+            environment: StoreEnvironment().log
+        )
+        var output = StandardOutput()
+        if options.isJSON(output) {
+            try output.line { $0.append(json: salvage) }
+        } else {
+            try output.line(
+                "Copied \(salvage.eventCount) events in \(salvage.commitCount) commits."
+            )
+            for run in salvage.lost {
+                try output.line("Lost: events \(run.lowerBound) to \(run.upperBound).")
+            }
+            for first in salvage.incomplete {
+                try output.line("Incomplete: the commit that begins with event \(first).")
+            }
+        }
+        try output.flush()
+        try finish(salvage.damage)
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(json salvage: Salvage) {
+        append(literal: "{\"commits\":")
+        append(jsonNumber: salvage.commitCount)
+        append(literal: ",\"events\":")
+        append(jsonNumber: salvage.eventCount)
+        append(literal: ",\"lost\":[")
+        for (index, run) in salvage.lost.enumerated() {
+            if index > 0 { append(UInt8(ascii: ",")) }
+            append(literal: "{\"first\":")
+            append(jsonNumber: run.lowerBound.rawValue)
+            append(literal: ",\"last\":")
+            append(jsonNumber: run.upperBound.rawValue)
+            append(literal: "}")
+        }
+        append(literal: "],\"incompleteCommits\":[")
+        for (index, first) in salvage.incomplete.enumerated() {
+            if index > 0 { append(UInt8(ascii: ",")) }
+            append(jsonNumber: first.rawValue)
+        }
+        append(literal: "],\"damage\":")
+        append(jsonNumber: salvage.damage.count)
+        append(literal: "}")
+    }
+}

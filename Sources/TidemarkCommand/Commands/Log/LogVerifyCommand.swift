@@ -1,0 +1,99 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// `tidemark log verify`: whether everything is as it was written.
+struct LogVerifyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Check every byte of the log, and the views against it.",
+        discussion: """
+            Reads all segments with the code that opening uses, checks every checksum and that all \
+            parts agree, folds the log and compares the views on disk with the result. Each \
+            finding names the file and the place in it. Ends with status 1 if there is any; a \
+            write that was cut short before it was acknowledged is none.
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+    @OptionGroup var options: OutputOptions
+
+    func run() throws {
+        let reader = try LogReader(store.store, fileSystem: PosixFileSystem())
+        var check = try ViewCheck(reader)
+        var progress = Progress()
+        let last = reader.durableSequence.rawValue
+        var failure: (any Error)?
+        let result = try reader.verify { event in
+            guard failure == nil else { return }
+            do { try check.add(event) } catch { failure = error }
+            progress.update(
+                part: Double(event.sequence.rawValue) / Double(max(1, last)),
+                "\(event.sequence) events"
+            )
+        }
+        progress.finish()
+        var damage = result.damage
+        if let failure = failure as? EventFormatError {
+            damage.append(LogError(.corrupted, failure.message))
+        } else if let failure {
+            throw failure
+        } else if damage.isEmpty {
+            // With damage in the log, the fold lacks events, and says nothing about the views.
+            damage += try check.finish()
+        }
+        var output = StandardOutput()
+        for finding in damage { try output.printFinding(finding, options) }
+        try output.printSummary(result, findings: damage.count, options)
+        try output.flush()
+        noteTornTail(result.tornByteCount)
+        if !damage.isEmpty { throw ExitCode.failure }
+    }
+}
+
+extension StandardOutput {
+    fileprivate mutating func printFinding(_ finding: LogError, _ options: OutputOptions) throws {
+        guard options.isJSON(self) else { return try line("Damaged: \(finding.text)") }
+        try line { line in
+            line.append(literal: "{\"finding\":")
+            line.append(jsonString: finding.code.rawValue)
+            if let path = finding.path {
+                line.append(literal: ",\"file\":")
+                line.append(jsonString: path)
+            }
+            if let offset = finding.offset {
+                line.append(literal: ",\"offset\":")
+                line.append(jsonNumber: offset)
+            }
+            line.append(literal: ",\"message\":")
+            line.append(jsonString: finding.message)
+            line.append(literal: "}")
+        }
+    }
+
+    fileprivate mutating func printSummary(
+        _ result: Verification,
+        findings: Int,
+        _ options: OutputOptions
+    ) throws {
+        if options.isJSON(self) {
+            let figures: Figures = [
+                ("segments", "\(result.segmentCount)"), ("commits", "\(result.commitCount)"),
+                ("events", "\(result.eventCount)"), ("tornBytes", "\(result.tornByteCount)"),
+                ("findings", "\(findings)"),
+            ]
+            try line { $0.append(json: figures) }
+        } else {
+            let read = "\(result.eventCount) events in \(result.commitCount) commits"
+            try line(
+                findings == 0
+                    ? "Sound: \(read), \(result.segmentCount) segments."
+                    : "Found \(findings) damaged places; \(read) are sound."
+            )
+        }
+    }
+}

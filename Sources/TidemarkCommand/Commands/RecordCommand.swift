@@ -1,0 +1,44 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark record`: one record.
+struct RecordCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "record",
+        abstract: "Print a record, as it is or as it was.",
+        discussion: """
+            Ends with status 1 if there is no such record, or was none at that point.
+
+              tidemark record notes.tide milk --zone lists
+              tidemark record notes.tide milk --zone lists --at 1042
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The record's name.")
+    var name: String
+
+    @Option(help: ArgumentHelp("The record's zone.", valueName: "name"))
+    var zone = ZoneID.defaultZoneName
+
+    @OptionGroup var point: PointOption
+    @OptionGroup var database: DatabaseOptions
+
+    func run() throws {
+        let store = try store.open(.reading)
+        let record = try store.record(
+            RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
+            of: database.id,
+            asOf: try point.position(in: store)
+        )
+        var output = StandardOutput()
+        try output.line { $0.append(json: record) }
+        try output.flush()
+        try finish(store)
+    }
+}

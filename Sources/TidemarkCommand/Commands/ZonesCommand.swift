@@ -1,0 +1,62 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark zones`: what zones there are.
+struct ZonesCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "zones",
+        abstract: "List a database's zones.",
+        discussion: """
+            One line for each zone, ordered by name as UTF-8 bytes: how many records and \
+            tombstones it holds, and the sequence number of its last event.
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var options: OutputOptions
+
+    func run() throws {
+        let store = try store.open(.reading)
+        let zones = try store.zoneFigures(of: database.id)
+        var output = StandardOutput()
+        if options.isJSON(output) {
+            for zone in zones { try output.line { $0.append(json: zone) } }
+        } else {
+            var table = Table([
+                ("zone", .left), ("records", .right), ("tombstones", .right), ("last", .right),
+                ("created", .left),
+            ])
+            for zone in zones {
+                table.append([
+                    zone.standing.identity.zoneName.string.printable, "\(zone.liveCount)",
+                    "\(zone.tombstoneCount)", "\(zone.standing.head)",
+                    RFC3339.text(milliseconds: zone.standing.createdTime),
+                ])
+            }
+            for line in table.lines { try output.line(line) }
+        }
+        try output.flush()
+        try finish(store)
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(json zone: ZoneFigures) {
+        append(literal: "{\"zone\":")
+        append(jsonString: zone.standing.identity.zoneName.string)
+        append(literal: ",\"records\":")
+        append(jsonNumber: zone.liveCount)
+        append(literal: ",\"tombstones\":")
+        append(jsonNumber: zone.tombstoneCount)
+        append(literal: ",\"lastSequence\":")
+        append(jsonNumber: zone.standing.head)
+        append(literal: ",\"created\":")
+        append(jsonNumber: zone.standing.createdTime)
+        append(literal: "}")
+    }
+}

@@ -1,0 +1,126 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// An event of the log as the engine reads it.
+struct DecodedEvent {
+    /// What happened.
+    enum Fact {
+        case recordSaved(RecordEvent, RecordBody)
+        case recordDeleted(RecordEvent, name: String, type: String)
+        case zoneCreated
+        case zoneDeleted(ZoneDeletionReason)
+        /// A request that changed nothing, and is remembered all the same.
+        case requestNoted
+    }
+
+    let event: LogEvent
+    let envelope: CommitEnvelope
+    /// The zone it is about; `nil` for an event of the store itself.
+    let zone: ZoneIdentity?
+    let fact: Fact
+
+    /// The name of the record it is about, if it is about one.
+    var recordName: String? {
+        switch fact {
+        case .recordSaved(_, let body): body.recordName
+        case .recordDeleted(_, let name, _): name
+        case .zoneCreated, .zoneDeleted, .requestNoted: nil
+        }
+    }
+
+    /// The type of that record.
+    var recordType: String? {
+        switch fact {
+        case .recordSaved(_, let body): body.recordType
+        case .recordDeleted(_, _, let type): type
+        case .zoneCreated, .zoneDeleted, .requestNoted: nil
+        }
+    }
+}
+
+/// Reads events with the engine's codec.
+///
+/// It remembers the last commit's envelope and the zones it has met.
+struct EventDecoder {
+    private let source: any EventSource
+    private var envelope: (first: SequenceNumber, content: CommitEnvelope)?
+    private var zones: [UInt64: ZoneIdentity] = [:]
+
+    init(source: any EventSource) {
+        self.source = source
+    }
+
+    /// Reads one event; throws a `LogError` or, for what no codec knows, an `EventFormatError`.
+    mutating func decode(_ event: LogEvent) throws -> DecodedEvent {
+        let payload = event.payload.span.bytes
+        guard payload.byteCount > 0 else {
+            throw EventFormatError("Event \(event.sequence) has no payload.")
+        }
+        let kind = EventKind(rawValue: payload.byte(at: 0))
+        if kind == .zoneCreated {
+            zones[event.sequence.rawValue] = try ZoneEvent.readCreation(payload).identity
+        }
+        return DecodedEvent(
+            event: event,
+            envelope: try envelope(of: event.commit),
+            zone: event.zone == 0 ? nil : try zone(event.zone),
+            fact: try fact(of: event, kind)
+        )
+    }
+
+    private func fact(of event: LogEvent, _ kind: EventKind?) throws -> DecodedEvent.Fact {
+        let payload = event.payload.span.bytes
+        switch kind {
+        case .recordSaved:
+            let (record, offset) = try RecordEvent.read(payload)
+            return .recordSaved(
+                record,
+                try RecordBody(stored: event.payload[(event.payload.startIndex + offset)...])
+            )
+        case .recordDeleted:
+            let (record, offset) = try RecordEvent.read(payload)
+            let (name, type) = try RecordEvent.tombstone(in: payload, bodyOffset: offset)
+            return .recordDeleted(record, name: name, type: type)
+        case .zoneCreated:
+            return .zoneCreated
+        case .zoneDeleted:
+            return .zoneDeleted(try ZoneEvent.readDeletion(payload))
+        case .requestNoted:
+            return .requestNoted
+        case .recordTouched, nil:
+            throw EventFormatError(
+                "Event \(event.sequence) is of kind \(payload.byte(at: 0)), which this version "
+                    + "does not know. Read the store with the version of Tidemark that wrote it."
+            )
+        }
+    }
+
+    private mutating func envelope(of commit: LogCommit) throws -> CommitEnvelope {
+        if let envelope, envelope.first == commit.first { return envelope.content }
+        let content = try CommitEnvelope(commit.envelope.span.bytes)
+        envelope = (commit.first, content)
+        return content
+    }
+
+    /// The zone that was created by an event; read from the log the first time.
+    private mutating func zone(_ key: UInt64) throws -> ZoneIdentity {
+        if let zone = zones[key] { return zone }
+        var found: Result<ZoneIdentity, any Error>?
+        try source.read([SequenceNumber(rawValue: key)]) { event in
+            found = Result { try ZoneEvent.readCreation(event.payload.span.bytes).identity }
+            return false
+        }
+        guard let found else {
+            throw EventFormatError(
+                "The event that created zone \(key) cannot be read, so its name is not known."
+            )
+        }
+        let zone = try found.get()
+        zones[key] = zone
+        return zone
+    }
+}

@@ -1,0 +1,146 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Tidemark
+import TidemarkLog
+
+/// Folds the log while it is read, and compares the views on disk with the result.
+///
+/// The views are exact at their checkpoint, so events after it are left out.
+struct ViewCheck {
+    private let reader: LogReader
+    private let path: String
+    /// The views as they were when the check began; `nil` if there are none that can be compared.
+    private var found: (any ViewSnapshot)?
+    private var checkpoint = SequenceNumber.zero
+    private var damage: [LogError] = []
+    private var folded: FoldedViews
+
+    /// Looks at the views of a store; what is not there needs no check.
+    init(_ reader: LogReader) throws {
+        self.reader = reader
+        path = reader.viewsPath
+        folded = FoldedViews(reader)
+        guard FileManager.default.fileExists(atPath: "\(path)/data.mdb") else { return }
+        do throws(ViewIndexError) {
+            let index = try LMDBViewIndex.open(
+                path,
+                access: reader.isLive ? .readingLive : .readingStill,
+                store: reader.store
+            )
+            let snapshot = try index.snapshot()
+            guard let checkpoint = snapshot.checkpoint else { return }
+            try begin(snapshot, checkpoint)
+        } catch {
+            damage.append(finding(error.message))
+        }
+    }
+
+    private mutating func begin(
+        _ snapshot: any ViewSnapshot,
+        _ checkpoint: ViewCheckpoint
+    ) throws(ViewIndexError) {
+        guard reader.line.contains(checkpoint.sequence, of: checkpoint.incarnation) else {
+            throw ViewIndexError(
+                .damaged,
+                "The views are of another line of the store: incarnation "
+                    + "\(checkpoint.incarnation.text) up to event \(checkpoint.sequence)."
+            )
+        }
+        guard checkpoint.sequence <= reader.durableSequence else {
+            // A writer vouches for what it has written only when it is idle.
+            if reader.isLive { return }
+            throw ViewIndexError(
+                .damaged,
+                "The views are of event \(checkpoint.sequence); the log ends with event "
+                    + "\(reader.durableSequence)."
+            )
+        }
+        found = snapshot
+        self.checkpoint = checkpoint.sequence
+    }
+
+    /// Takes in the next event of the log.
+    mutating func add(_ event: LogEvent) throws {
+        guard found != nil, event.sequence <= checkpoint else { return }
+        try folded.add(event)
+    }
+
+    /// What is wrong with the views, once all events have been taken in.
+    mutating func finish() throws -> [LogError] {
+        guard let found else { return damage }
+        let expected = try folded.finish()
+        do throws(ViewIndexError) {
+            for table in ViewTable.allCases {
+                let (present, right) = (try found.digest(table), try expected.digest(table))
+                guard present != right else { continue }
+                damage.append(
+                    finding(
+                        "The table of \(table) has \(present.count) entries; folding the log up to "
+                            + "event \(checkpoint) gives \(right.count)"
+                            + (present.count == right.count ? " others." : ".")
+                    )
+                )
+            }
+        } catch {
+            damage.append(finding(error.message))
+        }
+        return damage
+    }
+
+    private func finding(_ message: String) -> LogError {
+        LogError(
+            .corrupted,
+            "\(message) Views are computed from the log: delete the folder, and the next opening "
+                + "for writing makes them again.",
+            path: path
+        )
+    }
+}
+
+/// The views that a log makes, in memory.
+struct FoldedViews {
+    private let fold: Fold
+    private let store: StoreID
+    private let line: IncarnationLine
+    private let index = MemoryViewIndex()
+    private var generation = OverlayGeneration()
+    private var last = SequenceNumber.zero
+    /// Merging copies all that is there, so it is done seldom.
+    private static let mergeWeight = 1_000_000
+
+    init(_ reader: LogReader) {
+        fold = Fold(hash: StoreHash(store: reader.store))
+        store = reader.store
+        line = reader.line
+    }
+
+    /// Takes in the next event.
+    mutating func add(_ event: LogEvent) throws {
+        if generation.weight >= Self.mergeWeight, event.sequence == event.commit.first {
+            try merge()
+        }
+        try fold.apply(event, to: generation)
+        last = event.sequence
+    }
+
+    /// The views after all events that were taken in.
+    mutating func finish() throws -> any ViewSnapshot {
+        try merge()
+        return index.snapshot()
+    }
+
+    private mutating func merge() throws {
+        guard last > .zero else { return }
+        index.apply(
+            try generation.makeBatch(over: index.snapshot()),
+            checkpoint: ViewCheckpoint(
+                store: store,
+                incarnation: line.incarnation(of: last),
+                sequence: last
+            )
+        )
+        generation = OverlayGeneration()
+    }
+}

@@ -1,0 +1,30 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// Numbers under names, in the order in which they are to be read; each value is a JSON number.
+typealias Figures = [(name: StaticString, value: String)]
+
+extension [UInt8] {
+    /// Appends figures as one object.
+    mutating func append(json figures: Figures) {
+        append(UInt8(ascii: "{"))
+        for (index, figure) in figures.enumerated() {
+            if index > 0 { append(UInt8(ascii: ",")) }
+            append(UInt8(ascii: "\""))
+            append(literal: figure.name)
+            append(literal: "\":")
+            append(contentsOf: figure.value.utf8)
+        }
+        append(UInt8(ascii: "}"))
+    }
+}
+
+/// How many bytes there were for each one that is stored, with two digits behind the point.
+func ratioText(_ raw: UInt64, _ stored: UInt64) -> String {
+    guard stored > 0 else { return "0.00" }
+    let hundredths = (raw * 100 + stored / 2) / stored
+    let rest = hundredths % 100
+    return "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest)"
+}

@@ -1,0 +1,213 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@Suite struct LogCommandTests {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    @Test func `ls lists the segments`() async throws {
+        let store = try await folder.store(SampleHistory.lines(50))
+        let outcome = try await Command.run("log", "ls", store)
+        #expect(outcome.status == 0)
+        let segment = try #require(try outcome.objects().first)
+        #expect(segment["segment"] as? String == "00000000000000000001-0.seg")
+        #expect(segment["first"] as? Int == 1)
+        #expect(segment["state"] as? String == "active")
+        #expect(segment["commits"] as? Int == 50)
+        #expect((segment["incarnation"] as? String)?.count == 16)
+        #expect(segment["last"] as? Int == segment["events"] as? Int)
+        #expect(segment["recovery"] == nil)
+    }
+
+    @Test func `dump prints every event with its commit`() async throws {
+        let store = try await folder.store(SampleHistory.lines(50))
+        let outcome = try await Command.run("log", "dump", store)
+        #expect(outcome.status == 0)
+        let events = try outcome.objects()
+        #expect(events.map { $0["sequence"] as? Int } == (1...events.count).map(Optional.some))
+        #expect(
+            Set(events.compactMap { $0["event"] as? String }).isSuperset(
+                of: ["zoneCreated", "recordSaved", "recordDeleted"]
+            )
+        )
+        // A commit's events lie together, and say how many they are.
+        var place = 0
+        while place < events.count {
+            let commit = try #require(events[place]["commit"] as? [String: Any])
+            let count = try #require(commit["events"] as? Int)
+            #expect(commit["first"] as? Int == place + 1)
+            for event in events[place..<place + count] {
+                let other = event["commit"] as? [String: Any]
+                #expect(other?["request"] as? String == commit["request"] as? String)
+                #expect(other?["time"] as? Int == commit["time"] as? Int)
+            }
+            place += count
+        }
+        // A save says which event it replaces: the last one of the same record.
+        var last: [[String]: Int] = [:]
+        for event in events {
+            guard let name = event["recordName"] as? String,
+                let zone = event["zone"] as? String
+            else { continue }
+            #expect(event["replaces"] as? Int == last[[zone, name], default: 0])
+            last[[zone, name]] = event["sequence"] as? Int
+        }
+    }
+
+    @Test(arguments: [
+        (["--zone", "Küche"], #"$0.zone == "Küche""#),
+        (["--record", "item 3 \u{1F600}"], "record"),
+        (["--type", "Item"], "type"),
+        (["--user", "u-1"], "user"),
+        (["--device", "phone"], "device"),
+        (["--from", "20", "--to", "30"], "sequence"),
+        (["--since", "2023-11-14T22:13:40Z", "--until", "2023-11-14T22:13:45Z"], "time"),
+        (["--user", "u-1", "--zone", "Küche", "--since", "2023-11-14T22:13:40Z"], "all"),
+    ])
+    func `dump prints what its conditions let through`(
+        arguments: [String],
+        name: String
+    ) async throws {
+        let store = try await folder.store(SampleHistory.lines(80))
+        let all = try await Command.run("log", "dump", store)
+        let some = try await Command.run(["log", "dump", store] + arguments, input: [])
+        func value(_ option: String) -> String? {
+            arguments.firstIndex(of: option).map { arguments[$0 + 1] }
+        }
+        // The same conditions, on the whole output.
+        let times = [
+            "2023-11-14T22:13:40Z": SampleHistory.start + 20_000,
+            "2023-11-14T22:13:45Z": SampleHistory.start + 25_000,
+        ]
+        let expected = try zip(all.lines, all.objects()).filter { _, event in
+            let commit = try #require(event["commit"] as? [String: Any])
+            let time = try #require(commit["time"] as? Int64)
+            let sequence = try #require(event["sequence"] as? Int)
+            return value("--zone").map { event["zone"] as? String == $0 } ?? true
+                && value("--record").map { event["recordName"] as? String == $0 } ?? true
+                && value("--type").map { event["recordType"] as? String == $0 } ?? true
+                && value("--user").map { commit["user"] as? String == $0 } ?? true
+                && value("--device").map { commit["device"] as? String == $0 } ?? true
+                && value("--from").map { sequence >= Int($0) ?? 0 } ?? true
+                && value("--to").map { sequence <= Int($0) ?? 0 } ?? true
+                && value("--since").map { time >= times[$0] ?? 0 } ?? true
+                && value("--until").map { time <= times[$0] ?? 0 } ?? true
+        }.map(\.0)
+        #expect(some.status == 0)
+        #expect(some.lines == expected)
+        #expect(!expected.isEmpty && expected.count < all.lines.count)
+    }
+
+    @Test func `stat has exactly the figures that were promised`() async throws {
+        let store = try await folder.store(SampleHistory.lines(120))
+        let outcome = try await Command.run("log", "stat", store, "--json")
+        #expect(outcome.status == 0)
+        #expect(
+            outcome.output.matches(of: /"([A-Za-z]+)":/).map { String($0.1) } == [
+                "events", "commits", "segments", "bytesOnDisk", "spareBytes", "viewBytes",
+                "rawBytes", "ratio", "liveRecords", "tombstones", "firstSequence", "lastSequence",
+            ]
+        )
+        let figures = try #require(try outcome.objects().first)
+        let dumped = try await Command.run("log", "dump", store).objects()
+        #expect(figures["events"] as? Int == dumped.count)
+        #expect(figures["lastSequence"] as? Int == dumped.count)
+        #expect(figures["firstSequence"] as? Int == 1)
+        #expect(figures["commits"] as? Int == 120)
+        var latest: [[String]: Bool] = [:]
+        for event in dumped {
+            guard let name = event["recordName"] as? String,
+                let zone = event["zone"] as? String
+            else { continue }
+            latest[[zone, name]] = event["event"] as? String == "recordSaved"
+        }
+        #expect(figures["liveRecords"] as? Int == latest.values.count { $0 })
+        #expect(figures["tombstones"] as? Int == latest.values.count { !$0 })
+        // Everything in the folder is counted once.
+        let onDisk = ["bytesOnDisk", "spareBytes", "viewBytes"].compactMap { figures[$0] as? Int }
+        #expect(onDisk.reduce(0, +) == (try folder.files().values.reduce(0) { $0 + $1.count }))
+    }
+
+    @Test func `a sound store is verified with status 0`() async throws {
+        let store = try await folder.store(SampleHistory.lines(120))
+        let outcome = try await Command.run("log", "verify", store)
+        #expect(outcome.status == 0)
+        #expect(outcome.errors == "")
+        #expect(try outcome.objects().first?["findings"] as? Int == 0)
+        #expect(try outcome.objects().first?["commits"] as? Int == 120)
+    }
+
+    @Test func `verify names the file and the place of damage in the log`() async throws {
+        let store = try await folder.store(SampleHistory.lines(400))
+        let segment = "\(store)/segments/00000000000000000001-0.seg"
+        try overwrite(segment, at: 20_000, with: [0x55, 0xAA, 0x55, 0xAA])
+        let outcome = try await Command.run("log", "verify", store)
+        #expect(outcome.status == 1)
+        let findings = try outcome.objects().filter { $0["finding"] != nil }
+        #expect(findings.map { $0["file"] as? String } == [segment])
+        #expect(findings.map { $0["finding"] as? String } == ["corrupted"])
+        let offset = try #require(findings.first?["offset"] as? Int)
+        #expect((1...20_000).contains(offset))
+    }
+
+    @Test func `verify tells when the views do not say what the log says`() async throws {
+        let store = try await folder.store(SampleHistory.lines(50))
+        let views = URL(fileURLWithPath: "\(store)/views")
+        let data = views.appendingPathComponent("data.mdb").path
+        let byteCount = try Data(contentsOf: URL(fileURLWithPath: data)).count
+        for page in 2..<UInt64(byteCount / 4096) {
+            try overwrite(data, at: page * 4096 + 64, with: [1, 2, 3, 4, 5, 6, 7, 8])
+        }
+        let damaged = try await Command.run("log", "verify", store)
+        #expect(damaged.status == 1)
+        #expect(damaged.output.contains("/views"))
+        #expect(damaged.output.contains("delete the folder"))
+        // Without views there is nothing to compare, and nothing wrong.
+        try FileManager.default.removeItem(at: views)
+        #expect(try await Command.run("log", "verify", store).status == 0)
+    }
+
+    @Test func `salvage copies all that is sound and says what is lost`() async throws {
+        let store = try await folder.store(SampleHistory.lines(400))
+        let whole = try await Command.run("log", "dump", store)
+        try overwrite(
+            "\(store)/segments/00000000000000000001-0.seg",
+            at: 20_000,
+            with: [0x55, 0xAA, 0x55, 0xAA]
+        )
+        let before = try folder.files()
+        let copy = folder.path("copy.tide")
+        let outcome = try await Command.run("log", "salvage", store, copy)
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.contains("00000000000000000001-0.seg, offset "))
+        let report = try #require(try outcome.objects().first)
+        let lost = try #require(report["lost"] as? [[String: Int]])
+        let events = try #require(report["events"] as? Int)
+        let lostCount = lost.reduce(0) { $0 + ($1["last"] ?? 0) - ($1["first"] ?? 0) + 1 }
+        #expect(lostCount > 0)
+        #expect(events + lostCount == whole.lines.count)
+        for (name, content) in before { #expect(try folder.files()[name] == content, "\(name)") }
+        #expect(try await Command.run("log", "verify", copy).status == 0)
+        // What is there is what was there, at the same place.
+        let kept = try await Command.run("log", "dump", copy)
+        #expect(kept.lines.count == events)
+        let again = try await Command.run("log", "salvage", store, copy)
+        #expect(again.status == 1)
+        #expect(again.errors.contains("Give a path where nothing is yet."))
+    }
+
+    @Test func `salvage of a sound store loses nothing`() async throws {
+        let store = try await folder.store(SampleHistory.lines(100))
+        let copy = folder.path("copy.tide")
+        let outcome = try await Command.run("log", "salvage", store, copy)
+        #expect(outcome.status == 0)
+        let commits = try outcome.objects().first?["commits"] as? Int
+        #expect(commits == 100)
+    }
+}
