@@ -54,7 +54,7 @@ public final class Store: Sendable {
 
     /// The last position that is durable and visible; zero once the store is closed.
     public var lastSequence: SequenceNumber {
-        opened.withLock { $0 }?.views.visibleSequence ?? .zero
+        opened.withLock { $0 }?.source.durableSequence ?? .zero
     }
 
     /// Makes everything durable, brings the zone views on disk up to date, and lets go of the store.

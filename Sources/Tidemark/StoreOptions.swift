@@ -21,7 +21,7 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// About 100 bytes of memory each; four times as many are held before writers have to wait, and
     /// as many are folded at an opening after a crash.
-    public var checkpointEventCount = 100_000
+    public var checkpointEventCount = 65_536
     /// Bytes of records in one page of a delta.
     ///
     /// A page holds at least one record.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Synchronization
 package import TidemarkLog
 package import TidemarkModel
 
@@ -21,6 +22,10 @@ package final class Checkpointer: Sendable {
     private let runsInline: Bool
     private let queue = DispatchQueue(label: "tidemark.checkpoint", qos: .utility)
     private let state = Lock(State())
+    /// Whether the overlay is much too large.
+    ///
+    /// Set at the serialization point.
+    private let isOverloaded = Atomic<Bool>(false)
 
     private struct State {
         var isRunning = false
@@ -45,11 +50,18 @@ package final class Checkpointer: Sendable {
         self.awaitDurable = awaitDurable
     }
 
-    /// Freezes what has grown and takes it into the index soon; or tries again with what is frozen
-    /// already.
+    /// Looks at an overlay that has grown, and starts a checkpoint if one is due.
     ///
     /// Called at the serialization point.
-    package func start(_ overlay: inout Overlay, of views: ZoneViews) {
+    package func grew(_ overlay: inout Overlay, of views: ZoneViews) {
+        if overlay.current.weight >= overlay.checkpointWeight { start(&overlay, of: views) }
+        let isOverloaded = overlay.current.weight >= budget * Self.overloadFactor
+        self.isOverloaded.store(isOverloaded, ordering: .relaxed)
+    }
+
+    /// Freezes what has grown and takes it into the index soon; or tries again with what is frozen
+    /// already.
+    private func start(_ overlay: inout Overlay, of views: ZoneViews) {
         let isFree = state.withLock { state in
             if state.isRunning { return false }
             state.isRunning = true
@@ -100,7 +112,7 @@ package final class Checkpointer: Sendable {
     /// Throws if checkpoints fail.
     package func waitForRoom(_ views: ZoneViews) async throws(SyncError) {
         if runsInline { return runDue(views) }
-        while isOverloaded(views) {
+        while isOverloaded.load(ordering: .relaxed), isFull(views) {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in
                     if !state.isRunning { return true }
@@ -109,14 +121,15 @@ package final class Checkpointer: Sendable {
                 }
                 if isOver { continuation.resume() }
             }
-            if isOverloaded(views), let failure = state.withLock({ $0.failure }) { throw failure }
+            if isFull(views), let failure = state.withLock({ $0.failure }) { throw failure }
         }
     }
 
     /// Whether the overlay is much too large; if so, a checkpoint is under way when this returns.
-    private func isOverloaded(_ views: ZoneViews) -> Bool {
+    private func isFull(_ views: ZoneViews) -> Bool {
         views.overlay.withLock { overlay in
-            guard overlay.current.weight >= budget * Self.overloadFactor else { return false }
+            grew(&overlay, of: views)
+            guard isOverloaded.load(ordering: .relaxed) else { return false }
             start(&overlay, of: views)
             return true
         }

@@ -66,11 +66,10 @@ package final class Committer: Sendable {
         let position = try log.append(plan.draft)
         precondition(position.rawValue == first, "the log gave out a position that was not next")
         plan.apply(to: overlay.current, at: first)
+        overlay.pending.drop(through: log.durableSequence.rawValue)
         overlay.pending.append(commit)
         overlay.appended = first + UInt64(events.count) - 1
-        if overlay.current.weight >= overlay.checkpointWeight {
-            checkpointer.start(&overlay, of: views)
-        }
+        checkpointer.grew(&overlay, of: views)
         return Placed(
             first: position,
             last: SequenceNumber(rawValue: overlay.appended),

@@ -135,7 +135,7 @@ extension Engine {
     /// See ``Store/position(atOrBefore:)``.
     func position(atOrBefore time: Int64) throws(SyncError) -> SequenceNumber {
         do throws(LogError) {
-            return min(try source.lastSequence(atOrBefore: time), views.visibleSequence)
+            return try source.lastSequence(atOrBefore: time)
         } catch {
             throw SyncError(error)
         }
@@ -149,7 +149,7 @@ extension Engine {
                 level: content.level,
                 place: content.place,
                 line: line,
-                visible: views.visibleSequence,
+                visible: source.durableSequence,
                 horizon: .zero
             )
             return content.sequence

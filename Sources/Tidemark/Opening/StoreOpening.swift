@@ -58,13 +58,12 @@ struct StoreOpening {
         creating: Bool,
         _ progress: (RebuildProgress) -> Void
     ) throws(LogError) -> Store {
-        let relay = DurabilityRelay()
         let (log, report) = try SegmentLog.open(
             folder.path,
             creating: creating,
             configuration: logConfiguration,
             environment: environment.log,
-            onDurable: { relay.becameDurable($0) }
+            onDurable: { _ in }
         )
         let line = log.line
         let views = try ViewsOpening(
@@ -74,7 +73,6 @@ struct StoreOpening {
             source: log,
             line: line
         ).openForWriting(progress)
-        relay.connect(to: views)
         let checkpointer = makeCheckpointer(views.index, log, line)
         let engine = Engine(
             options: options,
@@ -141,25 +139,5 @@ struct StoreOpening {
             runsInline: environment.log.writesInline,
             awaitDurable: { (sequence) throws(LogError) in try log.blockUntilDurable(sequence) }
         )
-    }
-}
-
-/// Tells the zone views how far the log is durable.
-///
-/// The log exists before they do; until then it has nothing to tell. They hold the log, so it must
-/// not hold them.
-private final class DurabilityRelay: Sendable {
-    private struct Target {
-        weak var views: ZoneViews?
-    }
-
-    private let target = Lock(Target())
-
-    func connect(to views: ZoneViews) {
-        target.withLock { $0.views = views }
-    }
-
-    func becameDurable(_ sequence: SequenceNumber) {
-        target.withLock { $0.views }?.becameDurable(through: sequence)
     }
 }

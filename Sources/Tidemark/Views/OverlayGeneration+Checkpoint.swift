@@ -9,10 +9,10 @@ extension OverlayGeneration {
     package func makeBatch(over snapshot: any ViewSnapshot) throws(ViewIndexError) -> ViewBatch {
         var batch = ViewBatch()
         for entry in entries {
-            if entry.older == Self.none, entry.previous != 0 {
+            if entry.older == SlotChains.none, entry.previous != 0 {
                 batch.remove(ViewKey(entry.zone, entry.previous), from: .sync)
             }
-            if entry.newer == Self.none {
+            if entry.newer == SlotChains.none {
                 let tag = entry.state.rawValue
                 batch.put(
                     .word(entry.sequence, tag: tag),

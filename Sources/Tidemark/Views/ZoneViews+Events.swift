@@ -88,13 +88,13 @@ extension ZoneViews {
     }
 
     private func find(_ sequences: [SequenceNumber]) throws(SyncError) -> [Found?] {
-        // Under one lock: what is pending now may be dropped from memory a moment later, but then
-        // the log has it.
+        // Under one lock: what is in memory now may be dropped a moment later, but then the log has
+        // it.
         var found = overlay.withLock { overlay in
             sequences.map { sequence -> Found? in
-                guard sequence.rawValue > overlay.visible,
-                    let (commit, index) = overlay.pending.find(sequence.rawValue)
-                else { return nil }
+                guard let (commit, index) = overlay.pending.find(sequence.rawValue) else {
+                    return nil
+                }
                 return Found(zone: commit.events[index].zone, payload: commit.payload(at: index))
             }
         }

@@ -44,8 +44,6 @@ package struct Overlay: Sendable {
     package private(set) var reach: UInt64
     /// The weight of `current` at which the next checkpoint begins.
     package var checkpointWeight: Int
-    /// The durable watermark: nobody sees past it.
-    package var visible: UInt64
     /// The last position that was given out.
     package var appended: UInt64
     /// Commits that are not durable yet.
@@ -54,7 +52,6 @@ package struct Overlay: Sendable {
     /// An overlay over an index that is exact at a position.
     package init(over checkpoint: UInt64, checkpointWeight: Int) {
         reach = checkpoint
-        visible = checkpoint
         appended = checkpoint
         self.checkpointWeight = checkpointWeight
     }
@@ -86,7 +83,7 @@ package struct Overlay: Sendable {
 extension ZoneViews {
     /// How far a picture reaches.
     package enum Extent: Sendable {
-        /// What is durable: what anybody may see.
+        /// What is durable, by the log's watermark: what anybody may see.
         case visible
         /// Also what is not durable yet: what decisions are made on.
         case appended
@@ -102,7 +99,8 @@ extension ZoneViews {
                 snapshot: try index.snapshot(),
                 frozen: overlay.frozen,
                 current: overlay.current,
-                bound: extent == .visible ? overlay.visible : overlay.appended
+                // Read inside the lock: what is durable was appended, and so is in the overlay.
+                bound: extent == .visible ? source.durableSequence.rawValue : overlay.appended
             )
         }
     }
@@ -112,21 +110,7 @@ extension ZoneViews {
     package func begin(with generation: OverlayGeneration, through last: SequenceNumber) {
         overlay.withLock { overlay in
             overlay.current = generation
-            overlay.visible = last.rawValue
             overlay.appended = last.rawValue
         }
-    }
-
-    /// Everything up to a position is durable now: it may be seen.
-    package func becameDurable(through sequence: SequenceNumber) {
-        overlay.withLock { overlay in
-            overlay.visible = max(overlay.visible, sequence.rawValue)
-            overlay.pending.drop(through: sequence.rawValue)
-        }
-    }
-
-    /// The last position that anybody may see.
-    package var visibleSequence: SequenceNumber {
-        SequenceNumber(rawValue: overlay.withLock { $0.visible })
     }
 }
