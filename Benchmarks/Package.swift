@@ -49,8 +49,12 @@ let package = Package(
         .target(name: "Workload", swiftSettings: everywhere),
         .target(
             name: "Contenders",
-            dependencies: ["Workload", "CSQLite", "CRocksDB"],
-            swiftSettings: everywhere
+            dependencies: [
+                "Workload", "CSQLite", "CRocksDB",
+                .product(name: "Tidemark", package: "tidemark"),
+            ],
+            packageAccess: false,
+            swiftSettings: inside
         ),
         .executableTarget(
             name: "TidemarkBench",
@@ -58,7 +62,8 @@ let package = Package(
                 "Workload", "Contenders",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            swiftSettings: everywhere
+            packageAccess: false,
+            swiftSettings: inside
         ),
         .target(
             name: "HotPaths",
@@ -90,7 +95,8 @@ let package = Package(
         .testTarget(
             name: "WorkloadTests",
             dependencies: ["Workload", "Contenders"],
-            swiftSettings: everywhere
+            packageAccess: false,
+            swiftSettings: inside
         ),
     ]
 )

@@ -57,10 +57,18 @@ package protocol Contender: AnyObject, Sendable {
     /// Stores a real history in an empty folder, puts it in order, and says how many bytes that
     /// takes without spare space; `nil` if the engine cannot keep what is asked.
     static func bytesOnDisk(
-        of history: String?,
+        of history: [RealCommit],
         keeping: Kept,
         in folder: String
-    ) async throws -> Int?
+    ) async throws -> Stored?
+}
+
+/// What a stored history takes.
+package struct Stored: Sendable {
+    /// Bytes of all of it.
+    package var byteCount: Int
+    /// Bytes of that which could be computed again from the rest; `nil` if nothing could.
+    package var viewByteCount: Int?
 }
 
 /// What of a history is stored.

@@ -17,7 +17,7 @@ package struct HotPath: Sendable {
     }
 
     /// Every path there is.
-    package static let all = records + log
+    package static let all = records + log + engine
 }
 
 /// A path did not do what it was asked to do.

@@ -46,9 +46,10 @@ extension HotPath {
 
 /// The workload's pages as records.
 enum Pages {
+    static let source = PageSource()
+
     static func make(_ count: Int) -> [Page] {
-        let source = PageSource()
-        return (0..<count).map { source.page(for: Change(zone: 0, number: $0)) }
+        (0..<count).map { source.page(for: Change(zone: 0, number: $0)) }
     }
 
     static func fields(_ page: Page) throws -> Fields {

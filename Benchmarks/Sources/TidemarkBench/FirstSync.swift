@@ -7,13 +7,26 @@ import Workload
 /// A device's first sync: every live record of a zone, in the order in which they came.
 final class FirstSync<Engine: Contender>: Trial {
     private let reading: ZoneReading<Engine>
+    /// Beside Tidemark only: its records in compressed blocks.
+    private let floor: LZ4Floor?
 
     init(_ setting: Setting) async throws {
         reading = try await ZoneReading(setting, .firstSync, roundCount: 1)
+        let history = History(
+            zoneCount: 1,
+            recordCount: setting.scale.zoneRecordCount,
+            roundCount: 1
+        )
+        floor = Engine.name == "tidemark" ? LZ4Floor(history, setting.pages) : nil
     }
 
     func measure(_ repetition: Int) async throws -> [String: Double] {
-        [Name.firstSync: try await reading.recordsPerSecond()]
+        let speed = try await reading.recordsPerSecond()
+        var results = [Name.firstSync: speed]
+        if let floor {
+            results[Name.firstSyncShare] = speed / (try floor.recordsPerSecond(into: Sink()))
+        }
+        return results
     }
 
     func end() async throws { try await reading.store.close() }

@@ -20,12 +20,15 @@ final class HistoryOnDisk<Engine: Contender>: Trial {
                 atPath: folder,
                 withIntermediateDirectories: true
             )
-            let byteCount = try await Engine.bytesOnDisk(
-                of: setting.historyPath,
+            let stored = try await Engine.bytesOnDisk(
+                of: setting.history,
                 keeping: kept,
                 in: folder
             )
-            results[name] = byteCount.map { Double($0) / 1e6 }
+            results[name] = stored.map { Double($0.byteCount) / 1e6 }
+            if kept == .history {
+                results[Name.historyViews] = stored?.viewByteCount.map { Double($0) / 1e6 }
+            }
         }
         return results
     }

@@ -28,18 +28,22 @@ struct LayoutsCommand: AsyncParsableCommand {
             .longLog(eventCount: records),
         ]
         for suite in suites where only.map(suite.title.contains) ?? true {
-            var medians: [(layout: SQLiteLayout, figure: Double)] = []
+            var medians: [(layout: SQLiteLayout, figure: Double, processor: Double)] = []
             let samples = try await measure(suite)
-            for (layout, figures) in samples { medians.append((layout, figures.median)) }
+            for (layout, figures, times) in samples {
+                medians.append((layout, figures.median, times.median))
+            }
             let isTime = suite == .oneWriter || suite == suites[5]
             medians.sort { isTime ? $0.figure < $1.figure : $0.figure > $1.figure }
             print("\n\(suite.title) (\(isTime ? "time" : "records/s"))")
-            for (layout, figure) in medians { print(figure.short, " ", layout) }
+            for (layout, figure, processor) in medians {
+                print(figure.short, " processor \(processor.short) ms ", layout)
+            }
             fflush(nil)
         }
     }
 
-    private func measure(_ suite: Suite) async throws -> [(SQLiteLayout, [Double])] {
+    private func measure(_ suite: Suite) async throws -> [(SQLiteLayout, [Double], [Double])] {
         let scale = Scale(
             repetitionCount: repetitions,
             startRecordCount: records,
@@ -68,15 +72,17 @@ struct LayoutsCommand: AsyncParsableCommand {
                 }
             )
         }
-        var samples = layouts.map { ($0, [Double]()) }
+        var samples = layouts.map { ($0, [Double](), [Double]()) }
         for _ in 0..<repetitions {
             for index in trials.indices {
+                let start = Self.processorMilliseconds
                 let found = try await SQLiteContender.$layout.withValue(layouts[index]) {
                     guard let log = trials[index] as? LongLog<SQLiteContender> else {
                         return try await trials[index].measure(samples[index].1.count)
                     }
                     return [Name.delta(records, .warm): try await log.warmDelta()]
                 }
+                samples[index].2.append(Self.processorMilliseconds - start)
                 for (name, value) in found where name != Name.sync {
                     samples[index].1.append(value)
                 }
@@ -84,6 +90,13 @@ struct LayoutsCommand: AsyncParsableCommand {
         }
         for trial in trials { try await trial.end() }
         return samples
+    }
+
+    /// What the process has used of the processor: of more use than the clock on a busy machine.
+    private static var processorMilliseconds: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) * 1000 + Double(time.tv_nsec) / 1e6
     }
 
     /// Writing depends on how often the WAL is emptied, reading on whether the file is mapped.

@@ -57,8 +57,18 @@ struct Versions: Encodable {
 
 /// Another program's output.
 enum Tool {
+    /// The driver that counts, which is built beside this program; `nil` where it is not or where
+    /// nothing is counted.
+    static func drive(_ task: String...) -> String? {
+        guard let program = Bundle.main.executableURL else { return nil }
+        let drive = program.deletingLastPathComponent().appendingPathComponent("tidemark-drive")
+        return output([drive.path] + task)
+    }
+
     /// What it printed, trimmed; `nil` if it failed or printed nothing.
-    static func output(_ words: String...) -> String? {
+    static func output(_ words: String...) -> String? { output(words) }
+
+    private static func output(_ words: [String]) -> String? {
         let process = Process()
         let output = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -15,6 +15,8 @@ enum Name {
     static let firstSyncShare = "firstSync.shareOfLZ4Alone"
     static let replay = "replay"
     static let history = "disk.history"
+    static let historyViews = "disk.history.ofWhichViews"
+    static let heap = "heap.idlePerRecord"
     static let current = "disk.currentOnly"
 
     enum Temperature: String {
@@ -132,6 +134,9 @@ struct Measurement: Encodable {
         return list + [
             Measurement(name: Name.replay, unit: "events/s", bar: .atLeast(1_500_000)),
             Measurement(name: Name.history, unit: "MB", bar: .shareOfSQLite(1 / 2)),
+            Measurement(name: Name.historyViews, unit: "MB", bar: .none),
+            // None at all, but for what the ends of two stores happen to differ by.
+            Measurement(name: Name.heap, unit: "bytes", bar: .atMost(1)),
             Measurement(
                 name: Name.current,
                 unit: "MB",

@@ -16,6 +16,20 @@ struct Report: Encodable {
     /// Of this run, on the same file system: the median of a small write and its sync.
     var fdatasyncMicroseconds: Double?
     var results: [Measurement]
+    /// What the hot paths ask of malloc; empty where nothing is counted.
+    var allocations: [Cost] = []
+
+    /// What one operation of a path costs, as the driver prints it.
+    struct Cost: Codable {
+        var name: String
+        var perOperation: Double
+        var byteCountPerOperation: Double?
+    }
+
+    mutating func readAllocations() {
+        guard let text = Tool.drive("allocations", "--json", "--count", "4000") else { return }
+        allocations = (try? JSONDecoder().decode([Cost].self, from: Data(text.utf8))) ?? []
+    }
 
     /// Puts the figures of all repetitions, by measurement and engine, into the table.
     mutating func fill(_ samples: [String: [String: [Double]]]) {
@@ -27,10 +41,11 @@ struct Report: Encodable {
                 line.medians[engine] = values.median
                 line.spreads[engine] = [values.min() ?? 0, values.max() ?? 0]
             }
+            // The probe of Tidemark's own turns is the nearest in time to its saves.
             line.met = line.bar.isMet(
                 tidemark: line.medians["tidemark"],
                 sqlite: line.medians["sqlite"],
-                sync: fdatasyncMicroseconds
+                sync: samples[Name.sync]?["tidemark"]?.median
             )
             results[index] = line
         }
@@ -40,6 +55,12 @@ struct Report: Encodable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         return try encoder.encode(self) + [UInt8(ascii: "\n")]
+    }
+
+    private var allocationLines: String {
+        guard !allocations.isEmpty else { return "allocations: not counted" }
+        let costs = allocations.map { "\($0.name) \($0.perOperation.short)" }
+        return "allocations an operation: " + costs.joined(separator: ", ")
     }
 
     /// The same for people.
@@ -71,6 +92,7 @@ struct Report: Encodable {
             \(machine)
             durability: \(durability); fdatasync p50 \((fdatasyncMicroseconds ?? 0).short) µs
             ratio: tidemark's figure divided by SQLite's
+            \(allocationLines)
             """
     }
 }

@@ -7,7 +7,9 @@ import Foundation
 import Workload
 
 /// Everybody who takes part, in the order of the first turn.
-let contenders: [any Contender.Type] = [SQLiteContender.self, RocksDBContender.self]
+let contenders: [any Contender.Type] = [
+    TidemarkContender.self, SQLiteContender.self, RocksDBContender.self,
+]
 
 /// The side-by-side measurements.
 @main
@@ -65,7 +67,11 @@ struct RunCommand: AsyncParsableCommand {
             let found = try await rounds.measure(suite)
             samples.merge(found) { $0.merging($1) { $0 + $1 } }
         }
+        if only == nil, let heap = Tool.drive("idle-heap").flatMap(Double.init) {
+            samples[Name.heap] = ["tidemark": [heap]]
+        }
         report.fill(samples)
+        if only == nil { report.readAllocations() }
         print(report.table)
         if let json { try report.json().write(to: URL(fileURLWithPath: json)) }
     }
@@ -97,6 +103,7 @@ struct Rounds {
 
     /// The figures of every repetition, by measurement and engine.
     func measure(_ suite: Suite) async throws -> [String: [String: [Double]]] {
+        let history = suite == .history ? try RealHistory.read(historyPath) : []
         var trials: [(engine: String, trial: any Trial)] = []
         var folders: [String] = []
         defer { for folder in folders { try? FileManager.default.removeItem(atPath: folder) } }
@@ -108,7 +115,7 @@ struct Rounds {
             )
             folders.append(own)
             var setting = Setting(scale: scale, pages: pages, folder: own)
-            setting.historyPath = historyPath
+            setting.history = history
             if case .longLog(let eventCount) = suite { setting.eventCount = eventCount }
             trials.append((contender.name, try await suite.trial(contender, setting)))
         }

@@ -25,8 +25,8 @@ struct Setting: Sendable {
     let folder: String
     /// The events of the log, for works that are done at several sizes.
     var eventCount = 0
-    /// Where the real history is; `nil` for a generated one of its size.
-    var historyPath: String?
+    /// The real history, or a generated one of its size, where it is the work.
+    var history: [RealCommit] = []
 }
 
 /// The works, in the order in which they are measured.

@@ -13,7 +13,10 @@ struct TidemarkDrive: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tidemark-drive",
         abstract: "Counts what the hot paths cost: allocations and instructions, not seconds.",
-        subcommands: [RunCommand.self, AllocationsCommand.self, InstructionsCommand.self]
+        subcommands: [
+            RunCommand.self, AllocationsCommand.self, InstructionsCommand.self,
+            IdleHeapCommand.self,
+        ]
     )
 }
 
@@ -67,9 +70,10 @@ struct AllocationsCommand: ParsableCommand {
         }
         var costs: [Cost] = []
         for path in HotPath.all {
-            let prepared = try path.prepare(count)
             // What is made once, by the first operations, is no cost of an operation.
-            try prepared.run(min(count, 100))
+            let warmUpCount = 400
+            let prepared = try path.prepare(count + warmUpCount)
+            try prepared.run(warmUpCount)
             let before = tidemark_allocations_now()
             try prepared.run(count)
             let after = tidemark_allocations_now()
@@ -104,11 +108,11 @@ struct InstructionsCommand: ParsableCommand {
     )
 
     @Option var count = 2_000
-    @Option(help: "Only this path.")
+    @Option(help: "Only the paths with this in their name.")
     var only: String?
 
     func run() throws {
-        for path in HotPath.all where only.map({ $0 == path.name }) ?? true {
+        for path in HotPath.all where only.map(path.name.contains) ?? true {
             // Starting up and preparing cost the same both times, so the difference is the path.
             let nothing = try collected(path.name, count: 0)
             let all = try collected(path.name, count: count)
@@ -135,6 +139,9 @@ struct InstructionsCommand: ParsableCommand {
         )
         process.waitUntilExit()
         let line = text.split(separator: "\n").last { $0.contains("Collected :") }
+        guard process.terminationStatus == 0 else {
+            throw ValidationError("\(path) failed under valgrind:\n\(text)")
+        }
         guard let number = line?.split(separator: " ").last.flatMap({ Int($0) }) else {
             throw ValidationError("valgrind counted nothing:\n\(text)")
         }

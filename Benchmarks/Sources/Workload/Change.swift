@@ -46,7 +46,8 @@ public struct Page: Hashable, Sendable {
     /// An empty page, to be filled.
     public init() {}
 
-    init(title: [UInt8], folder: [UInt8], text: [UInt8], lineCount: Int64) {
+    /// A page of these parts.
+    public init(title: [UInt8], folder: [UInt8], text: [UInt8], lineCount: Int64) {
         self.title = title
         self.folder = folder
         self.text = text

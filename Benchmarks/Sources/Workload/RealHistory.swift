@@ -44,12 +44,10 @@ public enum RealHistory {
         return FileManager.default.isReadableFile(atPath: path) ? path : nil
     }
 
-    /// Visits every commit of the file at a path, or of the generated history.
-    public static func forEachCommit(
-        _ path: String?,
-        _ visit: (RealCommit) throws -> Void
-    ) throws {
-        guard let path else { return try forEachGeneratedCommit(visit) }
+    /// Every commit of the file at a path, or of the generated history: some 100 MB.
+    public static func read(_ path: String?) throws -> [RealCommit] {
+        guard let path else { return generated() }
+        var commits: [RealCommit] = []
         let process = Process()
         let output = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -64,16 +62,18 @@ public enum RealHistory {
             rest.append(read)
             var start = rest.startIndex
             while let end = rest[start...].firstIndex(of: UInt8(ascii: "\n")) {
-                try visit(decoder.decode(RealCommit.self, from: rest[start..<end]))
+                commits.append(try decoder.decode(RealCommit.self, from: rest[start..<end]))
                 start = end + 1
             }
             rest = Data(rest[start...])
         }
         process.waitUntilExit()
+        return commits
     }
 
     /// 45,000 pages in 40 zones, each written two or three times, six to a commit.
-    private static func forEachGeneratedCommit(_ visit: (RealCommit) throws -> Void) rethrows {
+    private static func generated() -> [RealCommit] {
+        var commits: [RealCommit] = []
         let pages = PageSource()
         var time: Int64 = 1_400_000_000_000
         for round in [45_000, 45_000, 18_000].enumerated() {
@@ -94,8 +94,11 @@ public enum RealHistory {
                     )
                 }
                 time += 3_600_000
-                try visit(RealCommit(time: time, user: "u-\(start % 3_000)", changes: changes))
+                commits.append(
+                    RealCommit(time: time, user: "u-\(start % 3_000)", changes: changes)
+                )
             }
         }
+        return commits
     }
 }

@@ -49,7 +49,9 @@ import Workload
 }
 
 @Suite struct ContenderTests {
-    static let all: [any Contender.Type] = [SQLiteContender.self, RocksDBContender.self]
+    static let all: [any Contender.Type] = [
+        TidemarkContender.self, SQLiteContender.self, RocksDBContender.self,
+    ]
 
     @Test(arguments: Work.allCases)
     func `Every contender does the same work`(work: Work) async throws {

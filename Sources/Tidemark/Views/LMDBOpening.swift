@@ -72,7 +72,10 @@ struct LMDBOpening: @unchecked Sendable {
             if code == 0 { code = mdb_env_open(handle, path, access.flags, 0o644) }
             if code == 0 { return handle }
             mdb_env_close(handle)
-            guard code == ENOMEM, mapByteCount > 1 << 30, mapByteCount / 4 > fileByteCount else {
+            // Too large a map is ENOMEM, under valgrind EINVAL.
+            guard code == ENOMEM || code == EINVAL, mapByteCount > 1 << 30,
+                mapByteCount / 4 > fileByteCount
+            else {
                 throw .lmdb(code, "opening the view index", path)
             }
             mapByteCount /= 2

@@ -7,10 +7,10 @@ import Workload
 /// A history in RocksDB: versions by sequence number, and where each record's last one is.
 extension RocksDBContender {
     package static func bytesOnDisk(
-        of history: String?,
+        of history: [RealCommit],
         keeping: Kept,
         in folder: String
-    ) async throws -> Int? {
+    ) async throws -> Stored? {
         let path = folder + "/history.rocks"
         let database = try RocksDatabase(
             path,
@@ -19,7 +19,7 @@ extension RocksDBContender {
         )
         var last: [String: UInt64] = [:]
         var sequence: UInt64 = 0
-        try RealHistory.forEachCommit(history) { commit in
+        for commit in history {
             let writes = RocksBatch()
             let first = sequence + 1
             for change in commit.changes {
@@ -51,7 +51,7 @@ extension RocksDBContender {
         try database.compact()
         let byteCount = try database.tableByteCount()
         database.close()
-        return byteCount
+        return Stored(byteCount: byteCount)
     }
 
     private static func value(of change: RealChange, key: String, previous: UInt64) -> [UInt8] {

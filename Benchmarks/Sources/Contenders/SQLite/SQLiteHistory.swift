@@ -7,10 +7,10 @@ import Workload
 /// The smallest tables found that still answer what a sync server is asked.
 extension SQLiteContender {
     package static func bytesOnDisk(
-        of history: String?,
+        of history: [RealCommit],
         keeping: Kept,
         in folder: String
-    ) async throws -> Int? {
+    ) async throws -> Stored? {
         let database = try SQLiteDatabase(folder + "/history.sqlite")
         try database.run(
             """
@@ -42,10 +42,11 @@ extension SQLiteContender {
             COMMIT; VACUUM;
             """
         )
-        return Int(try database.number("PRAGMA page_count") * database.number("PRAGMA page_size"))
+        let pageCount = try database.number("PRAGMA page_count")
+        return Stored(byteCount: Int(try pageCount * database.number("PRAGMA page_size")))
     }
 
-    private static func append(_ history: String?, to database: SQLiteDatabase) throws {
+    private static func append(_ history: [RealCommit], to database: SQLiteDatabase) throws {
         let addCommit = try database.prepare("INSERT INTO commits(time, user) VALUES (?1, ?2)")
         let addVersion = try database.prepare(
             "INSERT INTO version VALUES (?1, ?2, ?3, (SELECT max(id) FROM commits),"
@@ -57,7 +58,7 @@ extension SQLiteContender {
         let move = try database.prepare("UPDATE record SET version = ?2 WHERE id = ?1")
         var records: [String: (id: Int64, version: Int64)] = [:]
         var sequence: Int64 = 0
-        try RealHistory.forEachCommit(history) { commit in
+        for commit in history {
             addCommit.bind(1, commit.time)
             addCommit.bind(2, try users.id(of: commit.user))
             _ = try addCommit.step()

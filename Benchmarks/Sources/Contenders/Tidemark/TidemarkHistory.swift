@@ -1,0 +1,78 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Tidemark
+import TidemarkModel
+import Workload
+
+extension TidemarkContender {
+    /// The log and the views, which SQLite's indexes are the counterpart of.
+    ///
+    /// The log is counted without the zeros at the end of its files, which are space prepared for
+    /// what comes next. Keeping live records alone is what compaction will be for.
+    package static func bytesOnDisk(
+        of history: [RealCommit],
+        keeping: Kept,
+        in folder: String
+    ) async throws -> Stored? {
+        guard keeping == .history else { return nil }
+        let path = folder + "/history.tide"
+        var options = StoreOptions()
+        options.durability = .none
+        let store = try Store.open(at: path, access: .creating, options: options)
+        var importing = try store.beginImport()
+        for commit in history {
+            _ = try await importing.add(try line(commit))
+        }
+        try await importing.finish()
+        let eventCount = history.reduce(0) { $0 + $1.changes.count }
+        guard store.lastSequence.rawValue >= eventCount else { throw LostEvents() }
+        try store.close()
+        let viewByteCount = try usedByteCount(path) { $0.hasPrefix("views/") }
+        let logByteCount = try usedByteCount(path) { !$0.hasPrefix("views/") }
+        return Stored(
+            byteCount: logByteCount + viewByteCount,
+            viewByteCount: viewByteCount
+        )
+    }
+
+    private static func line(_ commit: RealCommit) throws -> ChangeStreamLine {
+        let changes = try commit.changes.map { change -> ChangeStreamLine.Change in
+            let id = RecordID(
+                recordName: change.recordName,
+                zone: ZoneID(zoneName: change.zone)
+            )
+            guard let fields = change.fields else { return .delete(id) }
+            return .save(
+                recordID: id,
+                recordType: "Page",
+                fields: try Fields([
+                    "title": .string(fields.title), "folder": .string(fields.folder),
+                    "text": .string(fields.text), "lines": .int64(fields.lines),
+                ])
+            )
+        }
+        return ChangeStreamLine(time: commit.time, user: UserID(commit.user), changes: changes)
+    }
+
+    private static func usedByteCount(
+        _ path: String,
+        _ isCounted: (String) -> Bool
+    ) throws -> Int {
+        let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
+        return try names.filter(isCounted).reduce(0) { sum, name in
+            let file = URL(fileURLWithPath: path + "/" + name)
+            guard try file.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true
+            else { return sum }
+            let bytes = try Data(contentsOf: file, options: .alwaysMapped)
+            // An index has no spare end, and may well end in zeros.
+            let isIndex = name.hasPrefix("views/")
+            let end = isIndex ? bytes.count : bytes.lastIndex { $0 != 0 }.map { $0 + 1 } ?? 0
+            return sum + end
+        }
+    }
+}
+
+/// An import came to fewer events than it was given changes.
+private struct LostEvents: Error {}

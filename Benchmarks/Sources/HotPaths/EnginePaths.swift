@@ -1,0 +1,91 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Synchronization
+import Tidemark
+import TidemarkModel
+import Workload
+
+extension HotPath {
+    /// The whole engine, through its door; nothing is synced.
+    static let engine = [saveOne, insertBatch, updateBatch, firstSync, smallDelta, replay]
+
+    /// Saves a new record in a request of its own.
+    private static let saveOne = HotPath(name: "engine.save") { count in
+        let store = try ScratchStore()
+        let requests = try (0..<count).map { try ScratchStore.request([$0], .insert) }
+        return goingOn(through: requests, by: 1) { try await store.save($0) }
+    }
+
+    /// Saves new records in requests of 400; one operation is one record.
+    private static let insertBatch = HotPath(name: "engine.insert400") { count in
+        let store = try ScratchStore()
+        let requests = try ScratchStore.requests(count, .insert)
+        return goingOn(through: requests, by: 400) { try await store.save($0) }
+    }
+
+    /// Replaces records in requests of 400; one operation is one record.
+    private static let updateBatch = HotPath(name: "engine.update400") { count in
+        let store = try ScratchStore(recordCount: count)
+        let requests = try ScratchStore.requests(count, .update)
+        return goingOn(through: requests, by: 400) { try await store.save($0) }
+    }
+
+    /// Reads all records of a zone; one operation is one record.
+    private static let firstSync = HotPath(name: "engine.firstSync") { count in
+        let store = try ScratchStore(recordCount: count)
+        return Prepared { count in
+            try blocking { try demand(try await store.readAll(atMost: count) >= count) }
+        }
+    }
+
+    /// Reads the last 100 changes of a zone; one operation is one delta.
+    private static let smallDelta = HotPath(name: "engine.delta100") { count in
+        let store = try ScratchStore(recordCount: 1_200)
+        let token = try blocking {
+            let token = try await store.lastToken()
+            try await store.save(ScratchStore.request(1_200..<1_300, .insert))
+            return token
+        }
+        return Prepared { count in
+            try blocking {
+                for _ in 0..<count {
+                    let request = ZoneChangesRequest(zone: ScratchStore.zone, since: token)
+                    let delta = try await store.store.zoneChanges(request, as: Caller())
+                    try demand(delta.changes.count == 100)
+                }
+            }
+        }
+    }
+
+    /// Computes the views from the log; one operation is one event.
+    private static let replay = HotPath(name: "engine.replay") { count in
+        let store = try ScratchStore(recordCount: count)
+        try store.store.close()
+        return Prepared { count in
+            guard count > 0 else { return }
+            try FileManager.default.removeItem(atPath: store.folder + "/views")
+            var options = StoreOptions()
+            options.durability = .none
+            let opened = try Store.open(at: store.folder, options: options)
+            try demand(opened.lastSequence.rawValue > count)
+            try opened.close()
+        }
+    }
+}
+
+/// A run takes the requests that come after those of the last run.
+private func goingOn(
+    through requests: [ModifyRecordsRequest],
+    by operationCount: Int,
+    _ save: @escaping @Sendable (ModifyRecordsRequest) async throws -> Void
+) -> HotPath.Prepared {
+    var next = 0
+    return HotPath.Prepared { count in
+        let part = requests[next..<(next + count / operationCount)]
+        next = part.endIndex
+        try blocking { for request in part { try await save(request) } }
+    }
+}

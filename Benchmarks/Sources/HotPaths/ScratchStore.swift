@@ -1,0 +1,123 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Synchronization
+import Tidemark
+import TidemarkModel
+import Workload
+
+/// Runs asynchronous work from a thread that may wait.
+func blocking<Result: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Result
+) throws -> Result {
+    let done = DispatchSemaphore(value: 0)
+    let result = Mutex<Swift.Result<Result, any Error>?>(nil)
+    Task.detached {
+        let found: Swift.Result<Result, any Error>
+        do { found = .success(try await body()) } catch { found = .failure(error) }
+        result.withLock { $0 = found }
+        done.signal()
+    }
+    done.wait()
+    guard let found = result.withLock({ $0 }) else { throw WrongCount() }
+    return try found.get()
+}
+
+/// A store with one zone, in a folder of its own that goes when it goes.
+final class ScratchStore: Sendable {
+    enum Kind {
+        case insert, update
+    }
+
+    static let zone = ZoneID(zoneName: "zone")
+    let store: Store
+    let folder: String
+
+    init(recordCount: Int = 0) throws {
+        folder = FileManager.default.temporaryDirectory.path + "/tidemark-drive-\(UUID()).tide"
+        var options = StoreOptions()
+        options.durability = .none
+        options.limits.recordsPerPage = 5_000
+        store = try Store.open(at: folder, access: .creating, options: options)
+        try blocking { [store] in
+            let zones = ModifyZonesRequest(saves: [Self.zone])
+            _ = try await store.modifyZones(zones, as: Caller())
+            for request in try Self.requests(recordCount, .insert) {
+                _ = try await store.modifyRecords(request, as: Caller())
+            }
+        }
+    }
+
+    deinit {
+        try? store.close()
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    static func request(_ numbers: some Sequence<Int>, _ kind: Kind) throws -> ModifyRecordsRequest
+    {
+        let saves = try numbers.map { number in
+            let change = Change(zone: 0, number: number, version: kind == .insert ? 0 : 1)
+            return RecordSave(
+                RecordID(recordName: change.name, zone: zone),
+                type: "Page",
+                fields: try Pages.fields(Pages.source.page(for: change)),
+                policy: kind == .insert ? .ifServerRecordUnchanged : .replace
+            )
+        }
+        return ModifyRecordsRequest(saves: saves)
+    }
+
+    static func requests(_ count: Int, _ kind: Kind) throws -> [ModifyRecordsRequest] {
+        try stride(from: 0, to: count, by: 400).map {
+            try request($0..<min($0 + 400, count), kind)
+        }
+    }
+
+    func save(_ request: ModifyRecordsRequest) async throws {
+        let result = try await store.modifyRecords(request, as: Caller())
+        for outcome in result.saves { _ = try outcome.get() }
+    }
+
+    func readAll(atMost count: Int) async throws -> Int {
+        var seen = 0
+        var request = ZoneChangesRequest(zone: Self.zone, limit: 5_000)
+        while seen < count {
+            let page = try await store.zoneChanges(request, as: Caller())
+            seen += page.changes.count
+            request.since = page.token
+            if !page.moreComing { break }
+        }
+        return seen
+    }
+
+    /// The token of a device that has all there is.
+    func lastToken() async throws -> ChangeToken {
+        let all = ZoneChangesRequest(zone: Self.zone, limit: 5_000)
+        return try await store.zoneChanges(all, as: Caller()).token
+    }
+}
+
+/// A store on disk that is closed until it is asked for.
+package final class IdleStore {
+    private let scratch: ScratchStore
+
+    /// Makes the store, with records in one zone, and closes it.
+    package init(recordCount: Int) throws {
+        scratch = try ScratchStore(recordCount: recordCount)
+        try scratch.store.close()
+    }
+
+    /// Opens the store, reads one record, and calls the closure while it is idle.
+    package func whileOpen<Result>(_ body: () throws -> Result) throws -> Result {
+        let store = try Store.open(at: scratch.folder)
+        let id = RecordID(recordName: Change(zone: 0, number: 1).name, zone: ScratchStore.zone)
+        try blocking {
+            let found = try await store.fetchRecords(FetchRecordsRequest([id]), as: Caller())
+            for record in found { _ = try record.get() }
+        }
+        defer { try? store.close() }
+        return try body()
+    }
+}
