@@ -1,0 +1,160 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+@Suite struct LimitTests {
+    let folder: ScratchFolder
+    let store: Store
+    let anna: Client
+
+    init() async throws {
+        folder = try ScratchFolder()
+        store = try Store.open(at: folder.path(), access: .creating)
+        anna = Client(store: store)
+        try await anna.createZone()
+    }
+
+    private func code(_ body: () async throws -> Void) async -> SyncError.Code? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return (error as? SyncError)?.code
+        }
+    }
+
+    @Test func `a request takes 400 items and no more`() async throws {
+        let saves = try (0..<401).map { try anna.save("r\($0)", ["n": 1]) }
+        #expect(await code { try await anna.modify(Array(saves.prefix(400))) } == nil)
+        #expect(await code { try await anna.modify(saves) } == .limitExceeded)
+        #expect(try await anna.changes().changes.count == 400)
+        try store.close()
+    }
+
+    @Test func `a request takes two megabytes and a record one`() async throws {
+        let half = String(repeating: "x", count: 999_990)
+        let large = String(repeating: "x", count: 1_000_000)
+        let saves = try (0..<3).map { try anna.save("r\($0)", ["text": .string(half)]) }
+        #expect(await code { try await anna.modify(Array(saves.prefix(2))) } == nil)
+        #expect(await code { try await anna.modify(saves) } == .limitExceeded)
+        let result = try await anna.modify([try anna.save("big", ["text": .string(large)])])
+        #expect(result.saves[0].error?.code == .limitExceeded)
+        // What the record would be counts, not what is sent.
+        let more = try await anna.modify([
+            try anna.save("r0", ["more": .string("0123456789")], policy: .changedKeys)
+        ])
+        #expect(more.saves[0].error?.code == .limitExceeded)
+        let less = try await anna.modify([
+            try anna.save("r0", ["text": nil, "more": "0123456789"], policy: .changedKeys)
+        ])
+        #expect(less.saves[0].error == nil)
+        try store.close()
+    }
+
+    @Test func `names are any Unicode, and are their bytes`() async throws {
+        let names = ["é", "e\u{301}", "日本", "🏴‍☠️", " ", "a/b", "\u{FEFF}", "_x", "\n"]
+        try await anna.modify(try names.map { try anna.save($0, ["name": .string($0)]) })
+        for name in names {
+            let record = try await anna.fetch(name)[0].get()
+            #expect(Array(record.recordID.recordName.utf8) == Array(name.utf8))
+        }
+        #expect(try await anna.changes().changes.count == names.count)
+        try store.close()
+    }
+
+    @Test(arguments: ["", "a\0b", String(repeating: "n", count: 256)])
+    func `names that cannot be are refused one by one`(_ name: String) async throws {
+        let result = try await anna.modify(
+            [try anna.save(name, ["n": 1]), try anna.save("fine", ["n": 1])],
+            isAtomic: false
+        )
+        #expect(result.saves.map { $0.error?.code } == [.invalidArguments, nil])
+        let gone = try await anna.modify([], delete: [RecordDeletion(anna.id(name))])
+        #expect(gone.deletions[0].error?.code == .invalidArguments)
+        let zone = ZoneID(zoneName: name)
+        let zones = try await store.modifyZones(
+            ModifyZonesRequest(saves: [zone, ZoneID(zoneName: "_own")]),
+            as: anna.caller
+        )
+        #expect(zones.saves.map { $0.error?.code } == [.invalidArguments, .invalidArguments])
+        try store.close()
+    }
+
+    @Test func `a record named twice is refused whole`() async throws {
+        let twice = [try anna.save("a", ["n": 1]), try anna.save("a", ["n": 2])]
+        #expect(await code { try await anna.modify(twice) } == .invalidArguments)
+        #expect(
+            await code {
+                try await anna.modify(
+                    [try anna.save("b", ["n": 1])],
+                    delete: [RecordDeletion(anna.id("b"))]
+                )
+            } == .invalidArguments
+        )
+        #expect(try await anna.changes().changes.isEmpty)
+        try store.close()
+    }
+
+    @Test func `a record keeps its type, and its fields have names`() async throws {
+        try await anna.modify([try anna.save("a", ["n": 1])])
+        let typed = try await anna.modify([
+            try anna.save("a", ["n": 2], policy: .allKeys, type: "Other")
+        ])
+        #expect(typed.saves[0].error?.code == .invalidArguments)
+        for field in ["1a", "a b", "é", "_a"] {
+            let result = try await anna.modify([try anna.save("b", [field: 1])])
+            #expect(result.saves[0].error?.code == .invalidArguments)
+        }
+        let tagged = try await anna.modify([
+            try anna.save("a", ["n": 2], tag: RecordChangeTag("not a tag"))
+        ])
+        #expect(tagged.saves[0].error?.code == .invalidArguments)
+        try store.close()
+    }
+
+    @Test func `who may ask for what`() async throws {
+        var nobody = anna
+        nobody.caller.user = nil
+        #expect(await code { _ = try await nobody.changes() } == .notAuthenticated)
+        nobody.caller.database = DatabaseID(scope: .public)
+        nobody.zone = .default
+        #expect(await code { _ = try await nobody.changes() } == nil)
+        #expect(
+            await code { try await nobody.modify([try nobody.save("a", ["n": 1])]) }
+                == .notAuthenticated
+        )
+        var other = anna
+        other.caller.database = DatabaseID(owner: UserID("_bert"))
+        #expect(await code { _ = try await other.changes() } == .permissionFailure)
+        other.caller.user = UserID("_bert")
+        #expect(await code { _ = try await other.changes() } == .zoneNotFound)
+        var shared = anna
+        shared.caller.database = DatabaseID(scope: .shared, owner: UserID("_anna"))
+        let refused = try await store.modifyZones(
+            ModifyZonesRequest(saves: [anna.zone]),
+            as: shared.caller
+        )
+        #expect(refused.saves[0].error?.code == .badDatabase)
+        #expect(try await store.zones(as: shared.caller).isEmpty)
+        try store.close()
+    }
+
+    @Test func `fields that come from a fetched record are saved as if they were new`() async throws
+    {
+        let first = try await anna.modify([try anna.save("a", ["x": 1, "y": 2])]).saves[0].get()
+        let second = try await anna.modify([
+            try anna.save("a", ["y": 3], tag: first.changeTag)
+        ]).saves[0].get()
+        let copy = RecordSave(anna.id("copy"), type: "Note", fields: second.fields)
+        let same = RecordSave(anna.id("same"), type: "Note", fields: try Fields(["x": 1, "y": 3]))
+        let saved = try await anna.modify([copy, same])
+        #expect(
+            try saved.saves[0].get().fields == saved.saves[1].get().fields
+        )
+        try store.close()
+    }
+}

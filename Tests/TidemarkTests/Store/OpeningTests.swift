@@ -1,0 +1,121 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// Views are a cache: whatever happens to them, the store opens and shows what the log says.
+@Suite struct OpeningTests {
+    let folder: ScratchFolder
+    var options = StoreOptions()
+
+    init() throws {
+        folder = try ScratchFolder()
+        options.checkpointEventCount = 50
+    }
+
+    /// A closed store with a history in it, and the state that it shows.
+    private func make(_ name: String, seed: UInt64) async throws -> GeneratedHistory.State {
+        let history = try GeneratedHistory(seed: seed, lineCount: 60)
+        let store = try Store.open(at: folder.path(name), access: .creating, options: options)
+        var importing = try store.beginImport()
+        for line in history.lines { _ = try await importing.add(line) }
+        try await importing.finish()
+        try store.close()
+        return history.fold(first: 60)
+    }
+
+    private func views(_ name: String) -> URL {
+        URL(filePath: folder.path(name)).appending(path: "views")
+    }
+
+    /// Opens the store for reading, for writing and for reading again, and expects a state.
+    private func expect(_ state: GeneratedHistory.State, in name: String) throws {
+        for access in [StoreAccess.reading, .writing, .reading] {
+            let store = try Store.open(at: folder.path(name), access: access, options: options)
+            #expect(try GeneratedHistory.state(of: store) == state)
+            let counted = state.values.reduce(0) { $0 + Int64($1.count) }
+            #expect(try store.figures().liveRecordCount == counted)
+            try store.close()
+        }
+    }
+
+    @Test func `views that are missing are rebuilt`() async throws {
+        let state = try await make("a.tide", seed: 21)
+        try FileManager.default.removeItem(at: views("a.tide"))
+        try expect(state, in: "a.tide")
+    }
+
+    @Test(arguments: [0, 1, 2, 3]) func `views with a damaged file are rebuilt`(
+        _ number: Int
+    ) async throws {
+        let state = try await make("a.tide", seed: 22)
+        let files = try FileManager.default.contentsOfDirectory(
+            at: views("a.tide"),
+            includingPropertiesForKeys: nil
+        ).sorted { $0.path < $1.path }
+        for file in files {
+            var bytes = try Data(contentsOf: file)
+            switch number {
+            case 0: bytes = Data()
+            case 1: bytes = bytes.prefix(bytes.count / 2)
+            case 2:
+                for index in stride(from: 7, to: bytes.count, by: 1_000) { bytes[index] ^= 0x10 }
+            default: bytes = Data(repeating: 0xA5, count: bytes.count)
+            }
+            try bytes.write(to: file)
+        }
+        try expect(state, in: "a.tide")
+    }
+
+    @Test func `views of another store are not taken for this one's`() async throws {
+        let state = try await make("a.tide", seed: 23)
+        _ = try await make("b.tide", seed: 24)
+        try FileManager.default.removeItem(at: views("a.tide"))
+        try FileManager.default.copyItem(at: views("b.tide"), to: views("a.tide"))
+        try expect(state, in: "a.tide")
+    }
+
+    @Test func `views that are ahead of the log are not believed`() async throws {
+        let state = try await make("a.tide", seed: 25)
+        try FileManager.default.copyItem(
+            at: URL(filePath: folder.path("a.tide")),
+            to: URL(filePath: folder.path("old.tide"))
+        )
+        let store = try Store.open(at: folder.path("a.tide"), options: options)
+        let client = Client(store: store)
+        try await client.createZone()
+        for number in 0..<80 {
+            try await client.modify([try client.save("r\(number)", ["n": 1])])
+        }
+        try store.close()
+        try FileManager.default.removeItem(at: views("old.tide"))
+        try FileManager.default.copyItem(at: views("a.tide"), to: views("old.tide"))
+        try expect(state, in: "old.tide")
+    }
+
+    @Test func `a store is opened once for writing, and only where there is one`() async throws {
+        _ = try await make("a.tide", seed: 26)
+        let store = try Store.open(at: folder.path("a.tide"))
+        #expect(store.lastSequence > .zero)
+        #expect(throws: LogError.self) { try Store.open(at: folder.path("a.tide")) }
+        try store.close()
+        #expect(throws: LogError.self) { try Store.open(at: folder.path("nothing.tide")) }
+        #expect(throws: LogError.self) {
+            try Store.open(at: folder.path("nothing.tide"), access: .reading)
+        }
+    }
+
+    @Test func `a closed store says so`() async throws {
+        let store = try Store.open(at: folder.path(), access: .creating)
+        try store.close()
+        try store.close()
+        let client = Client(store: store)
+        await #expect(throws: SyncError.self) { try await client.createZone() }
+        await #expect(throws: SyncError.self) { try await client.changes() }
+        #expect(store.lastSequence == .zero)
+    }
+}
