@@ -1,0 +1,190 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import Tidemark
+import TidemarkLog
+
+@Suite struct DamageTests {
+    let folder: TemporaryFolder
+    let lines = SampleHistory.lines(400)
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    static let segment = "segments/00000000000000000001-0.seg"
+
+    @Test func `of a damaged store, what is sound is printed and the rest is told`() async throws {
+        let store = try await folder.store(lines)
+        let whole = try await Command.run("log", "dump", store)
+        try overwrite("\(store)/\(Self.segment)", at: 20_000, with: [0x55, 0xAA, 0x55, 0xAA])
+        for command in [["log", "dump"], ["export", "--at", "20"], ["export", "--changes"]] {
+            let outcome = try await Command.run(command + [store], input: [])
+            #expect(outcome.status == 1, "\(command)")
+            #expect(!outcome.output.isEmpty)
+            #expect(outcome.errors.contains("Damaged: \(store)/\(Self.segment), offset "))
+            #expect(outcome.errors.contains("log salvage"))
+        }
+        let dump = try await Command.run("log", "dump", store)
+        #expect(dump.lines.count < whole.lines.count)
+        #expect(Set(dump.lines).isSubset(of: Set(whole.lines)))
+        // Nobody may write behind the damage.
+        let writing = try await Command.run("import", store, "-", input: lines[0] + "\n")
+        #expect(writing.status == 1)
+        #expect(writing.errors.contains("\(Self.segment), offset "))
+    }
+
+    @Test func `a write that was cut short is no damage, and the next writer mends it`()
+        async throws
+    {
+        let store = folder.path("a.tide")
+        let cut = try makeTornStore(store)
+        let torn = try folder.files()
+        for command in [["log", "verify"], ["log", "dump"], ["log", "stat"], ["export"]] {
+            let outcome = try await Command.run(command + [store], input: [])
+            #expect(outcome.status == 0, "\(command)")
+            #expect(
+                outcome.errors == """
+                    The last write was cut short before it was acknowledged; the next writer \
+                    discards its \(cut) bytes. Nothing is lost.
+
+                    """
+            )
+        }
+        #expect(try folder.files() == torn)
+        #expect(try await Command.run("log", "dump", store).lines.count == 10)
+        let writing = try await Command.run("import", store, "-", input: lines[0] + "\n")
+        #expect(writing.status == 0)
+        let verified = try await Command.run("log", "verify", store)
+        #expect(verified.status == 0)
+        #expect(verified.errors == "")
+        let recoveries = try await Command.run("log", "ls", store).objects()
+            .compactMap { $0["recovery"] as? [String: Int] }
+        #expect(recoveries.map { $0["discardedBytes"] } == [cut])
+    }
+
+    /// A store whose writer stopped when of its last write only a sector had reached the disk;
+    /// returns how many bytes of that are there.
+    private func makeTornStore(_ store: String) throws -> Int {
+        var environment = StoreEnvironment().log
+        environment.writesInline = true
+        func append(_ user: String, to log: SegmentLog) throws {
+            let envelope = CommitEnvelope(user: user).bytes
+            var draft = CommitDraft(time: 1, received: 1, envelope: envelope)
+            draft.append(zone: 0) { $0 += [EventKind.requestNoted.rawValue, 0, 0, 0] }
+            try log.blockUntilDurable(try log.append(draft))
+        }
+        func framesEnd() throws -> UInt64 {
+            let reader = try LogReader(store, fileSystem: PosixFileSystem())
+            return try #require(try reader.figures().segments.last).byteCount
+        }
+        var start: UInt64 = 0
+        do {
+            let log = try SegmentLog.open(
+                store,
+                creating: true,
+                configuration: LogConfiguration(),
+                environment: environment,
+                onDurable: { _ in }
+            ).log
+            for number in 0..<10 { try append("user \(number)", to: log) }
+            start = try framesEnd()
+            var numbers = SplitMix(1)
+            let letters = (0..<4_000).map { _ in "abcdefgh".randomElement(using: &numbers) ?? "a" }
+            try append(String(letters), to: log)
+        }
+        let end = try framesEnd()
+        let kept = (start / 512 + 1) * 512
+        try overwrite(
+            "\(store)/\(Self.segment)",
+            at: kept,
+            with: [UInt8](repeating: 0, count: Int(end - kept))
+        )
+        let reader = try LogReader(store, fileSystem: PosixFileSystem())
+        try #require(reader.tornByteCount > 0 && reader.damage.isEmpty)
+        return Int(reader.tornByteCount)
+    }
+
+    @Test(arguments: [1, 255, 5_000, 40_000])
+    func `a segment that was cut is damage, wherever it was cut`(length: UInt64) async throws {
+        let store = try await folder.store(lines)
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: "\(store)/\(Self.segment)"))
+        try file.truncate(atOffset: length)
+        try file.close()
+        let outcome = try await Command.run("log", "verify", store)
+        #expect(outcome.status == 1)
+        #expect(outcome.output.contains(Self.segment))
+        let reading = try await Command.run("export", store)
+        #expect(reading.status == 1)
+        #expect(reading.errors.contains(Self.segment))
+        let writing = try await Command.run("import", store, "-", input: lines[0] + "\n")
+        #expect(writing.status == 1)
+    }
+
+    @Test func `a missing, an empty and an unreadable file are named`() async throws {
+        let store = try await folder.store(lines)
+        func outcome(_ script: String, _ file: String) async throws -> Command.Outcome {
+            try shell("cp -R '\(store)' broken.tide; cd broken.tide; \(script)", in: folder)
+            let outcome = try await Command.run("log", "verify", folder.path("broken.tide"))
+            try shell("rm -rf broken.tide", in: folder)
+            #expect(outcome.status == 1, "\(script)")
+            #expect((outcome.output + outcome.errors).contains(file), "\(script)")
+            return outcome
+        }
+        _ = try await outcome("rm \(Self.segment)", Self.segment)
+        _ = try await outcome(": >\(Self.segment)", Self.segment)
+        _ = try await outcome("rm \(Self.segment); mkdir \(Self.segment)", Self.segment)
+        _ = try await outcome(": >CURRENT", "CURRENT")
+        _ = try await outcome("echo manifest-000077 0 >CURRENT", "CURRENT")
+        _ = try await outcome("rm CURRENT", "CURRENT")
+        _ = try await outcome("rm manifest-*", "CURRENT")
+        _ = try await outcome("for f in manifest-*; do : >$f; done", "manifest-")
+    }
+
+    @Test func `a file of another store is not read as one's own`() async throws {
+        let store = try await folder.store(lines)
+        let other = try await folder.store(lines, name: "other.tide")
+        try shell("cp '\(other)/\(Self.segment)' '\(store)/\(Self.segment)'", in: folder)
+        for command in [["log", "verify"], ["export"], ["log", "dump"]] {
+            let outcome = try await Command.run(command + [store], input: [])
+            #expect(outcome.status == 1)
+            #expect((outcome.output + outcome.errors).contains("belongs to store"))
+        }
+    }
+
+    @Test func `a store of a newer version is refused with what to do`() async throws {
+        let store = try await folder.store(lines)
+        let segment = "\(store)/\(Self.segment)"
+        let url = URL(fileURLWithPath: segment)
+        var header = Array(try Data(contentsOf: url).prefix(248))
+        header.replaceSubrange(8..<12, with: [9, 0, 9, 0])
+        var hash = xxh3(header.span.bytes, seed: 0)
+        for _ in 0..<8 {
+            header.append(UInt8(truncatingIfNeeded: hash))
+            hash >>= 8
+        }
+        try overwrite(segment, at: 0, with: header)
+        for command in [["export"], ["import", "-"]] {
+            let outcome = try await Command.run([command[0], store] + command[1...], input: [])
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains("format version 9"))
+            #expect(outcome.errors.contains("Use a newer Tidemark."))
+        }
+    }
+
+    @Test func `salvage works without a manifest`() async throws {
+        let store = try await folder.store(lines)
+        let exported = try await Command.run("export", store)
+        try shell("cd '\(store)' && rm CURRENT manifest-*", in: folder)
+        let copy = folder.path("copy.tide")
+        let outcome = try await Command.run("log", "salvage", store, copy)
+        #expect(try outcome.objects().first?["commits"] as? Int == 400)
+        func untagged(_ text: String) -> String {
+            text.replacing(/"recordChangeTag":"[^"]*"/, with: "")
+        }
+        let salvaged = try await Command.run("export", copy)
+        #expect(untagged(salvaged.output) == untagged(exported.output))
+    }
+}

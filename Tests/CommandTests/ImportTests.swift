@@ -1,0 +1,221 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@Suite struct ImportTests {
+    let folder: TemporaryFolder
+    let lines = SampleHistory.lines(60)
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    /// Runs an import and returns its report, after checking its status.
+    func report(
+        _ arguments: String...,
+        input: [String] = [],
+        status: Int32 = 0
+    ) async throws -> [Int] {
+        let text = input.map { "\($0)\n" }.joined()
+        let outcome = try await Command.run(["import"] + arguments, input: Array(text.utf8))
+        #expect(outcome.status == status, "\(outcome.errors)")
+        let keys = ["commits", "changes", "skipped", "missingDeletes"]
+        let object = try #require(try outcome.objects().first)
+        #expect(Set(object.keys) == Set(keys))
+        return try keys.map { try #require(object[$0] as? Int) }
+    }
+
+    func export(_ store: String, _ arguments: String...) async throws -> Command.Outcome {
+        try await Command.run(["export", store] + arguments, input: [])
+    }
+
+    @Test func `what was imported is counted, and importing it again passes over it`() async throws
+    {
+        var fold = IndependentFold()
+        for line in lines { try fold.add(Data(line.utf8)) }
+        let store = folder.path("a.tide")
+        let first = try await report(store, "-", input: lines)
+        #expect(first == [60, fold.changes, 0, fold.missingDeletes])
+        let exported = try await export(store)
+        #expect(try fold.difference(from: exported.lines) == nil)
+        #expect(try await report(store, "-", input: lines) == [0, 0, 60, 0])
+        #expect(try await export(store).output == exported.output)
+    }
+
+    @Test func `an import in parts that overlap is one import`() async throws {
+        let whole = folder.path("whole.tide")
+        _ = try await report(whole, "-", input: lines)
+        let parts = folder.path("parts.tide")
+        _ = try await report(parts, "-", input: Array(lines[..<25]))
+        #expect(try await report(parts, "-", input: Array(lines[10..<40]))[2] == 15)
+        #expect(try await report(parts, "-", input: lines)[2] == 40)
+        // The same but for the tags, which name the incarnation.
+        func untagged(_ store: String) async throws -> String {
+            try await export(store).output
+                .replacing(/"recordChangeTag":"[^"]*"/, with: "")
+        }
+        #expect(try await untagged(parts) == untagged(whole))
+    }
+
+    @Test func `lines without a request id are known by content and count`() async throws {
+        let line =
+            #"{"time":1,"user":"u","changes":[{"op":"save","zone":"z","recordName":"n","#
+            + #""recordType":"T","fields":{"a":1}}]}"#
+        let store = folder.path("a.tide")
+        #expect(try await report(store, "-", input: [line, line, line])[0] == 3)
+        #expect(try await report(store, "-", input: [line, line])[2] == 2)
+        // The fourth is new.
+        #expect(try await report(store, "-", input: [line, line, line, line])[0...2] == [1, 1, 3])
+    }
+
+    @Test func `a file, a compressed file and standard input give the same`() async throws {
+        let text = lines.map { "\($0)\n" }.joined()
+        try Data(text.utf8).write(to: folder.url.appending(path: "lines"))
+        try shell("gzip -k lines", in: folder)
+        for (name, source) in [("f", "lines"), ("z", "lines.gz")] {
+            let store = folder.path("\(name).tide")
+            #expect(try await report(store, folder.path(source))[0] == 60)
+            #expect(try await report(store, "-", input: lines)[2] == 60)
+        }
+    }
+
+    @Test func `the last line needs no end`() async throws {
+        let store = folder.path("a.tide")
+        let outcome = try await Command.run(
+            "import",
+            store,
+            "-",
+            input: lines.prefix(3).joined(separator: "\n")
+        )
+        #expect(
+            outcome.output == #"{"commits":3,"changes":\#(try changeCount(3)),"skipped":0,"#
+                + #""missingDeletes":\#(try missingDeleteCount(3))}"# + "\n"
+        )
+    }
+
+    private func changeCount(_ count: Int) throws -> Int {
+        var fold = IndependentFold()
+        for line in lines.prefix(count) { try fold.add(Data(line.utf8)) }
+        return fold.changes
+    }
+
+    private func missingDeleteCount(_ count: Int) throws -> Int {
+        var fold = IndependentFold()
+        for line in lines.prefix(count) { try fold.add(Data(line.utf8)) }
+        return fold.missingDeletes
+    }
+
+    @Test(arguments: [
+        ("{", "line 31: "),
+        ("", "line 31: "),
+        (#"{"time":1,"user":"u"}"#, #"line 31: A line needs "changes"."#),
+        (
+            #"{"time":1,"user":"u","changes":[{"op":"save","zone":"z","recordName":"n","#
+                + #""recordType":"T","fields":{"a":null}}]}"#,
+            "line 31: changes[0]: The field \"a\""
+        ),
+        (
+            #"{"time":1,"user":"u","changes":[{"op":"save","zone":"z","recordName":"n","#
+                + #""recordType":"T","fields":{"a":9223372036854775808}}]}"#,
+            "line 31: changes[0]: The field \"a\""
+        ),
+        (
+            #"{"time":1,"user":"u","changes":[{"op":"save","zone":"lists","recordName":"ok","#
+                + #""recordType":"T","fields":{}},{"op":"rename","zone":"z"}]}"#,
+            "line 31: changes[1]: There is no op \"rename\""
+        ),
+    ])
+    func `a line that is not valid stops the import, and all before it is kept`(
+        bad: String,
+        reason: String
+    ) async throws {
+        let store = folder.path("a.tide")
+        let input = lines[..<30] + [bad] + lines[30...]
+        let outcome = try await Command.run(
+            "import",
+            store,
+            "-",
+            input: input.map { "\($0)\n" }.joined()
+        )
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.hasPrefix("Error: \(reason)"), "\(outcome.errors)")
+        #expect(try outcome.objects().first?["commits"] as? Int == 30)
+        var fold = IndependentFold()
+        for line in lines[..<30] { try fold.add(Data(line.utf8)) }
+        #expect(try await fold.difference(from: export(store).lines) == nil)
+        // Mended, the import goes on where it stopped.
+        #expect(try await report(store, "-", input: lines)[0...2] == [30, try rest(30), 30])
+    }
+
+    private func rest(_ count: Int) throws -> Int {
+        try changeCount(60) - changeCount(count)
+    }
+
+    @Test func `a record over the limit stops the import with its line`() async throws {
+        let big = String(repeating: "x", count: 1_100_000)
+        let line =
+            #"{"time":1,"user":"u","changes":[{"op":"save","zone":"z","recordName":"n","#
+            + #""recordType":"T","fields":{"a":"\#(big)"}}]}"#
+        let store = folder.path("a.tide")
+        let outcome = try await Command.run(
+            "import",
+            store,
+            "-",
+            input: "\(lines[0])\n\(line)\n"
+        )
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.hasPrefix("Error: line 2: limitExceeded (27)"), "\(outcome.errors)")
+        #expect(try outcome.objects().first?["commits"] as? Int == 1)
+    }
+
+    @Test func `a request id that comes again with other content is refused`() async throws {
+        func line(_ value: Int) -> String {
+            #"{"time":1,"user":"u","request":"one","changes":[{"op":"save","zone":"z","#
+                + #""recordName":"n","recordType":"T","fields":{"a":\#(value)}}]}"#
+        }
+        let store = folder.path("a.tide")
+        #expect(try await report(store, "-", input: [line(1), line(1)])[0...2] == [1, 1, 1])
+        let outcome = try await Command.run("import", store, "-", input: line(2) + "\n")
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.hasPrefix("Error: line 1: "))
+    }
+
+    @Test func `a git history becomes commits and records`() async throws {
+        try shell(
+            """
+            git init -q repo && cd repo && printf one >a && git add a && git commit -qm 1
+            printf two >a && printf x >b && git add -A && git commit -qm 2
+            git rm -q b && git commit -qm 3
+            """,
+            in: folder
+        )
+        let store = folder.path("a.tide")
+        let repository = folder.path("repo")
+        #expect(try await report(store, "--git", repository) == [3, 4, 0, 0])
+        #expect(try await report(store, "--git", repository) == [0, 0, 3, 0])
+        let record = try await Command.run("record", store, "a", "--zone", "files").objects()
+        #expect((record.first?["fields"] as? [String: Any])?["text"] as? String == "two")
+        #expect(try await export(store, "--at", "2").lines.count == 1)
+    }
+
+    @Test(arguments: [
+        ["a.tide"], ["a.tide", "file", "--git", "."], ["a.tide", "-", "--acknowledge-every", "0"],
+    ])
+    func `misuse is a usage error`(arguments: [String]) async throws {
+        let outcome = try await Command.run(["import"] + arguments, input: [])
+        #expect(outcome.status == 64)
+    }
+
+    @Test func `a file that is not there makes no store`() async throws {
+        let outcome = try await Command.run(
+            "import",
+            folder.path("a.tide"),
+            folder.path("missing.jsonl")
+        )
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.contains("missing.jsonl cannot be opened: No such file"))
+        #expect(try folder.files().isEmpty)
+    }
+}

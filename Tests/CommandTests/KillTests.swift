@@ -1,0 +1,62 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@Suite struct KillTests {
+    /// Kills the process at random moments of an import, again and again over one store.
+    @Test(.timeLimit(.minutes(10)))
+    func `whatever was acknowledged survives a kill, and nothing is there by half`() async throws {
+        let isLong = ProcessInfo.processInfo.environment["TIDEMARK_LONG"] != nil
+        let seed = UInt64.random(in: 0...9_999)
+        var numbers = SplitMix(seed)
+        let folder = try TemporaryFolder()
+        let store = folder.path("a.tide")
+        let lines = SampleHistory.lines(isLong ? 20_000 : 3_000)
+        try Data(lines.map { "\($0)\n" }.joined().utf8)
+            .write(to: folder.url.appending(path: "lines"))
+        var fold = IndependentFold()
+        var folded = 0
+        var killCount = 0
+        for round in 0..<(isLong ? 200 : 10) {
+            let delay = Double(numbers.next() % 500) / 1000
+            let outcome = try await Command.script(
+                """
+                "$tidemark" import \(store) lines --acknowledge-every 7 >/dev/null & import=$!
+                sleep \(delay); kill -9 $import 2>/dev/null; wait $import; echo $?
+                """,
+                in: folder
+            )
+            let said = outcome.errors.split(separator: "\n").filter { $0.hasPrefix("{") }
+            let acknowledged =
+                try said.last.map { line in
+                    let object = try JSONSerialization.jsonObject(with: Data(line.utf8))
+                    return try #require((object as? [String: Int])?["acknowledged"])
+                } ?? 0
+            if outcome.output.hasPrefix("137") { killCount += 1 }
+            // A kill before the store was made leaves nothing to look at.
+            guard FileManager.default.fileExists(atPath: "\(store)/CURRENT") else { continue }
+            let stat = try await Command.run("log", "stat", store)
+            try #require(stat.status == 0, "seed \(seed), round \(round): \(stat.errors)")
+            let commits = try #require(try stat.objects().first?["commits"] as? Int)
+            #expect(commits >= acknowledged, "seed \(seed), round \(round)")
+            #expect(commits >= folded, "seed \(seed), round \(round)")
+            for line in lines[folded..<commits] { try fold.add(Data(line.utf8)) }
+            folded = commits
+            let exported = try await Command.run("export", store)
+            #expect(exported.status == 0)
+            #expect(
+                try fold.difference(from: exported.lines) == nil,
+                "seed \(seed), round \(round), \(commits) commits"
+            )
+            if commits == lines.count { break }
+        }
+        #expect(killCount > 0)
+        let verified = try await Command.run("log", "verify", store)
+        #expect(verified.status == 0, "seed \(seed): \(verified.output)")
+        let rest = try await Command.run("import", store, folder.path("lines"))
+        #expect(try rest.objects().first?["skipped"] as? Int == folded)
+        #expect(try rest.objects().first?["commits"] as? Int == lines.count - folded)
+    }
+}
