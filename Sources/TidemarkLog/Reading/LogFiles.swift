@@ -137,7 +137,7 @@ final class LogFiles: Sendable {
                 }
             }
             var found = try FoundBlocks(file, header: header, framesEnd: segment.framesEnd)
-            for error in try found.walk(last: segment.last) { try meet(error) }
+            for error in try found.walk() { try meet(error) }
             return SegmentReader(
                 id: segment.id,
                 file: file,
@@ -173,13 +173,16 @@ extension LogFiles.State {
 struct FoundBlocks {
     private(set) var blocks: [BlockEntry] = []
     private var scan: FrameScan
+    /// Where the manifest says that the frames end, if it does.
+    private let framesEnd: UInt64?
 
     init(_ file: any LogFile, header: FileHeader, framesEnd: UInt64?) throws(LogError) {
         scan = try FrameScan(file, header: header, limit: framesEnd)
+        self.framesEnd = framesEnd
     }
 
     /// Gathers every sound block, and says what lies between them.
-    mutating func walk(last: SequenceNumber?) throws(LogError) -> [LogError] {
+    mutating func walk() throws(LogError) -> [LogError] {
         var damage: [LogError] = []
         while true {
             switch try scan.step() {
@@ -188,7 +191,9 @@ struct FoundBlocks {
             case .stop(.limit):
                 return damage
             case .stop(let stop):
-                if case .corrupted(let error) = try scan.tail(after: stop) { damage.append(error) }
+                if case .corrupted(let error) = try scan.tail(after: stop, promised: framesEnd) {
+                    damage.append(error)
+                }
                 let next = try scan.goOn(behind: stop)
                 if let frame = next.frame { blocks.append(contentsOf: frame.blocks) }
                 guard next.goesOn else { return damage }

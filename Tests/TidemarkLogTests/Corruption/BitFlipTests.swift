@@ -26,7 +26,7 @@ import Testing
         #expect(wrong.prefix(5) == [])
     }
 
-    @Test(arguments: SmallStore.End.allCases)
+    @Test(arguments: SmallStore.End.all)
     func `No bit of the segment that takes events shortens the log`(_ end: SmallStore.End) throws {
         let store = try SmallStore(end)
         let path = try #require(store.segments.last)
@@ -43,7 +43,7 @@ import Testing
         #expect(wrong.prefix(5) == [])
     }
 
-    @Test(arguments: SmallStore.End.allCases)
+    @Test(arguments: SmallStore.End.all)
     func `No bit of the manifest or of CURRENT shortens the log`(_ end: SmallStore.End) throws {
         let store = try SmallStore(end)
         var wrong: [String] = []

@@ -7,7 +7,7 @@ import Testing
 
 /// Files that are cut, zeroed, swapped, missing, foreign, empty or newer.
 @Suite struct DamagedFileTests {
-    @Test(arguments: SmallStore.End.allCases)
+    @Test(arguments: SmallStore.End.all)
     func `A file cut at any length is noticed`(_ end: SmallStore.End) throws {
         let store = try SmallStore(end)
         var wrong: [String] = []
@@ -48,8 +48,29 @@ import Testing
         #expect(wrong.prefix(5) == [])
     }
 
+    @Test func `A zeroed sector of a segment that has ended is noticed, footer or not`() throws {
+        let store = try SmallStore(.unsealed)
+        let manifest = try LogReader(SmallStore.path, fileSystem: store.disk).manifest
+        for segment in manifest.segments {
+            guard let framesEnd = segment.framesEnd else { continue }
+            #expect(segment.fileByteCount == nil)
+            let path = StoreFolder(SmallStore.path).segment(segment.id)
+            for start in stride(from: 0, to: Int(framesEnd), by: 512) {
+                let disk = try store.damaging(path) { bytes in
+                    for byte in start..<min(start + 512, bytes.count) { bytes[byte] = 0 }
+                }
+                let reader = try LogReader(SmallStore.path, fileSystem: disk)
+                let found = try reader.written()
+                #expect(found.count < store.history.events.count)
+                #expect(reader.damage.first?.path == path)
+                #expect(store.wrong(disk, path) == nil)
+                #expect(throws: LogError.self) { try SmallStore.open(disk) }
+            }
+        }
+    }
+
     @Test func `Garbage behind the frames harms nothing`() throws {
-        for end in SmallStore.End.allCases {
+        for end in SmallStore.End.all {
             let store = try SmallStore(end)
             let path = try #require(store.segments.last)
             let bytes = try store.disk.contents(of: path)

@@ -1,18 +1,25 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+
 @testable import TidemarkLog
 
 /// A store of two or three segments that are small enough to damage at every bit.
 struct SmallStore {
     /// How the last writer left the store.
-    enum End: CaseIterable {
+    enum End {
         /// Closed.
         case closed
         /// The process ended after a marker had vouched for the last frame.
         case vouched
         /// The process ended, and nothing vouches for the last frame.
         case unvouched
+        /// The same, and no segment has got its footer.
+        case unsealed
+
+        /// The ends that differ in what stands at the end of the last segment.
+        static let all = [closed, vouched, unvouched]
     }
 
     static let path = "/small.tide"
@@ -22,6 +29,7 @@ struct SmallStore {
     private(set) var line = IncarnationLine(entries: [])
 
     init(_ end: End, seed: UInt64 = 1) throws {
+        if end == .unsealed { disk.failCall(1, of: .truncate, with: EIO, forGood: true) }
         let log = try Self.open(disk, seed: seed).log
         line = log.line
         var drafts = DraftSource(seed: seed &+ 100)
@@ -41,8 +49,9 @@ struct SmallStore {
         switch end {
         case .closed: try log.close()
         case .vouched: log.vouch()
-        case .unvouched: break
+        case .unvouched, .unsealed: break
         }
+        disk.clearFaults()
     }
 
     static func open(

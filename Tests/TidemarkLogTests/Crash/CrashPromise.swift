@@ -15,6 +15,9 @@ enum CrashPromise {
         seed: UInt64 = 77
     ) -> String? {
         do throws(LogError) {
+            if goingOn, let wrong = try violationToReader(of: image, after: history) {
+                return wrong
+            }
             let (log, report) = try CrashWorkload.open(
                 image,
                 seed: seed,
@@ -35,6 +38,20 @@ enum CrashPromise {
         } catch {
             return "\(error.code): \(error.message) [\(error.path ?? "-"), \(error.offset ?? 0)]"
         }
+    }
+
+    /// Who only reads meets the same: whole commits, all that were acknowledged, and no damage.
+    private static func violationToReader(
+        of image: any FileSystem,
+        after history: History
+    ) throws(LogError) -> String? {
+        guard history.isCreated else { return nil }
+        let reader = try LogReader(CrashWorkload.path, fileSystem: image)
+        let found = try reader.written()
+        let isRight =
+            found.count >= history.acknowledged && history.commitEnds.contains(found.count)
+            && found == Array(history.events.prefix(found.count)) && reader.damage == []
+        return isRight ? nil : "a reader finds \(found.count) events and \(reader.damage)"
     }
 
     /// All that was acknowledged, in order, and of the rest only whole commits, as a prefix.
