@@ -99,18 +99,15 @@ struct SegmentFold {
 
     /// Walks whatever is sound in the file, however it ends.
     mutating func walkAll(meet: Meeting, visit: (LogEvent) -> Void) throws(LogError) {
+        if let footer = try? SegmentReader.footerSummary(of: reader.file, header: reader.header) {
+            return try walk(framesEnd: footer.offset, meet: meet, visit: visit)
+        }
         var scan = try FrameScan(reader.file, header: reader.header)
         while true {
             switch try scan.step() {
             case .frame(let frame):
                 try add(frame, meet: meet, visit: visit)
             case .stop(let stop):
-                if let footer = try? SegmentReader.footerSummary(
-                    of: reader.file,
-                    header: reader.header
-                ), footer.offset == scan.offset {
-                    return
-                }
                 if case .corrupted(let error) = try scan.tail(after: stop) { try meet(error) }
                 let next = try scan.goOn(behind: stop)
                 if let frame = next.frame { try add(frame, meet: meet, visit: visit) }
