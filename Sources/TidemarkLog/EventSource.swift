@@ -18,7 +18,7 @@ package protocol EventSource: AnyObject, Sendable {
     /// Reads events by position: ascending, each at most once, all within the log. Neighbours in
     /// one block cost one decoding. `visit` returns `false` to stop.
     func read(
-        _ sequences: some Sequence<SequenceNumber>,
+        _ sequences: [SequenceNumber],
         _ visit: (LogEvent) -> Bool
     ) throws(LogError)
 

@@ -206,7 +206,7 @@ package final class SegmentLog: EventSource {
     // MARK: Reading
 
     package func read(
-        _ sequences: some Sequence<SequenceNumber>,
+        _ sequences: [SequenceNumber],
         _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
         try files.read(sequences, visit)

@@ -93,7 +93,7 @@ extension Engine {
         if let pending { return (try readEnvelope(pending.envelope[...]), pending.received) }
         var commit: LogCommit?
         do throws(LogError) {
-            try source.read(CollectionOfOne(first)) { event in
+            try source.read([first]) { event in
                 commit = event.commit
                 return false
             }

@@ -109,12 +109,6 @@ extension Engine {
 // MARK: - Pages
 
 extension Engine {
-    /// Changes that were read, and where the page ends if there is more.
-    struct Page {
-        var changes: [RecordChange] = []
-        var end: SequenceNumber?
-    }
-
     /// How many entries a page may have, by what was asked for.
     func pageLimit(_ asked: Int?) throws(SyncError) -> Int {
         let limit = max(options.limits.recordsPerPage, 1)
@@ -128,87 +122,42 @@ extension Engine {
         return min(asked, limit)
     }
 
-    /// Reads the records of some versions, up to the page's limits.
+    /// Reads the records of some versions, up to the page's limits, and says where the page ends if
+    /// there is more.
     ///
     /// `versions` has one more than `limit` if there is more.
     private func page(
         of versions: [RecordVersion],
         limit: Int,
         in zone: ZoneID
-    ) throws(SyncError) -> Page {
-        var page = Page()
-        var commits: [(first: SequenceNumber, last: SequenceNumber)] = []
-        var byteCount = 0
-        var failure: SyncError?
-        page.changes.reserveCapacity(min(limit, versions.count))
+    ) throws(SyncError) -> (changes: [RecordChange], end: SequenceNumber?) {
+        let wanted = versions.prefix(limit).map(\.sequence)
+        var page = DeltaPage(
+            of: zone,
+            line: line,
+            count: wanted.count,
+            byteLimit: options.pageByteCount
+        )
+        var isFull = false
         do throws(LogError) {
-            try source.read(versions.lazy.prefix(limit).map(\.sequence)) { event in
-                do throws(SyncError) {
-                    page.changes.append(try change(event, in: zone))
-                } catch {
-                    failure = error
-                    return false
-                }
-                commits.append((event.commit.first, event.sequence))
-                byteCount += event.payload.count
-                return byteCount < options.pageByteCount
+            try source.read(wanted) { event in
+                isFull = !page.add(event)
+                return !isFull
             }
         } catch {
             throw SyncError(error)
         }
-        if let failure { throw failure }
-        guard let last = commits.last?.last,
-            let next = versions.first(where: { $0.sequence > last })
-        else { return page }
-        page.end = last
-        trim(&page, commits, next: next.sequence)
-        return page
-    }
-
-    /// Cuts a page back to a commit's end, if the commit at its end goes on and is not all of it.
-    private func trim(
-        _ page: inout Page,
-        _ commits: [(first: SequenceNumber, last: SequenceNumber)],
-        next: SequenceNumber
-    ) {
-        guard let last = commits.last else { return }
-        let kept = commits.prefix { $0.first != last.first }.count
-        guard kept > 0, let end = commits[..<kept].last?.last, isSameCommit(last.last, next) else {
-            return
+        if let failure = page.failure { throw SyncError(failure) }
+        // Where nothing could be read, because it is damaged, the page goes on behind it.
+        let last = isFull ? page.last : wanted.last ?? .zero
+        guard let next = versions.first(where: { $0.sequence > last })?.sequence else {
+            return (page.changes, nil)
         }
-        page.changes.removeLast(page.changes.count - kept)
-        page.end = end
-    }
-
-    /// Whether two events, which both are in the log, belong to one commit.
-    private func isSameCommit(_ first: SequenceNumber, _ second: SequenceNumber) -> Bool {
-        var last = first
-        try? source.read(CollectionOfOne(first)) { event in
-            last = event.commit.last
-            return false
+        if last == page.last {
+            page.trim(before: next)
+            return (page.changes, page.last)
         }
-        return second <= last
-    }
-
-    /// One line of a delta, from the event that is the record's last.
-    private func change(_ event: LogEvent, in zone: ZoneID) throws(SyncError) -> RecordChange {
-        do throws(EventFormatError) {
-            let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
-            let tag = TagContent(of: event.sequence, in: line).tag
-            if stored.event.state == .live {
-                return .changed(Record(zone: zone, changeTag: tag, body: try stored.body()))
-            }
-            let (name, type) = try stored.tombstone()
-            return .deleted(
-                DeletedRecord(
-                    recordID: RecordID(recordName: name, zone: zone),
-                    recordType: type,
-                    changeTag: tag
-                )
-            )
-        } catch {
-            throw SyncError(error)
-        }
+        return (page.changes, last)
     }
 
     /// A token that says that everything up to a position has been told.

@@ -37,7 +37,7 @@ extension Engine {
     func line(ofCommitAt first: SequenceNumber) throws(SyncError) -> ChangeStreamLine? {
         var last = first
         do throws(LogError) {
-            try source.read(CollectionOfOne(first)) { event in
+            try source.read([first]) { event in
                 last = event.commit.last
                 return false
             }

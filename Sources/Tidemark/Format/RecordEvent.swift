@@ -151,6 +151,19 @@ extension RecordEvent {
         return (event, bodyOffset)
     }
 
+    /// Whether an event saved or deleted its record, and where the body or the tombstone begins:
+    /// for those who need nothing of what stands between.
+    @inline(__always)
+    package static func start(
+        of payload: RawSpan
+    ) throws(EventFormatError) -> (state: RecordState, bodyOffset: Int) {
+        guard payload.byteCount > Layout.headerByteCount + Layout.heldByteCount else {
+            let (event, bodyOffset) = try read(payload)
+            return (event.state, bodyOffset)
+        }
+        return (try state(of: payload), bodyOffset(in: payload))
+    }
+
     /// Where the body begins in an event's payload.
     ///
     /// For payloads that were read before.

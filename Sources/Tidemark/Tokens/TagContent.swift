@@ -44,10 +44,12 @@ package struct TagContent: Hashable, Sendable {
     /// Made once per record of every delta: written in one go, and mostly short enough (15 bytes)
     /// to need no memory of its own.
     private var text: String {
-        String(unsafeUninitializedCapacity: Base36.maximumDigitCount * 2 + 1) { buffer in
-            var end = Base36.write(sequence.rawValue, to: buffer, at: 0)
-            buffer[end] = UInt8(ascii: "-")
-            end = Base36.write(UInt64(incarnationBits), to: buffer, at: end + 1)
+        let split = Base36.digitCount(of: sequence.rawValue)
+        let end = split + 1 + Base36.digitCount(of: UInt64(incarnationBits))
+        return String(unsafeUninitializedCapacity: end) { buffer in
+            Base36.write(sequence.rawValue, to: buffer, endingAt: split)
+            buffer[split] = UInt8(ascii: "-")
+            Base36.write(UInt64(incarnationBits), to: buffer, endingAt: end)
             return end
         }
     }
@@ -60,28 +62,36 @@ package struct TagContent: Hashable, Sendable {
 
 /// Numbers in base 36: digits, then lower-case letters, without leading zeros.
 private enum Base36 {
-    /// How many digits 64 bits can have.
-    static let maximumDigitCount = 13
+    private static let digits: StaticString = "0123456789abcdefghijklmnopqrstuvwxyz"
 
-    /// Writes a number and returns the place after it.
+    /// How many digits a number has.
+    @inline(__always)
+    static func digitCount(of number: UInt64) -> Int {
+        var count = 1
+        var limit: UInt64 = 36
+        while number >= limit {
+            count += 1
+            let (next, overflow) = limit.multipliedReportingOverflow(by: 36)
+            if overflow { break }
+            limit = next
+        }
+        return count
+    }
+
+    /// Writes a number so that its last digit comes before a place.
+    @inline(__always)
     static func write(
         _ number: UInt64,
         to buffer: UnsafeMutableBufferPointer<UInt8>,
-        at start: Int
-    ) -> Int {
-        var digitCount = 1
-        var rest = number / 36
-        while rest > 0 {
-            digitCount += 1
+        endingAt end: Int
+    ) {
+        var rest = number
+        var place = end
+        repeat {
+            place -= 1
+            buffer[place] = digits.utf8Start[Int(rest % 36)]
             rest /= 36
-        }
-        rest = number
-        for place in (start..<start + digitCount).reversed() {
-            let digit = UInt8(rest % 36)
-            buffer[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
-            rest /= 36
-        }
-        return start + digitCount
+        } while rest > 0
     }
 
     /// The value of a digit; `nil` if it is none.

@@ -4,7 +4,7 @@
 extension LogFiles {
     /// Reads events by position; see ``EventSource/read(_:_:)``.
     func read(
-        _ sequences: some Sequence<SequenceNumber>,
+        _ sequences: [SequenceNumber],
         _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
         var cursor: BlockCursor?

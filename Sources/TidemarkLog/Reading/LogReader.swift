@@ -81,7 +81,7 @@ package final class LogReader: EventSource {
     package var manifest: Manifest { state.withLock { $0.loaded.manifest } }
 
     package func read(
-        _ sequences: some Sequence<SequenceNumber>,
+        _ sequences: [SequenceNumber],
         _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
         try files.read(sequences, visit)
