@@ -8,14 +8,15 @@ let sanitized: [SwiftSetting] =
     Context.environment["TIDEMARK_TSAN"] == nil ? [] : [.define("TIDEMARK_PTHREAD_LOCK")]
 
 /// Settings of every Swift target: warnings are errors, and imports say what they expose.
-let everywhere: [SwiftSetting] = sanitized + [
-    .swiftLanguageMode(.v6),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-    .enableUpcomingFeature("InferIsolatedConformances"),
-    .treatAllWarnings(as: .error),
-    .treatWarning("DeprecatedDeclaration", as: .warning),
-]
+let everywhere: [SwiftSetting] =
+    sanitized + [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+        .enableUpcomingFeature("InferIsolatedConformances"),
+        .treatAllWarnings(as: .error),
+        .treatWarning("DeprecatedDeclaration", as: .warning),
+    ]
 
 /// Libraries and the command: an import is part of the reviewed interface only where it says so.
 let shipped: [SwiftSetting] = everywhere + [.enableUpcomingFeature("InternalImportsByDefault")]
@@ -61,6 +62,18 @@ let package = Package(
             ],
             swiftSettings: shipped
         ),
+        .executableTarget(
+            name: "EmbeddingExample",
+            dependencies: ["Tidemark"],
+            path: "Docs/Examples/Embedding",
+            swiftSettings: everywhere
+        ),
+        .executableTarget(
+            name: "TwoDevicesExample",
+            dependencies: ["Tidemark"],
+            path: "Docs/Examples/TwoDevices",
+            swiftSettings: everywhere
+        ),
         .testTarget(
             name: "TidemarkModelTests",
             dependencies: ["TidemarkModel"],
@@ -83,6 +96,7 @@ let package = Package(
             name: "CommandTests",
             dependencies: [
                 "TidemarkCommand", "Tidemark", "TidemarkLog", "TidemarkModel",
+                "EmbeddingExample", "TwoDevicesExample",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: everywhere

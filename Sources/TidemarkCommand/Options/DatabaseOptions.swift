@@ -13,7 +13,13 @@ struct DatabaseOptions: ParsableArguments {
     var environment = Environment.development
 
     @Option(help: "The database.")
-    var database = DatabaseScope.private
+    var database = Scope.private
+
+    /// The databases that can be looked into: a shared one is a window on private ones.
+    enum Scope: String, ExpressibleByArgument, CaseIterable {
+        case `private`
+        case `public`
+    }
 
     @Option(
         help: ArgumentHelp(
@@ -28,7 +34,7 @@ struct DatabaseOptions: ParsableArguments {
         DatabaseID(
             container: ContainerID(container),
             environment: environment,
-            scope: database,
+            scope: database == .public ? .public : .private,
             owner: UserID(owner)
         )
     }
@@ -36,20 +42,3 @@ struct DatabaseOptions: ParsableArguments {
 
 /// Read by name: `development` or `production`.
 extension Environment: ExpressibleByArgument {}
-
-extension DatabaseScope: ExpressibleByArgument {
-    /// Reads `private` or `public`: a shared database is a window on private ones, and cannot be
-    /// looked into by itself.
-    public init?(argument: String) {
-        guard Self.allValueStrings.contains(argument) else { return nil }
-        self.init(name: argument)
-    }
-
-    /// What can be asked for.
-    public static var allValueStrings: [String] {
-        [DatabaseScope.private, .public].map(\.name)
-    }
-
-    /// The name, as `--help` shows the default.
-    public var defaultValueDescription: String { name }
-}

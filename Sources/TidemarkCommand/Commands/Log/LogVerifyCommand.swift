@@ -88,11 +88,12 @@ extension StandardOutput {
             ]
             try line { $0.append(json: figures) }
         } else {
-            let read = "\(result.eventCount) events in \(result.commitCount) commits"
+            let read =
+                "segments: \(result.segmentCount), commits: \(result.commitCount), events: "
+                + "\(result.eventCount)"
             try line(
                 findings == 0
-                    ? "Sound: \(read), \(result.segmentCount) segments."
-                    : "Found \(findings) damaged places; \(read) are sound."
+                    ? "Sound. Read \(read)." : "Damaged places: \(findings). Read \(read)."
             )
         }
     }

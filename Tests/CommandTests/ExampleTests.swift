@@ -1,0 +1,84 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// The README shows what there is: its program and its commands are run here.
+@Suite struct ExampleTests {
+    static let project = URL(fileURLWithPath: #filePath)
+        .appendingPathComponent("../../..").standardizedFileURL
+
+    static func text(_ path: String) throws -> String {
+        try String(contentsOf: project.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    /// The first block of code in the README of a language.
+    static func block(_ language: String) throws -> String {
+        let readme = try text("README.md")
+        let parts = readme.components(separatedBy: "```\(language)\n")
+        try #require(parts.count > 1)
+        return try #require(parts[1].components(separatedBy: "```").first)
+    }
+
+    static func program(_ name: String) -> String {
+        URL(fileURLWithPath: Command.path).deletingLastPathComponent()
+            .appendingPathComponent(name).path
+    }
+
+    @Test func `the five lines of the README are a program that works`() async throws {
+        let source = try Self.text("Docs/Examples/Embedding/main.swift")
+        let code = source.components(separatedBy: "\n").dropFirst(3).joined(separator: "\n")
+        #expect(code == (try Self.block("swift")))
+        #expect(code.split(separator: "\n").count == 6)
+        let folder = try TemporaryFolder()
+        let printed = try shell(Self.program("EmbeddingExample"), in: folder)
+        #expect(printed.hasPrefix("1 saved, 1 in the zone; next from t."))
+        let record = try await Command.run("record", folder.path("notes.tide"), "n1").objects()
+        #expect((record.first?["fields"] as? [String: String]) == ["text": "Hi"])
+    }
+
+    @Test func `the commands of the README print what it shows`() async throws {
+        let folder = try TemporaryFolder()
+        try Self.text("Docs/Examples/lists.jsonl")
+            .write(to: folder.url.appending(path: "lists.jsonl"), atomically: true, encoding: .utf8)
+        var commandCount = 0
+        for part in try Self.block("console").components(separatedBy: "$ ").dropFirst() {
+            let lines = part.components(separatedBy: "\n")
+            let command = try #require(lines.first)
+            let shown = lines.dropFirst().joined(separator: "\n")
+            #expect(command.hasPrefix("tidemark "))
+            let printed = try await Command.script(
+                "\"$tidemark\" \(command.dropFirst("tidemark ".count))",
+                in: folder
+            )
+            #expect(printed.status == 0, "\(command)")
+            #expect(Self.steady(printed.output) == Self.steady(shown), "\(command)")
+            commandCount += 1
+        }
+        #expect(commandCount > 6)
+    }
+
+    /// A text without what differs from store to store: random numbers, and sizes on disk.
+    private static func steady(_ text: String) -> String {
+        text
+            .replacing(/"recordChangeTag":"([0-9a-z]+)-[0-9a-z]+"/) { "\"tag\":\"\($0.1)\"" }
+            .replacing(/t\.[A-Za-z0-9_-]+/, with: "t.…")
+            .replacing(/\b[0-9a-f]{16}\b/, with: "…")
+            .replacing(/"(bytesOnDisk|spareBytes|viewBytes|rawBytes|ratio)":[0-9.]+/) { "\($0.1)" }
+            .replacing(/ +[0-9]+( +5 +3 +)[0-9.]+/) { "…\($0.1)…" }
+    }
+
+    @Test func `two devices meet a conflict, and a third one catches up`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await folder.store(SampleHistory.lines(30))
+        let before = try await Command.run("log", "dump", store).lines.count
+        let printed = try shell("\(Self.program("TwoDevicesExample")) \(store) lists", in: folder)
+        #expect(printed.contains("laptop  is refused: serverRecordChanged (14)"))
+        #expect(printed.contains("fetches what it missed: 1 record\n"))
+        let events = try await Command.run("log", "dump", store, "--from", "\(before + 1)")
+            .objects()
+        let devices = events.compactMap { ($0["commit"] as? [String: Any])?["device"] as? String }
+        #expect(devices == ["phone", "laptop"])
+    }
+}
