@@ -66,7 +66,7 @@ import Testing
             .replacing(/t\.[A-Za-z0-9_-]+/, with: "t.…")
             .replacing(/\b[0-9a-f]{16}\b/, with: "…")
             .replacing(/"(bytesOnDisk|spareBytes|viewBytes|rawBytes|ratio)":[0-9.]+/) { "\($0.1)" }
-            .replacing(/ +[0-9]+( +5 +3 +)[0-9.]+/) { "…\($0.1)…" }
+            .replacing(/\s+[0-9]+( +5 +3 +)[0-9.]+/) { "…\($0.1)…" }
     }
 
     @Test func `two devices meet a conflict, and a third one catches up`() async throws {
