@@ -48,7 +48,7 @@ extension HotPath {
         let log = try ScratchLog(events: count * 40)
         return Prepared { count in
             var seen = 0
-            let wanted = (0..<count).lazy.map { SequenceNumber(rawValue: UInt64($0 * 40 + 1)) }
+            let wanted = (0..<count).map { SequenceNumber(rawValue: UInt64($0 * 40 + 1)) }
             try log.log.read(wanted) {
                 seen += $0.payload.isEmpty ? 0 : 1
                 return true

@@ -67,8 +67,8 @@ struct LayoutsCommand: AsyncParsableCommand {
                 eventCount: records
             )
             trials.append(
-                try await SQLiteContender.$layout.withValue(layout) {
-                    try await suite.trial(SQLiteContender.self, setting)
+                try await TriedLayout.$tried.withValue(layout) {
+                    try await suite.trial(SQLiteContender<TriedLayout>.self, setting)
                 }
             )
         }
@@ -76,8 +76,8 @@ struct LayoutsCommand: AsyncParsableCommand {
         for _ in 0..<repetitions {
             for index in trials.indices {
                 let start = Self.processorMilliseconds
-                let found = try await SQLiteContender.$layout.withValue(layouts[index]) {
-                    guard let log = trials[index] as? LongLog<SQLiteContender> else {
+                let found = try await TriedLayout.$tried.withValue(layouts[index]) {
+                    guard let log = trials[index] as? LongLog<SQLiteContender<TriedLayout>> else {
                         return try await trials[index].measure(samples[index].1.count)
                     }
                     return [Name.delta(records, .warm): try await log.warmDelta()]

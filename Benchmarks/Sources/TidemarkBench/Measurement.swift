@@ -83,14 +83,15 @@ struct Measurement: Encodable {
     var spreads: [String: [Double]] = [:]
     var met: Bool?
 
-    /// Tidemark's figure divided by SQLite's, whether more is better or less.
-    var ratioToSQLite: Double? {
-        guard let tidemark = medians["tidemark"], let sqlite = medians["sqlite"] else { return nil }
-        return sqlite == 0 ? nil : tidemark / sqlite
+    /// Tidemark's figure divided by another's, whether more is better or less.
+    func ratio(to engine: String) -> Double? {
+        guard let tidemark = medians["tidemark"], let other = medians[engine] else { return nil }
+        return other == 0 ? nil : tidemark / other
     }
 
     private enum Key: String, CodingKey {
-        case name, unit, tidemark, sqlite, rocksdb, ratioToSQLite, bar, met, spread
+        case name, unit, tidemark, sqlite, sqliteRowid, rocksdb, ratioToSQLite, ratioToSQLiteRowid
+        case bar, met, spread
     }
 
     /// Every key is there, `null` where there is nothing to say.
@@ -100,8 +101,10 @@ struct Measurement: Encodable {
         try object.encode(unit, forKey: .unit)
         try object.encode(medians["tidemark"], forKey: .tidemark)
         try object.encode(medians["sqlite"], forKey: .sqlite)
+        try object.encode(medians["sqliteRowid"], forKey: .sqliteRowid)
         try object.encode(medians["rocksdb"], forKey: .rocksdb)
-        try object.encode(ratioToSQLite, forKey: .ratioToSQLite)
+        try object.encode(ratio(to: "sqlite"), forKey: .ratioToSQLite)
+        try object.encode(ratio(to: "sqliteRowid"), forKey: .ratioToSQLiteRowid)
         try object.encode(bar.text(unit), forKey: .bar)
         try object.encode(met, forKey: .met)
         try object.encode(spreads, forKey: .spread)

@@ -8,7 +8,8 @@ import Workload
 
 /// Everybody who takes part, in the order of the first turn.
 let contenders: [any Contender.Type] = [
-    TidemarkContender.self, SQLiteContender.self, RocksDBContender.self,
+    TidemarkContender.self, SQLiteContender<FastestLayout>.self,
+    SQLiteContender<RowidLayout>.self, RocksDBContender.self,
 ]
 
 /// The side-by-side measurements.

@@ -50,7 +50,8 @@ import Workload
 
 @Suite struct ContenderTests {
     static let all: [any Contender.Type] = [
-        TidemarkContender.self, SQLiteContender.self, RocksDBContender.self,
+        TidemarkContender.self, SQLiteContender<FastestLayout>.self,
+        SQLiteContender<RowidLayout>.self, RocksDBContender.self,
     ]
 
     @Test(arguments: Work.allCases)

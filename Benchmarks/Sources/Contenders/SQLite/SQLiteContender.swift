@@ -7,11 +7,8 @@ import Workload
 /// SQLite: WAL, synchronous=FULL, one connection, prepared statements.
 ///
 /// Unchecked: a connection without a mutex is used by one task at a time, as ``Contender`` demands.
-package final class SQLiteContender: Contender, @unchecked Sendable {
-    package static let name = "sqlite"
-
-    /// What to use instead of the fastest layout, for comparing layouts.
-    @TaskLocal package static var layout: SQLiteLayout?
+package final class SQLiteContender<Choice: SQLiteChoice>: Contender, @unchecked Sendable {
+    package static var name: String { Choice.name }
 
     private let database: SQLiteDatabase
     private let layout: SQLiteLayout
@@ -23,7 +20,7 @@ package final class SQLiteContender: Contender, @unchecked Sendable {
 
     package static func conditions(for work: Work) -> String {
         "SQLite \(String(cString: sqlite3_libversion())), WAL, synchronous=FULL, "
-            + SQLiteLayout.fastest(for: work).description
+            + Choice.layout(for: work).description
     }
 
     package static func open(
@@ -31,7 +28,7 @@ package final class SQLiteContender: Contender, @unchecked Sendable {
         for work: Work,
         durability: Durability
     ) async throws -> SQLiteContender {
-        try SQLiteContender(folder, layout ?? SQLiteLayout.fastest(for: work), durability)
+        try SQLiteContender(folder, Choice.layout(for: work), durability)
     }
 
     private init(_ folder: String, _ layout: SQLiteLayout, _ durability: Durability) throws {

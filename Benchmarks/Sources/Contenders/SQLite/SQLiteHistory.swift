@@ -11,6 +11,8 @@ extension SQLiteContender {
         keeping: Kept,
         in folder: String
     ) async throws -> Stored? {
+        // Its tables are the same whichever layout the records of a server have.
+        guard Choice.self == FastestLayout.self else { return nil }
         let database = try SQLiteDatabase(folder + "/history.sqlite")
         try database.run(
             """

@@ -42,14 +42,24 @@ package struct SQLiteLayout: Sendable, CustomStringConvertible {
     }
 
     /// The fastest of those tried for a work, by `tidemark-bench layouts`.
-    package static func fastest(for work: Work) -> SQLiteLayout {
+    static func fastest(for work: Work) -> SQLiteLayout {
         var layout = SQLiteLayout(.tablePerZone)
         switch work {
-        case .oneWriter, .manyWriters, .insertBatches, .updateBatches:
+        case .oneWriter, .manyWriters:
             layout.checkpointPageCount = 10_000
-        case .firstSync, .firstSyncAfterUpdates, .smallDelta, .open:
+        case .updateBatches:
+            layout.tables = .rowid
+            layout.checkpointPageCount = 10_000
+        case .insertBatches, .firstSync, .firstSyncAfterUpdates, .smallDelta, .open:
             layout.pageByteCount = 16_384
         }
+        return layout
+    }
+
+    /// One layout for every work: what a server would have, that does all of them.
+    static var rowid: SQLiteLayout {
+        var layout = SQLiteLayout(.rowid)
+        layout.checkpointPageCount = 10_000
         return layout
     }
 
