@@ -19,7 +19,7 @@ struct ZoneRecords {
     }
 
     /// Bytes of records that are kept between the two passes.
-    private static let budget = 64 << 20
+    private static let budget = 32 << 20
     /// Records that are read again in one go.
     private static let runLength = 1_024
 

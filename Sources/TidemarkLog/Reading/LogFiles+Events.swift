@@ -21,7 +21,7 @@ extension LogFiles {
                 cursor = BlockCursor(block)
             }
             guard let reader else { continue }
-            while let event = try next(in: &cursor, of: reader) {
+            while let event = try next(in: &cursor, of: reader, from: sequence) {
                 if event.sequence == sequence {
                     guard visit(event) else { return }
                     break
@@ -176,10 +176,11 @@ extension LogFiles {
     /// The next event of a block; a block that is malformed inside ends there.
     private func next(
         in cursor: inout BlockCursor?,
-        of reader: SegmentReader
+        of reader: SegmentReader,
+        from target: SequenceNumber = .zero
     ) throws(LogError) -> LogEvent? {
         do throws(BlockCursor.Malformed) {
-            return try cursor?.next()
+            return try cursor?.next(from: target)
         } catch {
             if let entry = cursor?.block.entry {
                 try meet(reader.damaged(entry, "is malformed at its raw byte \(error.offset)"))
