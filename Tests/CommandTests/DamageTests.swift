@@ -36,6 +36,33 @@ import TidemarkLog
         #expect(writing.errors.contains("\(Self.segment), offset "))
     }
 
+    @Test func `events of a zone whose creation is lost are printed all the same`() async throws {
+        let store = try await folder.store(lines)
+        let whole = try await Command.run("log", "dump", store).objects()
+        // In the first block, which holds the creation of both zones; the views know of it too.
+        try overwrite("\(store)/\(Self.segment)", at: 420, with: [0x55, 0xAA, 0x55, 0xAA])
+        try FileManager.default.removeItem(atPath: "\(store)/views")
+        let dump = try await Command.run("log", "dump", store)
+        #expect(dump.status == 1)
+        let events = try dump.objects()
+        try #require(!events.isEmpty)
+        for (event, original) in zip(events, whole.suffix(events.count)) {
+            #expect(event["sequence"] as? Int == original["sequence"] as? Int)
+            #expect(event["recordName"] as? String == original["recordName"] as? String)
+            guard event["event"] as? String != "requestNoted" else { continue }
+            #expect(event["zone"] is NSNull)
+            let key = try #require(event["zoneKey"] as? Int)
+            #expect(whole[key - 1]["zone"] as? String == original["zone"] as? String)
+        }
+        let stat = try await Command.run("log", "stat", store)
+        #expect(stat.status == 1)
+        #expect(try stat.objects().first?["events"] as? Int == events.count)
+        #expect(try stat.objects().first?["liveRecords"] is NSNull)
+        let export = try await Command.run("export", store)
+        #expect(export.status == 1)
+        #expect(export.errors.contains("Damaged: \(store)/\(Self.segment), offset 256: "))
+    }
+
     @Test func `a write that was cut short is no damage, and the next writer mends it`()
         async throws
     {

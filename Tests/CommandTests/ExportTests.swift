@@ -148,16 +148,16 @@ import Testing
         let outcome = try await Command.script(
             """
             mkfifo pipe
+            before=$("$tidemark" log dump \(store) | wc -l)
             "$tidemark" import \(store) - <pipe >/dev/null & writer=$!
             exec 3>pipe
-            "$tidemark" import \(store) rest && echo "two writers"
             head -n 10 rest >&3
-            "$tidemark" log tail \(store) --count 1 >/dev/null
-            for try in 1 2 3 4 5 6 7 8 9 10; do
-                sleep 0.2
-                "$tidemark" export \(store) >"seen"
+            "$tidemark" log tail \(store) --from $((before + 1)) --count 1 >/dev/null
+            "$tidemark" import \(store) rest && echo "two writers"
+            until "$tidemark" export \(store) --changes | grep -q '"request":"r-29"'; do
+                sleep 0.1
             done
-            cat seen
+            "$tidemark" export \(store)
             exec 3>&-
             wait $writer
             """,

@@ -44,7 +44,10 @@ struct ChangesCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let store = try store.open(.reading)
+        try await store.read { store in try await printChanges(of: store) }
+    }
+
+    private func printChanges(of store: Store) async throws {
         var output = StandardOutput()
         var since = since
         var left = limit ?? .max
@@ -71,7 +74,6 @@ struct ChangesCommand: AsyncParsableCommand {
             }
         }
         try output.flush()
-        try finish(store)
     }
 }
 

@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkModel
 
 /// `tidemark export`: the records of a moment, or the whole history.
-struct ExportCommand: ParsableCommand {
+struct ExportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
         abstract: "Print the live records as of a point, or the whole log as a change stream.",
@@ -33,8 +33,11 @@ struct ExportCommand: ParsableCommand {
 
     @OptionGroup var database: DatabaseOptions
 
-    func run() throws {
-        let store = try store.open(.reading)
+    func run() async throws {
+        try await store.read { store in try export(from: store) }
+    }
+
+    private func export(from store: Store) throws {
         let position = try point.position(in: store)
         var writer = LineWriter()
         if changes {
@@ -51,7 +54,6 @@ struct ExportCommand: ParsableCommand {
             }
         }
         try writer.finish()
-        try finish(store)
     }
 }
 

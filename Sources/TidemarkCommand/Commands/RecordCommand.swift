@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkModel
 
 /// `tidemark record`: one record.
-struct RecordCommand: ParsableCommand {
+struct RecordCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "record",
         abstract: "Print a record, as it is or as it was.",
@@ -29,8 +29,11 @@ struct RecordCommand: ParsableCommand {
     @OptionGroup var point: PointOption
     @OptionGroup var database: DatabaseOptions
 
-    func run() throws {
-        let store = try store.open(.reading)
+    func run() async throws {
+        try await store.read { store in try printRecord(of: store) }
+    }
+
+    private func printRecord(of store: Store) throws {
         let record = try store.record(
             RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
             of: database.id,
@@ -39,6 +42,5 @@ struct RecordCommand: ParsableCommand {
         var output = StandardOutput()
         try output.line { $0.append(json: record) }
         try output.flush()
-        try finish(store)
     }
 }

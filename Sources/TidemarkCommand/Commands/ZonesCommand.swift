@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkModel
 
 /// `tidemark zones`: what zones there are.
-struct ZonesCommand: ParsableCommand {
+struct ZonesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "zones",
         abstract: "List a database's zones.",
@@ -20,8 +20,11 @@ struct ZonesCommand: ParsableCommand {
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var options: OutputOptions
 
-    func run() throws {
-        let store = try store.open(.reading)
+    func run() async throws {
+        try await store.read { store in try printZones(of: store) }
+    }
+
+    private func printZones(of store: Store) throws {
         let zones = try store.zoneFigures(of: database.id)
         var output = StandardOutput()
         if options.isJSON(output) {
@@ -41,7 +44,6 @@ struct ZonesCommand: ParsableCommand {
             for line in table.lines { try output.line(line) }
         }
         try output.flush()
-        try finish(store)
     }
 }
 

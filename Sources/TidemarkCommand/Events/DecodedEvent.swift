@@ -19,7 +19,8 @@ struct DecodedEvent {
 
     let event: LogEvent
     let envelope: CommitEnvelope
-    /// The zone it is about; `nil` for an event of the store itself.
+    /// The zone it is about; `nil` for an event of the store itself, and for a zone whose creation
+    /// cannot be read.
     let zone: ZoneIdentity?
     let fact: Fact
 
@@ -48,7 +49,7 @@ struct DecodedEvent {
 struct EventDecoder {
     private let source: any EventSource
     private var envelope: (first: SequenceNumber, content: CommitEnvelope)?
-    private var zones: [UInt64: ZoneIdentity] = [:]
+    private var zones: [UInt64: ZoneIdentity?] = [:]
 
     init(source: any EventSource) {
         self.source = source
@@ -107,20 +108,14 @@ struct EventDecoder {
     }
 
     /// The zone that was created by an event; read from the log the first time.
-    private mutating func zone(_ key: UInt64) throws -> ZoneIdentity {
-        if let zone = zones[key] { return zone }
-        var found: Result<ZoneIdentity, any Error>?
+    private mutating func zone(_ key: UInt64) throws -> ZoneIdentity? {
+        if let known = zones[key] { return known }
+        var found: ZoneIdentity?
         try source.read([SequenceNumber(rawValue: key)]) { event in
-            found = Result { try ZoneEvent.readCreation(event.payload.span.bytes).identity }
+            found = try? ZoneEvent.readCreation(event.payload.span.bytes).identity
             return false
         }
-        guard let found else {
-            throw EventFormatError(
-                "The event that created zone \(key) cannot be read, so its name is not known."
-            )
-        }
-        let zone = try found.get()
-        zones[key] = zone
-        return zone
+        zones[key] = .some(found)
+        return found
     }
 }

@@ -14,7 +14,12 @@ extension [UInt8] {
         append(literal: ",\"event\":\"")
         append(contentsOf: decoded.eventName.utf8)
         append(literal: "\"")
-        if let zone = decoded.zone { append(json: zone) }
+        if let zone = decoded.zone {
+            append(json: zone)
+        } else if decoded.event.zone != 0 {
+            append(literal: ",\"zone\":null,\"zoneKey\":")
+            append(jsonNumber: decoded.event.zone)
+        }
         switch decoded.fact {
         case .recordSaved(let event, let body):
             append(event, name: body.recordName, type: body.recordType)
@@ -111,7 +116,7 @@ extension DecodedEvent {
 
     /// The event as a line of text.
     var text: String {
-        let place = zone?.zoneName.string ?? ""
+        let place = zone?.zoneName.string ?? "(created by event \(event.zone))"
         let what =
             switch fact {
             case .recordSaved(let event, let body):

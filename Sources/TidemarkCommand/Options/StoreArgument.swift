@@ -20,4 +20,18 @@ struct StoreArgument: ParsableArguments {
             )
         }
     }
+
+    /// Opens it for reading, runs a command with it, and ends as ``finish(_:and:)`` does.
+    ///
+    /// What is damaged is told also if the command could not go on because of it.
+    func read(_ command: (Store) async throws -> Void) async throws {
+        let store = try open(.reading)
+        do {
+            try await command(store)
+        } catch let error as SyncError {
+            for damage in try store.reader?.damage ?? [] { note("Damaged: \(damage.text)") }
+            throw error
+        }
+        if let reader = try store.reader { try finish(reader) }
+    }
 }

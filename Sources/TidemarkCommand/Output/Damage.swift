@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Tidemark
 import TidemarkLog
 
 extension LogError {
@@ -22,11 +21,6 @@ extension LogError {
 func finish(_ reader: LogReader, and more: [LogError] = []) throws {
     noteTornTail(reader.tornByteCount)
     try finish(reader.damage + more)
-}
-
-/// The same for a store that was opened for reading.
-func finish(_ store: Store) throws {
-    if let reader = try store.reader { try finish(reader) }
 }
 
 /// Says what was damaged; throws, for status 1, if anything was.

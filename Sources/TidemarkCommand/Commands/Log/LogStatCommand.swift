@@ -16,7 +16,8 @@ struct LogStatCommand: ParsableCommand {
             bytesOnDisk is what the log takes without space that is allocated ahead, which \
             spareBytes counts; viewBytes is what the views take, which could be computed again. \
             rawBytes is all commits and events before compression; ratio is rawBytes by \
-            bytesOnDisk.
+            bytesOnDisk. Where damage keeps records from being counted, liveRecords and tombstones \
+            are null.
             """
     )
 
@@ -26,7 +27,10 @@ struct LogStatCommand: ParsableCommand {
     func run() throws {
         let reader = try LogReader(store.store, fileSystem: PosixFileSystem())
         let log = try reader.figures()
-        let records = try store.open(.reading).figures()
+        // Of a log that is damaged where a zone begins, records cannot be counted.
+        let records =
+            reader.damage.isEmpty
+            ? try store.open(.reading).figures() : try? store.open(.reading).figures()
         let bytesOnDisk = log.byteCount
         let ratio = ratioText(log.rawByteCount, bytesOnDisk)
         let isEmpty = log.eventCount == 0
@@ -39,8 +43,8 @@ struct LogStatCommand: ParsableCommand {
             ("viewBytes", "\(Self.byteCount(ofFolder: reader.viewsPath))"),
             ("rawBytes", "\(log.rawByteCount)"),
             ("ratio", ratio),
-            ("liveRecords", "\(records.liveRecordCount)"),
-            ("tombstones", "\(records.tombstoneCount)"),
+            ("liveRecords", records.map { "\($0.liveRecordCount)" } ?? "null"),
+            ("tombstones", records.map { "\($0.tombstoneCount)" } ?? "null"),
             ("firstSequence", isEmpty ? "0" : "\(log.segments.first?.id.first ?? .zero)"),
             ("lastSequence", "\(reader.durableSequence)"),
         ]
