@@ -65,7 +65,7 @@ private final class ScratchLog {
     private let envelope = [UInt8](repeating: 7, count: 48)
 
     init() throws {
-        folder = FileManager.default.temporaryDirectory.path + "/tidemark-drive-\(UUID()).tide"
+        folder = try ScratchFolder.make()
         var configuration = LogConfiguration()
         configuration.durability = .none
         var environment = LogEnvironment(

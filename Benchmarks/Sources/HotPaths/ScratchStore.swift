@@ -36,7 +36,7 @@ final class ScratchStore: Sendable {
     let folder: String
 
     init(recordCount: Int = 0) throws {
-        folder = FileManager.default.temporaryDirectory.path + "/tidemark-drive-\(UUID()).tide"
+        folder = try ScratchFolder.make()
         var options = StoreOptions()
         options.durability = .none
         options.limits.recordsPerPage = 5_000
@@ -96,6 +96,27 @@ final class ScratchStore: Sendable {
     func lastToken() async throws -> ChangeToken {
         let all = ZoneChangesRequest(zone: Self.zone, limit: 5_000)
         return try await store.zoneChanges(all, as: Caller()).token
+    }
+}
+
+/// Folders of this process, all in one.
+package enum ScratchFolder {
+    private static let parent =
+        FileManager.default.temporaryDirectory.path
+        + "/tidemark-drive-\(ProcessInfo.processInfo.processIdentifier)"
+
+    /// A path where nothing is yet.
+    static func make() throws -> String {
+        try FileManager.default.createDirectory(
+            atPath: parent,
+            withIntermediateDirectories: true
+        )
+        return "\(parent)/\(UUID()).tide"
+    }
+
+    /// Removes all of them: a task that has not quite ended may still hold the last one.
+    package static func removeAll() {
+        try? FileManager.default.removeItem(atPath: parent)
     }
 }
 

@@ -97,8 +97,8 @@ struct Scale: Sendable {
         killCount: 3,
         startRecordCount: 20_000,
         updatedRecordCount: 100_000,
-        zoneRecordCount: 100_000,
-        eventCounts: [10_000, 100_000, 1_000_000],
+        zoneRecordCount: 60_000,
+        eventCounts: [10_000, 100_000, 300_000],
         saveCount: 200,
         batchCount: 20
     )

@@ -17,6 +17,7 @@ struct IdleHeapCommand: ParsableCommand {
         guard tidemark_allocations_are_counted() else {
             throw ValidationError("allocations are counted on Linux with glibc only")
         }
+        defer { ScratchFolder.removeAll() }
         // What an open store needs whatever it holds is in both, so the difference is the records.
         let few = 20_000
         let many = 220_000

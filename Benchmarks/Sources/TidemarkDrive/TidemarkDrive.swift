@@ -48,6 +48,7 @@ struct RunCommand: ParsableCommand {
                     + HotPath.all.map(\.name).joined(separator: ", ")
             )
         }
+        defer { ScratchFolder.removeAll() }
         let prepared = try path.prepare(prepared)
         try prepared.run(count)
     }
@@ -68,6 +69,7 @@ struct AllocationsCommand: ParsableCommand {
         guard tidemark_allocations_are_counted() else {
             throw ValidationError("allocations are counted on Linux with glibc only")
         }
+        defer { ScratchFolder.removeAll() }
         var costs: [Cost] = []
         for path in HotPath.all {
             // What is made once, by the first operations, is no cost of an operation.
