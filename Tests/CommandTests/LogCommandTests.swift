@@ -146,12 +146,12 @@ import Testing
     @Test func `verify names the file and the place of damage in the log`() async throws {
         let store = try await folder.store(SampleHistory.lines(400))
         let segment = "\(store)/segments/00000000000000000001-0.seg"
-        try overwrite(segment, at: 20_000, with: [0x55, 0xAA, 0x55, 0xAA])
+        try overwrite(segment, at: 20_000, with: garbage)
         let outcome = try await Command.run("log", "verify", store)
         #expect(outcome.status == 1)
         let findings = try outcome.objects().filter { $0["finding"] != nil }
-        #expect(findings.map { $0["file"] as? String } == [segment])
-        #expect(findings.map { $0["finding"] as? String } == ["corrupted"])
+        #expect(Set(findings.map { $0["file"] as? String }) == [segment])
+        #expect(Set(findings.map { $0["finding"] as? String }) == ["corrupted"])
         let offset = try #require(findings.first?["offset"] as? Int)
         #expect((1...20_000).contains(offset))
     }
@@ -179,7 +179,7 @@ import Testing
         try overwrite(
             "\(store)/segments/00000000000000000001-0.seg",
             at: 20_000,
-            with: [0x55, 0xAA, 0x55, 0xAA]
+            with: garbage
         )
         let before = try folder.files()
         let copy = folder.path("copy.tide")

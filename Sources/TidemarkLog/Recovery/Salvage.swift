@@ -7,6 +7,9 @@
 /// leaves a gap. The copy is the same store in a new incarnation that begins at the first event:
 /// every change token of the damaged store is expired, so no device is told "nothing new" about
 /// something that was lost.
+///
+/// The log does not know what events mean. Whoever does can mend, through a ``SalvageMending``,
+/// what the survivors say about those that are lost.
 package struct Salvage: Sendable {
     /// What could not be read, in the order of the log.
     package private(set) var damage: [LogError] = []
@@ -19,6 +22,9 @@ package struct Salvage: Sendable {
     /// Commits of which only a part could be read, by their first position.
     package private(set) var incomplete: [SequenceNumber] = []
 
+    /// Zones whose creation was lost and has been made up, by key.
+    package private(set) var mendedZones: [UInt64] = []
+
     private let source: StoreFolder
     private let fileSystem: any FileSystem
 
@@ -29,13 +35,14 @@ package struct Salvage: Sendable {
     package static func run(
         from source: String,
         to destination: String,
-        environment: LogEnvironment
+        environment: LogEnvironment,
+        mending: (any SalvageMending)? = nil
     ) throws(LogError) -> Salvage {
         var salvage = Salvage(
             source: StoreFolder(source),
             fileSystem: environment.fileSystem
         )
-        try salvage.run(to: destination, environment: environment)
+        try salvage.run(to: destination, environment: environment, mending)
         return salvage
     }
 
@@ -46,7 +53,8 @@ package struct Salvage: Sendable {
 
     private mutating func run(
         to destination: String,
-        environment: LogEnvironment
+        environment: LogEnvironment,
+        _ mending: (any SalvageMending)?
     ) throws(LogError) {
         let segments = try readableSegments()
         guard let store = segments.first?.header.store else {
@@ -75,10 +83,39 @@ package struct Salvage: Sendable {
             environment: environment,
             onDurable: { _ in }
         )
-        for segment in segments where segment.header.store == store {
-            try copyEvents(of: segment, into: copy)
+        let ours = segments.filter { $0.header.store == store }
+        mending?.begin(store: store)
+        var gathering = Gathering(copy: copy, mending)
+        if mending != nil { gathering.lostZones = try lostZones(in: ours) }
+        for segment in ours {
+            try copyEvents(of: segment, with: &gathering)
         }
+        eventCount = gathering.eventCount
+        commitCount = gathering.commitCount
+        lost = gathering.lost
+        incomplete = gathering.incomplete
+        mendedZones = gathering.mendedZones
         try copy.close()
+    }
+
+    /// The keys of zones that events name and no event creates, ascending.
+    private func lostZones(in segments: [Source]) throws(LogError) -> [UInt64] {
+        var named: Set<UInt64> = []
+        var created: Set<UInt64> = []
+        for segment in segments {
+            var fold = Self.fold(of: segment, meet: { _ in })
+            try fold.walkAll(
+                meet: { _ in },
+                visit: { event in
+                    if event.zone == event.sequence.rawValue {
+                        created.insert(event.zone)
+                    } else if event.zone != 0 {
+                        named.insert(event.zone)
+                    }
+                }
+            )
+        }
+        return named.subtracting(created).sorted()
     }
 
     /// A segment whose header is sound.
@@ -135,27 +172,40 @@ package struct Salvage: Sendable {
 
     private mutating func copyEvents(
         of segment: Source,
-        into copy: SegmentLog
+        with gathering: inout Gathering
     ) throws(LogError) {
-        var fold: SegmentFold
-        do throws(LogError) {
-            fold = try SegmentFold(segment.file, header: segment.header)
-        } catch {
-            // Blocks that do not refer to the dictionary can be read without it.
-            damage.append(error)
-            fold = SegmentFold(segment.file, header: segment.header, dictionary: [])
-        }
-        var gathering = Gathering(copy: copy)
         var found: [LogError] = []
+        var fold = Self.fold(of: segment, meet: { found.append($0) })
         try fold.walkAll(meet: { found.append($0) }, visit: { gathering.add($0) })
         gathering.finish()
         damage += found
         if let failure = gathering.failure { throw failure }
-        eventCount += gathering.eventCount
-        commitCount += gathering.commitCount
-        lost += gathering.lost
-        incomplete += gathering.incomplete
     }
+
+    private static func fold(of segment: Source, meet: (LogError) -> Void) -> SegmentFold {
+        do throws(LogError) {
+            return try SegmentFold(segment.file, header: segment.header)
+        } catch {
+            // Blocks that do not refer to the dictionary can be read without it.
+            meet(error)
+            return SegmentFold(segment.file, header: segment.header, dictionary: [])
+        }
+    }
+}
+
+/// What whoever knows the meaning of events makes of a damaged log.
+package protocol SalvageMending: AnyObject {
+    /// Tells whose log it is, before anything else is asked.
+    func begin(store: StoreID)
+
+    /// What is to stand in the place of an event's payload; `nil` to keep it.
+    ///
+    /// Asked for every event that could be read, in the order of the log.
+    func amended(_ event: LogEvent) -> [UInt8]?
+
+    /// A commit of one event that creates a zone, in the place of the one that was lost, with the
+    /// times of the next commit that could be read; `nil` to leave the place empty.
+    func creation(of zone: UInt64, before commit: LogCommit) -> CommitDraft?
 }
 
 /// Puts events back together into the commits they came from.
@@ -165,13 +215,18 @@ private struct Gathering {
     private(set) var commitCount: UInt64 = 0
     private(set) var lost: [ClosedRange<SequenceNumber>] = []
     private(set) var incomplete: [SequenceNumber] = []
+    private(set) var mendedZones: [UInt64] = []
     private(set) var failure: LogError?
+    /// Zones whose creation has to be made up, ascending; those that have been are gone.
+    var lostZones: [UInt64] = []
+    private let mending: (any SalvageMending)?
     private var draft: CommitDraft?
     private var commit: LogCommit?
     private var next: SequenceNumber
 
-    init(copy: SegmentLog) {
+    init(copy: SegmentLog, _ mending: (any SalvageMending)?) {
         self.copy = copy
+        self.mending = mending
         next = copy.lastSequence.next
     }
 
@@ -182,6 +237,7 @@ private struct Gathering {
             finish()
             if event.sequence > next {
                 lost.append(next...SequenceNumber(rawValue: event.sequence.rawValue - 1))
+                mendZones(before: event)
                 skip(to: event.sequence)
             }
             commit = event.commit
@@ -191,9 +247,27 @@ private struct Gathering {
                 envelope: Array(event.commit.envelope)
             )
         }
-        draft?.append(zone: event.zone) { $0 += event.payload }
+        let payload = mending?.amended(event).map { $0[...] } ?? event.payload
+        draft?.append(zone: event.zone) { $0 += payload }
         eventCount += 1
         next = event.sequence.next
+    }
+
+    /// Puts the creation of lost zones where it was, as far as that lies before an event.
+    private mutating func mendZones(before event: LogEvent) {
+        while let zone = lostZones.first, zone < event.sequence.rawValue, failure == nil {
+            lostZones.removeFirst()
+            guard zone > copy.lastSequence.rawValue,
+                let draft = mending?.creation(of: zone, before: event.commit)
+            else { continue }
+            skip(to: SequenceNumber(rawValue: zone))
+            do throws(LogError) {
+                _ = try copy.append(draft)
+                mendedZones.append(zone)
+            } catch {
+                failure = error
+            }
+        }
     }
 
     private mutating func skip(to sequence: SequenceNumber) {

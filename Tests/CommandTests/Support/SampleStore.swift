@@ -75,6 +75,9 @@ extension TemporaryFolder {
     }
 }
 
+/// Bytes to put into a segment: longer than a frame without events, so that they meet some.
+let garbage = [UInt8](repeating: 0x55, count: 200)
+
 /// Changes bytes of a file in place.
 func overwrite(_ path: String, at offset: UInt64, with bytes: [UInt8]) throws {
     let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))

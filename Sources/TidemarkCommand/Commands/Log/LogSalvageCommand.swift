@@ -15,6 +15,8 @@ struct LogSalvageCommand: ParsableCommand {
             Works with any damage, also without a readable manifest, and does not change the \
             damaged store. Events keep their sequence numbers. The copy is a new incarnation, so \
             that every device fetches it anew and none is told "nothing new" about what was lost. \
+            A zone whose creation is lost gets a new one, under its name as the views know it, or \
+            else as salvaged-NUMBER. \
             Prints what was copied and which sequence numbers are lost. Ends with status 1 if \
             anything was damaged, and with 0 if all could be read.
 
@@ -30,11 +32,7 @@ struct LogSalvageCommand: ParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() throws {
-        let salvage = try Salvage.run(
-            from: store.store,
-            to: destination,
-            environment: StoreEnvironment().log
-        )
+        let salvage = try Store.salvage(from: store.store, to: destination)
         var output = StandardOutput()
         if options.isJSON(output) {
             try output.line { $0.append(json: salvage) }
@@ -44,6 +42,9 @@ struct LogSalvageCommand: ParsableCommand {
             )
             for run in salvage.lost {
                 try output.line("Lost: events \(run.lowerBound) to \(run.upperBound).")
+            }
+            for key in salvage.mendedZones {
+                try output.line("Made up: the creation of a zone, as event \(key).")
             }
             for first in salvage.incomplete {
                 try output.line("Incomplete: the commit that begins with event \(first).")
@@ -73,6 +74,11 @@ extension [UInt8] {
         for (index, first) in salvage.incomplete.enumerated() {
             if index > 0 { append(UInt8(ascii: ",")) }
             append(jsonNumber: first.rawValue)
+        }
+        append(literal: "],\"mendedZones\":[")
+        for (index, key) in salvage.mendedZones.enumerated() {
+            if index > 0 { append(UInt8(ascii: ",")) }
+            append(jsonNumber: key)
         }
         append(literal: "],\"damage\":")
         append(jsonNumber: salvage.damage.count)

@@ -1,0 +1,96 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+import TidemarkModel
+
+extension Store {
+    /// Copies all that can be read of a damaged store into a new one.
+    ///
+    /// Events keep their positions. A record's event says which one it replaces; where that is lost,
+    /// the copy says which one of the survivors it follows. A zone whose creation is lost is created
+    /// again in its place, under its name as the views know it, or else as `salvaged-` and its key.
+    ///
+    /// Throws if there is nothing to read, or if the destination is not free or cannot be written.
+    package static func salvage(
+        from source: String,
+        to destination: String,
+        environment: StoreEnvironment = StoreEnvironment()
+    ) throws(LogError) -> Salvage {
+        try Salvage.run(
+            from: source,
+            to: destination,
+            environment: environment.log,
+            mending: RecordMending(StoreFolder(source), environment)
+        )
+    }
+}
+
+/// Mends what the surviving events of a damaged log say about those that are lost.
+private final class RecordMending: SalvageMending {
+    private let folder: StoreFolder
+    private let environment: StoreEnvironment
+    private var hash = StoreHash(store: StoreID(low: 0, high: 0))
+    /// The views of the damaged store, if they can be read: they know the names of zones.
+    private var views: (any ViewSnapshot)?
+    /// The last surviving event of each record.
+    private var last: [ViewKey: (sequence: UInt64, state: RecordState)] = [:]
+
+    init(_ folder: StoreFolder, _ environment: StoreEnvironment) {
+        self.folder = folder
+        self.environment = environment
+    }
+
+    func begin(store: StoreID) {
+        hash = StoreHash(store: store, slotMask: environment.slotMask)
+        views = try? environment.openIndex(folder.views, .readingStill, store).snapshot()
+    }
+
+    func amended(_ event: LogEvent) -> [UInt8]? {
+        let payload = event.payload.span.bytes
+        guard payload.byteCount > 0, EventKind(rawValue: payload.byte(at: 0))?.isOfRecord ?? false,
+            let change = try? Fold(hash: hash).recordChange(
+                event.sequence,
+                zone: event.zone,
+                payload
+            ),
+            let (old, bodyOffset) = try? RecordEvent.read(payload)
+        else { return nil }
+        let place = ViewKey(change.zone, change.slot)
+        let previous = last[place]
+        last[place] = (change.sequence, change.state)
+        guard change.previous != previous?.sequence ?? 0 else { return nil }
+        var record = old
+        record.previous = previous?.sequence ?? 0
+        record.previousState = previous?.state
+        if record.held == .previous { record.held = .none }
+        var amended: [UInt8] = []
+        record.append(to: &amended)
+        return amended + event.payload.dropFirst(bodyOffset)
+    }
+
+    func creation(of zone: UInt64, before commit: LogCommit) -> CommitDraft? {
+        var identity = ZoneIdentity(database: .standard, zoneName: Name("salvaged-\(zone)"))
+        var probeCount: UInt8 = 0
+        if let value = try? views?.value(in: .zones, for: .zone(zone)),
+            let entry = try? ZoneEntry(value, key: zone)
+        {
+            identity = entry.identity
+            let slot = hash.slot(ofZone: identity.zoneName.string)
+            probeCount = UInt8(truncatingIfNeeded: entry.place.low &- slot)
+        }
+        var draft = CommitDraft(
+            time: commit.time,
+            received: commit.received,
+            envelope: CommitEnvelope().bytes
+        )
+        draft.append(zone: CommitDraft.ownSequence) { payload in
+            ZoneEvent.appendCreation(of: identity, probeCount: probeCount, to: &payload)
+        }
+        return draft
+    }
+}
+
+extension EventKind {
+    fileprivate var isOfRecord: Bool { self == .recordSaved || self == .recordDeleted }
+}
