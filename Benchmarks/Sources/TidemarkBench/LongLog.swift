@@ -99,7 +99,8 @@ final class LongLog<Engine: Contender>: Trial {
                 "--zones", "40", "--records", String(history.recordCount), "--version",
                 String(history.roundCount + 1 + repetition),
             ],
-            afterCommits: 20 + 15 * repetition
+            // How much is to be folded depends on when it dies.
+            afterCommits: 20 + 70 * repetition
         )
         return try Child.run("open", engine: Engine.name, store: setting.folder, [])
     }

@@ -38,7 +38,7 @@ struct Report: Encodable {
         for index in results.indices {
             var line = results[index]
             for (engine, values) in samples[line.name] ?? [:] {
-                line.medians[engine] = values.median
+                line.medians[engine] = line.showsWorst ? values.max() : values.median
                 line.spreads[engine] = [values.min() ?? 0, values.max() ?? 0]
             }
             // The probe of Tidemark's own turns is the nearest in time to its saves.

@@ -35,6 +35,8 @@ struct RunCommand: AsyncParsableCommand {
     var json: String?
     @Option(help: "Only the works whose title has this in it.")
     var only: String?
+    @Flag(help: "Leave the stores where they are, to look into them.")
+    var keep = false
     @Option(help: "An empty folder for the stores, on the disk that is to be measured.")
     var folder: String = FileManager.default.currentDirectoryPath + "/.build/bench-stores"
     @Option(help: "The project's folder.")
@@ -46,7 +48,8 @@ struct RunCommand: AsyncParsableCommand {
         let rounds = Rounds(
             scale: scale,
             folder: folder,
-            historyPath: RealHistory.path(beside: project)
+            historyPath: RealHistory.path(beside: project),
+            keepsStores: keep
         )
         var report = Report(
             machine: Machine(folder),
@@ -94,9 +97,11 @@ struct Rounds {
     let scale: Scale
     let folder: String
     let historyPath: String?
+    let keepsStores: Bool
     private let pages = PageSource()
 
-    init(scale: Scale, folder: String, historyPath: String?) {
+    init(scale: Scale, folder: String, historyPath: String?, keepsStores: Bool) {
+        self.keepsStores = keepsStores
         self.scale = scale
         self.folder = folder
         self.historyPath = historyPath
@@ -107,7 +112,11 @@ struct Rounds {
         let history = suite == .history ? try RealHistory.read(historyPath) : []
         var trials: [(engine: String, trial: any Trial)] = []
         var folders: [String] = []
-        defer { for folder in folders { try? FileManager.default.removeItem(atPath: folder) } }
+        defer {
+            if !keepsStores {
+                for folder in folders { try? FileManager.default.removeItem(atPath: folder) }
+            }
+        }
         for contender in contenders {
             let own = folder + "/\(contender.name)-\(UUID())"
             try FileManager.default.createDirectory(
