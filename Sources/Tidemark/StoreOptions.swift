@@ -17,10 +17,11 @@ public struct StoreOptions: Hashable, Sendable {
     public var cacheByteCount = 16 << 20
     /// A segment of the log is ended when it has reached this length.
     public var segmentByteCount = 64 << 20
-    /// After so many events the zone views go to disk in the background.
+    /// After so many events the zone views go to disk in the background; where events are large,
+    /// each 512 bytes count as one.
     ///
-    /// About 100 bytes of memory each; four times as many are held before writers have to wait, and
-    /// as many are folded at an opening after a crash.
+    /// About 100 bytes of memory each. Three times as many are held before writers have to wait,
+    /// and no more than that are folded at an opening after a crash.
     public var checkpointEventCount = 65_536
     /// Bytes of records in one page of a delta.
     ///

@@ -49,7 +49,9 @@ package final class SegmentLog: EventSource {
     /// before the callers that wait for it go on.
     ///
     /// Throws `notAStore`, `locked`, `corrupted` (the store can still be read, see ``LogReader``),
-    /// `newerVersion`, `foreignFile`, `unreadable` or `full`. O(segments) plus the active one.
+    /// `newerVersion`, `foreignFile`, `unreadable` or `full`. O(segments) to see that they are there,
+    /// plus reading those that have no footer: the active one and seldom the one before. Call
+    /// ``sealLeftovers()`` when there is time for it.
     package static func open(
         _ directory: String,
         creating: Bool,
@@ -70,7 +72,6 @@ package final class SegmentLog: EventSource {
             environment: environment,
             onDurable: onDurable
         )
-        log.sealLeftovers()
         return (log, report)
     }
 
@@ -415,11 +416,12 @@ extension SegmentLog {
     }
 
     /// Room for the next segment's frames: as much as the log has so far, so that small stores
-    /// have small files, between the smallest and the configured size.
+    /// have small files, and not much more than the active one, so that it is ready in time;
+    /// between the smallest and the configured size.
     private var nextRoom: Int {
         let log = files.segments.reduce(UInt64(0)) { $0 + ($1.framesEnd ?? 0) }
         let active = files.segments.last?.reader?.header.allocatedByteCount ?? 0
-        let wanted = Int(min(log + active, UInt64(configuration.segmentByteCount)))
+        let wanted = Int(min(log + active, 4 * active, UInt64(configuration.segmentByteCount)))
         return max(wanted, min(Layout.smallestSegmentByteCount, configuration.segmentByteCount))
     }
 
@@ -488,7 +490,9 @@ extension SegmentLog {
     }
 
     /// Seals, in the background, what an earlier stop left without a footer.
-    func sealLeftovers() {
+    ///
+    /// Left to the caller, since opening has more urgent things to do with the disk.
+    package func sealLeftovers() {
         for segment in manifest.manifest.segments
         where segment.last != nil && segment.fileByteCount == nil {
             inBackground { self.seal(segment.id) }

@@ -20,7 +20,7 @@ import Testing
         configuration.segmentByteCount = 8 << 10
         var environment = LogEnvironment.fixed(PosixFileSystem(), seed: seed)
         environment.writesInline = writesInline
-        return try SegmentLog.open(
+        return try SegmentLog.openAndSeal(
             path,
             creating: true,
             configuration: configuration,

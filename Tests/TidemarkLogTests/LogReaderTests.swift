@@ -18,7 +18,7 @@ import Testing
     func open(segmentByteCount: Int = 64 << 20, seed: UInt64 = 1) throws -> SegmentLog {
         var configuration = LogConfiguration()
         configuration.segmentByteCount = segmentByteCount
-        return try SegmentLog.open(
+        return try SegmentLog.openAndSeal(
             path,
             creating: true,
             configuration: configuration,

@@ -18,7 +18,7 @@ import TidemarkLog
         _ configuration: LogConfiguration = LogConfiguration(),
         seed: UInt64 = 1
     ) throws -> (log: SegmentLog, report: RecoveryReport) {
-        try SegmentLog.open(
+        try SegmentLog.openAndSeal(
             path,
             creating: true,
             configuration: configuration,
@@ -132,7 +132,7 @@ import TidemarkLog
 
     @Test func `nobody goes on before the views have been told`() async throws {
         let told = Told()
-        let (log, _) = try SegmentLog.open(
+        let (log, _) = try SegmentLog.openAndSeal(
             path,
             creating: true,
             configuration: LogConfiguration(),

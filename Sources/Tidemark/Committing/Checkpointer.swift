@@ -10,8 +10,9 @@ package import TidemarkModel
 package final class Checkpointer: Sendable {
     /// A generation of this weight is taken into the index.
     package let budget: Int
-    /// Callers that add to the overlay wait at this many times the budget.
-    private static let overloadFactor = 4
+    /// Callers that add to the overlay wait at this many times the budget, what is being taken in
+    /// included: this is all that an opening after a crash ever has to fold.
+    private static let overloadFactor = 3
 
     private let index: any ViewIndex
     private let store: StoreID
@@ -50,12 +51,17 @@ package final class Checkpointer: Sendable {
         self.awaitDurable = awaitDurable
     }
 
+    /// Starts a checkpoint if an opening has found enough for one.
+    package func begin(_ views: ZoneViews) {
+        views.overlay.withLock { grew(&$0, of: views) }
+    }
+
     /// Looks at an overlay that has grown, and starts a checkpoint if one is due.
     ///
     /// Called at the serialization point.
     package func grew(_ overlay: inout Overlay, of views: ZoneViews) {
         if overlay.current.weight >= overlay.checkpointWeight { start(&overlay, of: views) }
-        let isOverloaded = overlay.current.weight >= budget * Self.overloadFactor
+        let isOverloaded = overlay.weight >= budget * Self.overloadFactor
         self.isOverloaded.store(isOverloaded, ordering: .relaxed)
     }
 

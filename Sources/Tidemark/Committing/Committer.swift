@@ -66,6 +66,7 @@ package final class Committer: Sendable {
         let position = try log.append(plan.draft)
         precondition(position.rawValue == first, "the log gave out a position that was not next")
         plan.apply(to: overlay.current, at: first)
+        overlay.current.countPayloads(byteCount: payloads.count)
         overlay.pending.drop(through: log.durableSequence.rawValue)
         overlay.pending.append(commit)
         overlay.appended = first + UInt64(events.count) - 1

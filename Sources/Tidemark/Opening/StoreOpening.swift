@@ -74,6 +74,8 @@ struct StoreOpening {
             line: line
         ).openForWriting(progress)
         let checkpointer = makeCheckpointer(views.index, log, line)
+        checkpointer.begin(views)
+        log.sealLeftovers()
         let engine = Engine(
             options: options,
             source: log,

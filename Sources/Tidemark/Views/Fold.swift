@@ -27,6 +27,7 @@ package struct Fold: Sendable {
     ) throws(EventFormatError) {
         let payload = event.payload.span.bytes
         guard payload.byteCount > 0 else { throw Self.unknown(event, kind: nil) }
+        generation.countPayloads(byteCount: payload.byteCount)
         switch EventKind(rawValue: payload.byte(at: 0)) {
         case .recordSaved, .recordDeleted:
             generation.apply(try recordChange(event.sequence, zone: event.zone, payload))

@@ -29,6 +29,8 @@ package final class OverlayGeneration: @unchecked Sendable {
     private var zoneKeys: [ViewKey: [UInt64]] = [:]
     /// The first position of the commit that answered a request.
     package private(set) var requests: [RequestKey: UInt64] = [:]
+    /// Bytes of the payloads of all events.
+    @exclusivity(unchecked) private var payloadByteCount = 0
     /// Position of the last event, of any kind.
     @exclusivity(unchecked) package private(set) var lastSequence: UInt64 = 0
     /// Position of the last event that began or ended a zone.
@@ -42,8 +44,11 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// The events of records, in order of their sequence numbers.
     package var entries: [Entry] { chains.entries }
 
-    /// Events of records, plus zones: what the checkpoint policy counts.
-    package var weight: Int { chains.entries.count + zones.count + requests.count }
+    /// What the checkpoint policy counts: events of records, zones and requests; or, where that is
+    /// more, each 512 bytes of payload, since an opening after a crash has to read them all.
+    package var weight: Int {
+        max(chains.entries.count + zones.count + requests.count, payloadByteCount / 512)
+    }
 
     /// Lends what happened to a zone here; `nil` if nothing did.
     ///
@@ -119,6 +124,12 @@ extension OverlayGeneration {
     /// Takes in an event that changes nothing.
     package func applyNothing(at sequence: UInt64) {
         lastSequence = sequence
+    }
+
+    /// Counts the payloads of events that were taken in.
+    @inline(__always)
+    package func countPayloads(byteCount: Int) {
+        payloadByteCount += byteCount
     }
 
     /// Takes in the request that a commit answered.

@@ -56,6 +56,9 @@ package struct Overlay: Sendable {
         self.checkpointWeight = checkpointWeight
     }
 
+    /// The weight of all that is not in the index yet.
+    package var weight: Int { current.weight + (frozen?.weight ?? 0) }
+
     /// Position of the last event that began or ended a zone, as far as the overlay goes back.
     package var lastZoneSequence: UInt64 {
         max(current.lastZoneSequence, frozen?.lastZoneSequence ?? 0)

@@ -1,7 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a file forward through one buffer, so that many small structures cost few calls.
+/// Reads a file forward through one buffer, so that many small structures cost few calls and a long
+/// walk no memory.
 struct FileWindow {
     private static let byteCount = 1 << 20
 
@@ -9,7 +10,8 @@ struct FileWindow {
     /// The file's length when the window was made.
     let fileByteCount: UInt64
     private(set) var bytes: [UInt8] = []
-    private var start: UInt64 = 0
+    /// The part of the file that is in `bytes`.
+    private var present: Range<UInt64> = 0..<0
 
     init(_ file: any LogFile) throws(LogError) {
         self.file = file
@@ -21,12 +23,10 @@ struct FileWindow {
     mutating func range(at offset: UInt64, byteCount: Int) throws(LogError) -> Range<Int> {
         let end = min(offset + UInt64(byteCount), fileByteCount)
         guard offset < end else { return 0..<0 }
-        if offset < start || end > start + UInt64(bytes.count) {
+        if offset < present.lowerBound || end > present.upperBound {
             let wanted = max(byteCount, Self.byteCount)
-            let count = Int(min(UInt64(wanted), fileByteCount - offset))
-            bytes = try file.bytes(at: offset, byteCount: count)
-            start = offset
-            guard UInt64(bytes.count) >= end - offset else {
+            try fill(Int(min(UInt64(wanted), fileByteCount - offset)), at: offset)
+            guard end <= present.upperBound else {
                 throw LogError(
                     .unreadable,
                     "The file became shorter while it was read. Is another program writing it?",
@@ -35,8 +35,20 @@ struct FileWindow {
                 )
             }
         }
-        let lower = Int(offset - start)
+        let lower = Int(offset - present.lowerBound)
         return lower..<lower + Int(end - offset)
+    }
+
+    private mutating func fill(_ count: Int, at offset: UInt64) throws(LogError) {
+        if bytes.count != count { bytes = [UInt8](repeating: 0, count: count) }
+        present = 0..<0
+        let file = file
+        var span = bytes.mutableSpan
+        var buffer = span.mutableBytes
+        let readCount = try LogError.wrapping(at: offset) { () throws(FileError) in
+            try file.read(into: &buffer, at: offset)
+        }
+        present = offset..<offset + UInt64(readCount)
     }
 }
 
@@ -61,10 +73,13 @@ extension LogFile {
 
 extension LogError {
     /// Runs a file call and turns its failure into one of the log.
+    ///
+    /// `offset` is where in the file it happened, if that is known.
     static func wrapping<Result>(
+        at offset: UInt64? = nil,
         _ body: () throws(FileError) -> Result
     ) throws(LogError) -> Result {
-        do throws(FileError) { return try body() } catch { throw LogError(error) }
+        do throws(FileError) { return try body() } catch { throw LogError(error, offset: offset) }
     }
 
     /// A failed file call as a failure of the log: `full` for want of space, else `unreadable`.

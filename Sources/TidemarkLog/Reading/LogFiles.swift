@@ -124,6 +124,13 @@ final class LogFiles: Sendable {
             if segment.isSealed {
                 do throws(LogError) {
                     let footer = try SegmentReader.footer(of: file, header: header)
+                    if let last = segment.last, let framesEnd = segment.framesEnd {
+                        try footer.summary.check(
+                            last: last,
+                            framesEnd: framesEnd,
+                            path: file.path
+                        )
+                    }
                     return SegmentReader(
                         id: segment.id,
                         file: file,

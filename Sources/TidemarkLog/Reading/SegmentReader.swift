@@ -245,3 +245,18 @@ extension SegmentReader {
         return summary
     }
 }
+
+extension Footer.Summary {
+    /// Checks that the footer ends where the manifest says that the segment does.
+    func check(last: SequenceNumber, framesEnd: UInt64, path: String) throws(LogError) {
+        guard self.last == last, offset == framesEnd else {
+            throw LogError(
+                .corrupted,
+                "The footer ends with event \(self.last), the manifest says \(last). Files have "
+                    + "been renamed or swapped.",
+                path: path,
+                offset: offset
+            )
+        }
+    }
+}

@@ -140,12 +140,29 @@ struct FrameScan {
 
     /// Searches forward from an offset for a frame header that is valid where it stands.
     mutating func search(from start: UInt64) throws(LogError) -> (UInt64, FrameHeader)? {
+        var found: (UInt64, FrameHeader)?
+        _ = try survey(from: start) { offset, frame in
+            found = (offset, frame)
+            return false
+        }
+        return found
+    }
+
+    /// Looks through the file once, from an offset to where the walk would end.
+    ///
+    /// Calls with each frame header that is valid where it stands, until `visit` returns `false`.
+    /// Returns where the last byte was that is not zero. Zeros cost little more than reading them.
+    mutating func survey(
+        from start: UInt64,
+        visit: (UInt64, FrameHeader) -> Bool
+    ) throws(LogError) -> UInt64? {
         let alignment = UInt64(Layout.frameAlignment)
         let pageByteCount: UInt64 = 4096
+        let overlap = UInt64(Layout.frameHeaderByteCount)
+        var last: UInt64?
         var place = (start + alignment - 1) / alignment * alignment
         while place < limit {
             let pageEnd = min(limit, (place / pageByteCount + 1) * pageByteCount)
-            let overlap = UInt64(Layout.frameHeaderByteCount)
             let range = try window.range(at: place, byteCount: Int(pageEnd - place + overlap))
             let page = window.bytes.span.bytes.extracting(range)
             let pageByteCount = min(Int(pageEnd - place), page.byteCount)
@@ -153,14 +170,18 @@ struct FrameScan {
                 for index in stride(from: 0, to: pageByteCount, by: Layout.frameAlignment) {
                     let here = page.extracting(index..<page.byteCount)
                     let offset = place + UInt64(index)
-                    if let frame = FrameHeader(decoding: here, salt: header.salt, offset: offset) {
-                        return (offset, frame)
+                    if let frame = FrameHeader(decoding: here, salt: header.salt, offset: offset),
+                        !visit(offset, frame)
+                    {
+                        return offset
                     }
                 }
+                let index = (0..<pageByteCount).last { page.byte(at: $0) != 0 } ?? 0
+                last = place + UInt64(index)
             }
             place = pageEnd
         }
-        return nil
+        return last
     }
 }
 

@@ -245,8 +245,13 @@ struct LogOpening {
         return file
     }
 
-    private func makeFiles(_ manifest: Manifest, active: SegmentReader) -> LogFiles {
+    private func makeFiles(
+        _ manifest: Manifest,
+        active: SegmentReader,
+        walked: [SegmentID: SegmentReader] = [:]
+    ) -> LogFiles {
         var segments = LogFiles.segments(of: manifest)
+        for index in segments.indices { segments[index].reader = walked[segments[index].id] }
         segments[segments.count - 1].reader = active
         return LogFiles(
             store: manifest.store,
@@ -264,7 +269,7 @@ struct LogOpening {
         lockFile: any LogFile
     ) throws(LogError) -> OpenedLog {
         var manifest = loaded.manifest
-        let previous = try checkFinished(manifest)
+        var previous = try checkFinished(manifest)
         try removeOrphans(manifest)
         var found = try walkActive(manifest)
         let last = found?.last ?? previous.last
@@ -289,6 +294,7 @@ struct LogOpening {
             begun = try beginAgain(&manifest, after: last, found: found)
         }
         let file = try write(manifest, number: loaded.number + 1)
+        loaded.file.close()
         removeOldManifests(upTo: loaded.number)
         guard let reader = begun ?? found?.reader else {
             preconditionFailure("a log is opened with a segment that takes events")
@@ -305,11 +311,12 @@ struct LogOpening {
             // Durable with the first commit; without one, the next opening replaces the segment.
             try active.write(.recovery, next: last.next, payload: report.encoded())
         }
+        if begun != nil, let found { previous.readers[found.reader.id] = found.reader }
         found = nil
         return OpenedLog(
             store: manifest.store,
             folder: folder,
-            files: makeFiles(manifest, active: reader),
+            files: makeFiles(manifest, active: reader, walked: previous.readers),
             manifest: file,
             lockFile: lockFile,
             active: active,
@@ -339,30 +346,37 @@ struct LogOpening {
         }
         let incarnation = try begin(&manifest, first: last.next)
         let id = SegmentID(first: last.next, generation: generation)
-        let byteCount = manifest.segments.reduce(0) { $0 + Int($1.framesEnd ?? 0) }
+        // Small: filling a large one with zeros would take longer than all the rest of opening.
         let reader = try newSegment(
             id,
             incarnation: incarnation,
             store: manifest.store,
             sample: sample,
-            room: max(Layout.smallestSegmentByteCount, byteCount)
+            room: Layout.smallestSegmentByteCount
         )
         try add(id, incarnation, to: &manifest)
         return reader
     }
 
-    /// Where the finished part of the log ends, by its manifest and its footers.
+    /// Where the finished part of the log ends, by its manifest and its last segment.
     private struct Finished {
         var last = SequenceNumber.zero
         var lastTime = Int64.min
         var lastReceived = Int64.min
+        /// The segments that had to be walked, so that nobody walks them again.
+        var readers: [SegmentID: SegmentReader] = [:]
     }
 
-    /// Checks that every finished segment is there, is ours, and is as long as it was; its blocks
-    /// are checked when they are read.
+    /// Checks that every finished segment is there, is ours, and is as long as it was, and reads
+    /// what tells where the log ends.
+    ///
+    /// The footer of a sealed segment is checked when it is first read, each block whenever it is:
+    /// reading all of them here would make opening take longer the longer the log is. A segment that
+    /// was not sealed any more is walked.
     private func checkFinished(_ manifest: Manifest) throws(LogError) -> Finished {
         var finished = Finished()
-        for segment in manifest.segments {
+        let lastIndex = manifest.segments.lastIndex { $0.last != nil }
+        for (index, segment) in manifest.segments.enumerated() {
             guard let last = segment.last, let framesEnd = segment.framesEnd else { continue }
             let (file, header) = try SegmentReader.open(
                 segment.id,
@@ -370,35 +384,9 @@ struct LogOpening {
                 in: folder,
                 fileSystem: fileSystem
             )
-            let byteCount = try LogError.wrapping { () throws(FileError) in
-                try file.byteCount()
-            }
-            let expected = segment.fileByteCount ?? framesEnd
-            guard byteCount == expected || (segment.fileByteCount == nil && byteCount > expected)
-            else {
-                throw LogError(
-                    .corrupted,
-                    "The manifest promises \(expected) bytes, the file has \(byteCount). Bring "
-                        + "it back from a backup; `tidemark log salvage` copies what is left.",
-                    path: file.path,
-                    offset: min(byteCount, expected)
-                )
-            }
+            try checkLength(of: file, segment, framesEnd: framesEnd)
             finished.last = last
-            if segment.fileByteCount != nil {
-                let summary = try SegmentReader.footerSummary(of: file, header: header)
-                guard summary.last == last, summary.offset == framesEnd else {
-                    throw LogError(
-                        .corrupted,
-                        "The footer ends with event \(summary.last), the manifest says \(last). "
-                            + "Files have been renamed or swapped.",
-                        path: file.path,
-                        offset: summary.offset
-                    )
-                }
-                finished.lastTime = max(finished.lastTime, summary.lastTime)
-                finished.lastReceived = max(finished.lastReceived, summary.lastReceived)
-            } else {
+            if segment.fileByteCount == nil {
                 let walked = try WalkedSegment(
                     segment.id,
                     store: manifest.store,
@@ -409,9 +397,34 @@ struct LogOpening {
                 if case .corrupted(let error) = walked.tail { throw error }
                 finished.lastTime = max(finished.lastTime, walked.lastTime)
                 finished.lastReceived = max(finished.lastReceived, walked.lastReceived)
+                finished.readers[segment.id] = walked.reader
+            } else if index == lastIndex {
+                let summary = try SegmentReader.footerSummary(of: file, header: header)
+                try summary.check(last: last, framesEnd: framesEnd, path: file.path)
+                finished.lastTime = max(finished.lastTime, summary.lastTime)
+                finished.lastReceived = max(finished.lastReceived, summary.lastReceived)
             }
         }
         return finished
+    }
+
+    private func checkLength(
+        of file: any LogFile,
+        _ segment: Manifest.Segment,
+        framesEnd: UInt64
+    ) throws(LogError) {
+        let byteCount = try LogError.wrapping { () throws(FileError) in try file.byteCount() }
+        let expected = segment.fileByteCount ?? framesEnd
+        guard byteCount == expected || (segment.fileByteCount == nil && byteCount > expected)
+        else {
+            throw LogError(
+                .corrupted,
+                "The manifest promises \(expected) bytes, the file has \(byteCount). Bring it "
+                    + "back from a backup; `tidemark log salvage` copies what is left.",
+                path: file.path,
+                offset: min(byteCount, expected)
+            )
+        }
     }
 
     private func walkActive(_ manifest: Manifest) throws(LogError) -> WalkedSegment? {

@@ -40,17 +40,19 @@ extension FrameScan {
             return corrupted("\(reason), although the manifest promises \(promised) sound bytes")
         }
         if case .limit = stop { return .clean }
-        var from = place + 1
-        while let (later, frame) = try search(from: from) {
-            if frame.syncedOffset > place {
-                return corrupted(
-                    "\(reason), although the frame at offset \(later) shows that this place had "
-                        + "been synced"
-                )
-            }
-            from = later + 1
+        var voucher: UInt64?
+        let last = try survey(from: place) { offset, frame in
+            guard offset > place, frame.syncedOffset > place else { return true }
+            voucher = offset
+            return false
         }
-        let remains = try lastNonzeroOffset(from: place).map { $0 + 1 - place } ?? 0
+        if let voucher {
+            return corrupted(
+                "\(reason), although the frame at offset \(voucher) shows that this place had "
+                    + "been synced"
+            )
+        }
+        let remains = last.map { $0 + 1 - place } ?? 0
         switch stop {
         case .blank, .limit:
             return remains == 0 ? .clean : .torn(byteCount: remains)
@@ -105,19 +107,5 @@ extension FrameScan {
             lower = upper
         }
         return false
-    }
-
-    private mutating func lastNonzeroOffset(from start: UInt64) throws(LogError) -> UInt64? {
-        var last: UInt64?
-        var lower = start
-        while lower < window.fileByteCount {
-            let upper = min(window.fileByteCount, lower + UInt64(Layout.sectorByteCount))
-            let range = try window.range(at: lower, byteCount: Int(upper - lower))
-            if !window.bytes.span.bytes.extracting(range).isZero(in: 0..<range.count) {
-                last = upper - 1
-            }
-            lower = upper
-        }
-        return last
     }
 }

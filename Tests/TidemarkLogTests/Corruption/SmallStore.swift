@@ -60,7 +60,7 @@ struct SmallStore {
     ) throws(LogError) -> (log: SegmentLog, report: RecoveryReport) {
         var configuration = LogConfiguration()
         configuration.segmentByteCount = 900
-        return try SegmentLog.open(
+        return try SegmentLog.openAndSeal(
             path,
             creating: true,
             configuration: configuration,

@@ -38,7 +38,7 @@ struct CrashWorkload: Sendable {
         seed: UInt64,
         creating: Bool = true
     ) throws(LogError) -> (log: SegmentLog, report: RecoveryReport) {
-        try SegmentLog.open(
+        try SegmentLog.openAndSeal(
             path,
             creating: creating,
             configuration: configuration,

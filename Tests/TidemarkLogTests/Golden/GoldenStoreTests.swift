@@ -49,7 +49,7 @@ import Testing
     ) throws(LogError) -> (log: SegmentLog, report: RecoveryReport) {
         var configuration = LogConfiguration()
         configuration.segmentByteCount = 3 << 10
-        return try SegmentLog.open(
+        return try SegmentLog.openAndSeal(
             path,
             creating: true,
             configuration: configuration,

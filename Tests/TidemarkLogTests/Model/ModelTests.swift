@@ -33,7 +33,7 @@ import Testing
             _ configuration: LogConfiguration,
             seed: UInt64
         ) throws(LogError) -> (log: SegmentLog, report: RecoveryReport) {
-            try SegmentLog.open(
+            try SegmentLog.openAndSeal(
                 path,
                 creating: seed == 0,
                 configuration: configuration,
