@@ -4,7 +4,7 @@
 /// One event as it lies in the log, with the commit it belongs to.
 ///
 /// Its bytes are a part of a decoded block, shared and not copied: keep an event only as long as
-/// you would keep 16 KiB.
+/// you would keep 16 KiB. It refers to the block once, since millions of events are handed on.
 package struct LogEvent: Sendable {
     /// The event's position.
     package let sequence: SequenceNumber
@@ -12,20 +12,36 @@ package struct LogEvent: Sendable {
     package let zone: UInt64
     /// The commit that holds it.
     package let commit: LogCommit
-    /// What happened, opaque to the log.
-    package let payload: ArraySlice<UInt8>
+    private let block: [UInt8]
+    private let payloadRange: Range<Int>
+    private let envelopeRange: Range<Int>
 
-    package init(
+    /// An event at two ranges of a block, which must lie within it.
+    @inline(__always)
+    init(
         sequence: SequenceNumber,
         zone: UInt64,
         commit: LogCommit,
-        payload: ArraySlice<UInt8>
+        block: [UInt8],
+        payload: Range<Int>,
+        envelope: Range<Int>
     ) {
         self.sequence = sequence
         self.zone = zone
         self.commit = commit
-        self.payload = payload
+        self.block = block
+        payloadRange = payload
+        envelopeRange = envelope
     }
+
+    /// What happened, opaque to the log.
+    @inline(__always)
+    package var payload: ArraySlice<UInt8> { block[payloadRange] }
+
+    /// Who did it, from where, and for which request: the envelope of its commit, opaque to the
+    /// log.
+    @inline(__always)
+    package var envelope: ArraySlice<UInt8> { block[envelopeRange] }
 }
 
 /// What the log knows of one commit.
@@ -38,21 +54,12 @@ package struct LogCommit: Sendable {
     package let time: Int64
     /// Our own clock's reading; milliseconds since 1970.
     package let received: Int64
-    /// Who, from where, and for which request: opaque to the log.
-    package let envelope: ArraySlice<UInt8>
 
-    package init(
-        first: SequenceNumber,
-        eventCount: Int,
-        time: Int64,
-        received: Int64,
-        envelope: ArraySlice<UInt8>
-    ) {
+    package init(first: SequenceNumber, eventCount: Int, time: Int64, received: Int64) {
         self.first = first
         self.eventCount = eventCount
         self.time = time
         self.received = received
-        self.envelope = envelope
     }
 
     /// Position of its last event.

@@ -91,17 +91,17 @@ extension Engine {
             overlay.pending.find(first.rawValue)?.commit
         }
         if let pending { return (try readEnvelope(pending.envelope[...]), pending.received) }
-        var commit: LogCommit?
+        var found: LogEvent?
         do throws(LogError) {
             try source.read([first]) { event in
-                commit = event.commit
+                found = event
                 return false
             }
         } catch {
             throw SyncError(error)
         }
-        guard let commit else { throw .missingEvent(first) }
-        return (try readEnvelope(commit.envelope), commit.received)
+        guard let found else { throw .missingEvent(first) }
+        return (try readEnvelope(found.envelope), found.commit.received)
     }
 
     /// Reads an envelope's bytes.

@@ -65,14 +65,14 @@ struct DeltaPage {
 
     @inline(__always)
     private mutating func change(_ event: LogEvent) throws(EventFormatError) -> RecordChange {
-        let payload = event.payload.span.bytes
+        let bytes = event.payload
+        let payload = bytes.span.bytes
         let (state, bodyOffset) = try RecordEvent.start(of: payload)
         let tag = tags.tag(of: event.sequence)
         switch state {
         case .live:
             do throws(BodyError) {
-                let bytes = event.payload[(event.payload.startIndex + bodyOffset)...]
-                let body = try RecordBody(stored: bytes)
+                let body = try RecordBody(stored: bytes[(bytes.startIndex + bodyOffset)...])
                 return .changed(Record(zone: zone, changeTag: tag, body: body))
             } catch {
                 throw EventFormatError("Event \(event.sequence) holds a damaged body: \(error)")

@@ -56,6 +56,7 @@ extension Engine {
 /// Puts the events of one commit together into a line of a change stream.
 private struct LineBuilder {
     private var commit: LogCommit?
+    private var envelope: ArraySlice<UInt8> = []
     private var changes: [ChangeStreamLine.Change] = []
     /// Zones that the commit creates and that no save of it has brought into being yet.
     private var emptyZones: Set<ZoneID> = []
@@ -68,11 +69,13 @@ private struct LineBuilder {
         zone: (UInt64) -> ZoneIdentity?
     ) throws(SyncError) {
         commit = event.commit
+        envelope = event.envelope
         // Events of the store itself change no record.
         if event.zone == 0 { return }
         let identity = try identity(of: event, zone)
         database = identity.database
-        let payload = event.payload.span.bytes
+        let bytes = event.payload
+        let payload = bytes.span.bytes
         switch payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil {
         case .zoneCreated:
             changes.append(.createZone(identity.zone))
@@ -138,12 +141,13 @@ private struct LineBuilder {
         guard let commit else { return nil }
         let envelope: CommitEnvelope
         do throws(EventFormatError) {
-            envelope = try CommitEnvelope(commit.envelope.span.bytes)
+            envelope = try CommitEnvelope(self.envelope.span.bytes)
         } catch {
             throw SyncError(error)
         }
         defer {
             self.commit = nil
+            self.envelope = []
             changes = []
             emptyZones = []
         }

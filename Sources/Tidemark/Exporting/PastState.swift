@@ -50,7 +50,8 @@ struct PastState {
     }
 
     private mutating func apply(_ event: LogEvent, _ fold: Fold) throws(EventFormatError) {
-        let payload = event.payload.span.bytes
+        let bytes = event.payload
+        let payload = bytes.span.bytes
         switch payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil {
         case .zoneCreated:
             zones[event.sequence.rawValue] = try ZoneEvent.readCreation(payload).identity

@@ -47,7 +47,8 @@ private final class RecordMending: SalvageMending {
     }
 
     func amended(_ event: LogEvent) -> [UInt8]? {
-        let payload = event.payload.span.bytes
+        let bytes = event.payload
+        let payload = bytes.span.bytes
         guard payload.byteCount > 0, EventKind(rawValue: payload.byte(at: 0))?.isOfRecord ?? false,
             let change = try? Fold(hash: hash).recordChange(
                 event.sequence,
@@ -66,7 +67,7 @@ private final class RecordMending: SalvageMending {
         if record.held == .previous { record.held = .none }
         var amended: [UInt8] = []
         record.append(to: &amended)
-        return amended + event.payload.dropFirst(bodyOffset)
+        return amended + bytes.dropFirst(bodyOffset)
     }
 
     func creation(of zone: UInt64, before commit: LogCommit) -> CommitDraft? {

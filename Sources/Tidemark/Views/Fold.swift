@@ -25,7 +25,8 @@ package struct Fold: Sendable {
         _ event: LogEvent,
         to generation: OverlayGeneration
     ) throws(EventFormatError) {
-        let payload = event.payload.span.bytes
+        let bytes = event.payload
+        let payload = bytes.span.bytes
         guard payload.byteCount > 0 else { throw Self.unknown(event, kind: nil) }
         generation.countPayloads(byteCount: payload.byteCount)
         switch EventKind(rawValue: payload.byte(at: 0)) {
@@ -49,7 +50,7 @@ package struct Fold: Sendable {
             throw Self.unknown(event, kind: payload.byte(at: 0))
         }
         if event.sequence == event.commit.first,
-            let request = CommitEnvelope.requestKey(in: event.commit.envelope.span.bytes)
+            let request = CommitEnvelope.requestKey(in: event.envelope.span.bytes)
         {
             generation.apply(request, first: event.sequence.rawValue)
         }

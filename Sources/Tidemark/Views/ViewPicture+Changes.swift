@@ -64,12 +64,16 @@ extension ViewPicture {
 
     /// Leaves out what the overlay has a newer version of, or the same.
     private func unsuperseded(_ scanned: [RecordVersion], in zone: UInt64) -> [RecordVersion] {
-        let kept = withCurrent { current in
-            scanned.filter { current.newest(zone: zone, slot: $0.slot, through: bound) == nil }
+        func filter(_ scanned: [RecordVersion], _ generation: OverlayGeneration) -> [RecordVersion]
+        {
+            // Most zones have nothing there.
+            guard generation.withZone(zone, { _ in true }) ?? false else { return scanned }
+            return scanned.filter {
+                generation.newest(zone: zone, slot: $0.slot, through: bound) == nil
+            }
         }
-        return withFrozen { frozen in
-            kept.filter { frozen.newest(zone: zone, slot: $0.slot, through: bound) == nil }
-        } ?? kept
+        let kept = withCurrent { filter(scanned, $0) }
+        return withFrozen { filter(kept, $0) } ?? kept
     }
 
     /// Adds what lies in the overlay: first the frozen generation, then the growing one.

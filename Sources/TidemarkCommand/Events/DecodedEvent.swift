@@ -57,7 +57,8 @@ struct EventDecoder {
 
     /// Reads one event; throws a `LogError` or, for what no codec knows, an `EventFormatError`.
     mutating func decode(_ event: LogEvent) throws -> DecodedEvent {
-        let payload = event.payload.span.bytes
+        let bytes = event.payload
+        let payload = bytes.span.bytes
         guard payload.byteCount > 0 else {
             throw EventFormatError("Event \(event.sequence) has no payload.")
         }
@@ -67,20 +68,21 @@ struct EventDecoder {
         }
         return DecodedEvent(
             event: event,
-            envelope: try envelope(of: event.commit),
+            envelope: try envelope(of: event),
             zone: event.zone == 0 ? nil : try zone(event.zone),
             fact: try fact(of: event, kind)
         )
     }
 
     private func fact(of event: LogEvent, _ kind: EventKind?) throws -> DecodedEvent.Fact {
-        let payload = event.payload.span.bytes
+        let bytes = event.payload
+        let payload = bytes.span.bytes
         switch kind {
         case .recordSaved:
             let (record, offset) = try RecordEvent.read(payload)
             return .recordSaved(
                 record,
-                try RecordBody(stored: event.payload[(event.payload.startIndex + offset)...])
+                try RecordBody(stored: bytes[(bytes.startIndex + offset)...])
             )
         case .recordDeleted:
             let (record, offset) = try RecordEvent.read(payload)
@@ -100,10 +102,10 @@ struct EventDecoder {
         }
     }
 
-    private mutating func envelope(of commit: LogCommit) throws -> CommitEnvelope {
-        if let envelope, envelope.first == commit.first { return envelope.content }
-        let content = try CommitEnvelope(commit.envelope.span.bytes)
-        envelope = (commit.first, content)
+    private mutating func envelope(of event: LogEvent) throws -> CommitEnvelope {
+        if let envelope, envelope.first == event.commit.first { return envelope.content }
+        let content = try CommitEnvelope(event.envelope.span.bytes)
+        envelope = (event.commit.first, content)
         return content
     }
 

@@ -129,26 +129,41 @@ final class BlockCompressor: @unchecked Sendable {
     }
 }
 
-/// Decodes the stored blocks of one segment.
+/// Reads and decodes the stored blocks of one segment.
 ///
 /// LZ4 reads a dictionary that lies right before its output about a third faster than one that
 /// lies elsewhere. So the dictionary is kept before a buffer of one block, and what was decoded
-/// there is copied out.
+/// there is copied out. What is read from the file has a buffer too, which is used again.
 ///
 /// Unchecked: a decoder belongs to whoever has taken it out of its segment's pool.
 final class BlockDecoder: @unchecked Sendable {
     private let dictionaryByteCount: Int
     private let buffer: UnsafeMutableRawBufferPointer
+    private var stored: UnsafeMutableRawBufferPointer
     private static let outputByteCount = 2 * Layout.blockByteCount
 
     init(dictionary: [UInt8]) {
         dictionaryByteCount = dictionary.count
         buffer = .allocate(byteCount: dictionary.count + Self.outputByteCount, alignment: 16)
         buffer.copyBytes(from: dictionary)
+        stored = .allocate(byteCount: Layout.blockByteCount, alignment: 16)
     }
 
     deinit {
         buffer.deallocate()
+        stored.deallocate()
+    }
+
+    /// Whether it had to make room for a block that is longer than others.
+    var isGrown: Bool { stored.count > Layout.blockByteCount }
+
+    /// Lends room for the stored form of a block, which stays until the next one is asked for.
+    func room(byteCount: Int) -> UnsafeMutableRawBufferPointer {
+        if byteCount > stored.count {
+            stored.deallocate()
+            stored = .allocate(byteCount: byteCount, alignment: 16)
+        }
+        return UnsafeMutableRawBufferPointer(rebasing: stored[..<byteCount])
     }
 
     /// The raw bytes of a stored block; `nil` if they are not what LZ4 wrote.

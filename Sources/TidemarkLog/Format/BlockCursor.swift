@@ -14,10 +14,13 @@ final class DecodedBlock: Sendable {
 
 /// Walks the events of one decoded block.
 struct BlockCursor {
-    let block: DecodedBlock
+    /// The block's entry.
+    let entry: BlockEntry
+    private let block: [UInt8]
     private var offset = 0
     private var position: UInt64
     private var commit: LogCommit?
+    private var envelope = 0..<0
 
     /// The payload of a block is not what the format allows, although its checksum is right:
     /// a defect of the writer, or of memory.
@@ -26,7 +29,8 @@ struct BlockCursor {
     }
 
     init(_ block: DecodedBlock) {
-        self.block = block
+        entry = block.entry
+        self.block = block.bytes
         position = block.entry.first.rawValue
     }
 
@@ -36,16 +40,28 @@ struct BlockCursor {
     mutating func next(
         from target: SequenceNumber = .zero
     ) throws(Malformed) -> LogEvent? {
-        let raw = block.bytes
-        let bytes = raw.span.bytes
+        // The one reference to the block that the event will hold.
+        let block = block
+        let bytes = block.span.bytes
         while offset < bytes.byteCount {
             let start = offset
             let tag = bytes.byte(at: offset)
             offset += 1
             switch tag {
             case EntryTag.event:
-                if position >= target.rawValue { return try event(in: bytes, start: start) }
-                try stepOver(in: bytes, start: start)
+                guard let commit, let zone = bytes.variableInteger(at: &offset),
+                    let payload = bytes.countedBytes(at: &offset)
+                else { throw Malformed(offset: start) }
+                position += 1
+                if position <= target.rawValue { continue }
+                return LogEvent(
+                    sequence: SequenceNumber(rawValue: position - 1),
+                    zone: zone,
+                    commit: commit,
+                    block: block,
+                    payload: payload,
+                    envelope: envelope
+                )
             case EntryTag.commit:
                 try readCommit(in: bytes, start: start)
             case EntryTag.gap:
@@ -57,39 +73,10 @@ struct BlockCursor {
                 throw Malformed(offset: start)
             }
         }
-        guard position == block.entry.first.rawValue + UInt64(block.entry.positionCount) else {
+        guard position == entry.first.rawValue + UInt64(entry.positionCount) else {
             throw Malformed(offset: offset)
         }
         return nil
-    }
-
-    private mutating func stepOver(in bytes: RawSpan, start: Int) throws(Malformed) {
-        guard commit != nil, bytes.variableInteger(at: &offset) != nil,
-            let byteCount = bytes.variableInteger(at: &offset),
-            byteCount <= UInt64(bytes.byteCount - offset)
-        else { throw Malformed(offset: start) }
-        offset += Int(byteCount)
-        position += 1
-    }
-
-    private mutating func event(
-        in bytes: RawSpan,
-        start: Int
-    ) throws(Malformed) -> LogEvent {
-        guard let commit,
-            let zone = bytes.variableInteger(at: &offset),
-            let byteCount = bytes.variableInteger(at: &offset),
-            byteCount <= UInt64(bytes.byteCount - offset)
-        else { throw Malformed(offset: start) }
-        let payload = offset..<offset + Int(byteCount)
-        offset = payload.upperBound
-        defer { position += 1 }
-        return LogEvent(
-            sequence: SequenceNumber(rawValue: position),
-            zone: zone,
-            commit: commit,
-            payload: block.bytes[payload]
-        )
     }
 
     private mutating func readCommit(in bytes: RawSpan, start: Int) throws(Malformed) {
@@ -98,17 +85,27 @@ struct BlockCursor {
             eventCount <= UInt64(UInt32.max), eventIndex < eventCount, eventIndex < position,
             let time = bytes.variableInteger(at: &offset),
             let received = bytes.variableInteger(at: &offset),
-            let byteCount = bytes.variableInteger(at: &offset),
-            byteCount <= UInt64(bytes.byteCount - offset)
+            let envelope = bytes.countedBytes(at: &offset)
         else { throw Malformed(offset: start) }
-        let envelope = offset..<offset + Int(byteCount)
-        offset = envelope.upperBound
+        self.envelope = envelope
         commit = LogCommit(
             first: SequenceNumber(rawValue: position - eventIndex),
             eventCount: Int(eventCount),
             time: unzigzag(time),
-            received: unzigzag(time) &+ unzigzag(received),
-            envelope: block.bytes[envelope]
+            received: unzigzag(time) &+ unzigzag(received)
         )
+    }
+}
+
+extension RawSpan {
+    /// Finds bytes behind their count and moves past them; `nil` if they are cut off.
+    @inline(__always)
+    fileprivate func countedBytes(at offset: inout Int) -> Range<Int>? {
+        guard let count = variableInteger(at: &offset), count <= UInt64(byteCount - offset) else {
+            return nil
+        }
+        let start = offset
+        offset += Int(count)
+        return start..<offset
     }
 }

@@ -55,19 +55,31 @@ struct FileWindow {
 extension LogFile {
     /// Reads a range; shorter than asked only where the file ends.
     func bytes(at offset: UInt64, byteCount: Int) throws(LogError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: byteCount)
-        var failure: FileError?
-        var count = 0
-        do throws(FileError) {
-            var span = bytes.mutableSpan
-            var buffer = span.mutableBytes
-            count = try read(into: &buffer, at: offset)
-        } catch {
-            failure = error
+        try LogError.wrapping(at: offset) { () throws(FileError) in
+            var failure: FileError?
+            let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+                do throws(FileError) {
+                    let room = UnsafeMutableRawBufferPointer(
+                        start: buffer.baseAddress,
+                        count: byteCount
+                    )
+                    count = try read(into: room, at: offset)
+                } catch {
+                    failure = error
+                }
+            }
+            if let failure { throw failure }
+            return bytes
         }
-        if let failure { throw LogError(failure, offset: offset) }
-        bytes.removeLast(byteCount - count)
-        return bytes
+    }
+
+    /// Reads into memory that may hold nothing yet; see ``read(into:at:)``.
+    func read(
+        into buffer: UnsafeMutableRawBufferPointer,
+        at offset: UInt64
+    ) throws(FileError) -> Int {
+        var span = buffer.mutableBytes
+        return try read(into: &span, at: offset)
     }
 }
 

@@ -9,19 +9,22 @@ extension LogFiles {
     ) throws(LogError) {
         var cursor: BlockCursor?
         var reader: SegmentReader?
-        for sequence in sequences {
-            if cursor.map({ $0.block.entry.last < sequence }) ?? true {
+        var ahead: ArraySlice<BlockAhead> = []
+        for (index, sequence) in sequences.enumerated() {
+            if cursor.map({ $0.entry.last < sequence }) ?? true {
                 cursor = nil
-                guard let found = try self.reader(at: index(of: sequence)) else { continue }
-                reader = found
-                guard let entry = found.entry(at: found.index(of: sequence)),
-                    entry.first <= sequence,
-                    let block = try block(entry, in: found, keeping: true)
+                ahead = ahead.drop { $0.entry.last < sequence }
+                if ahead.isEmpty, let found = try self.reader(at: self.index(of: sequence)) {
+                    reader = found
+                    ahead = blocks(wanted(by: sequences[index...], in: found), in: found)[...]
+                }
+                guard let next = ahead.first, next.entry.first <= sequence,
+                    let block = try sound(next)
                 else { continue }
                 cursor = BlockCursor(block)
             }
             guard let reader else { continue }
-            while let event = try next(in: &cursor, of: reader, from: sequence) {
+            while let event = try self.next(in: &cursor, of: reader, from: sequence) {
                 if event.sequence == sequence {
                     guard visit(event) else { return }
                     break
@@ -35,6 +38,24 @@ extension LogFiles {
         }
     }
 
+    /// The entries of the next blocks of one segment that hold some positions.
+    private func wanted(
+        by sequences: ArraySlice<SequenceNumber>,
+        in reader: SegmentReader
+    ) -> [BlockEntry] {
+        var entries: [BlockEntry] = []
+        var rest = sequences
+        while let sequence = rest.first, entries.count < BlockAhead.countLimit,
+            let entry = reader.entry(at: reader.index(of: sequence))
+        {
+            // A position between two blocks ends this, so that what comes is in order.
+            guard entry.first <= sequence else { break }
+            entries.append(entry)
+            rest = rest[rest.firstIndex(after: entry.last)...]
+        }
+        return entries
+    }
+
     /// Visits every event of a range; see ``EventSource/scan(from:through:_:)``.
     ///
     /// Blocks that are not in the cache are not put there: a walk of the log would wash out what
@@ -46,18 +67,24 @@ extension LogFiles {
     ) throws(LogError) {
         guard first <= last else { return }
         var segmentIndex = index(of: first)
+        // Few at first: many walks end soon.
+        var count = 1
         while let reader = try readerOrNext(at: &segmentIndex) {
             var blockIndex = reader.index(of: first)
-            while let entry = reader.entry(at: blockIndex) {
-                guard entry.first <= last else { return }
-                if let block = try block(entry, in: reader, keeping: false) {
+            while true {
+                let entries = reader.entries(from: blockIndex, count: count)
+                    .prefix { $0.first <= last }
+                if entries.isEmpty { break }
+                for next in blocks(Array(entries), in: reader, keeping: false) {
+                    guard let block = try sound(next) else { continue }
                     var cursor: BlockCursor? = BlockCursor(block)
-                    while let event = try next(in: &cursor, of: reader) {
+                    while let event = try self.next(in: &cursor, of: reader) {
                         if event.sequence < first { continue }
                         guard event.sequence <= last, visit(event) else { return }
                     }
                 }
-                blockIndex += 1
+                blockIndex += entries.count
+                count = min(2 * count, BlockAhead.countLimit)
             }
             segmentIndex += 1
         }
@@ -161,12 +188,40 @@ extension LogFiles {
         in reader: SegmentReader,
         keeping: Bool
     ) throws(LogError) -> DecodedBlock? {
-        let key = BlockCache.Key(segment: reader.id, offset: entry.offset)
-        if let block = cache.block(key) { return block }
+        try blocks([entry], in: reader, keeping: keeping).first.flatMap(sound)
+    }
+
+    /// Some blocks of a segment, from the cache or the file.
+    private func blocks(
+        _ entries: [BlockEntry],
+        in reader: SegmentReader,
+        keeping: Bool = true
+    ) -> [BlockAhead] {
+        func key(_ entry: BlockEntry) -> BlockCache.Key {
+            BlockCache.Key(segment: reader.id, offset: entry.offset)
+        }
+        var missing: [BlockEntry] = []
+        var blocks = entries.map { entry in
+            let kept = cache.block(key(entry))
+            if kept == nil { missing.append(entry) }
+            return BlockAhead(entry: entry, block: kept.map { .success($0) })
+        }
+        guard !missing.isEmpty else { return blocks }
+        var decoded = reader.decode(missing)[...]
+        for index in blocks.indices where blocks[index].block == nil {
+            let result = decoded.popFirst()
+            blocks[index].block = result
+            if keeping, case .success(let block) = result {
+                cache.keep(block, key(block.entry))
+            }
+        }
+        return blocks
+    }
+
+    /// A block that a reader has come to; `nil` if it is damaged and was passed over.
+    private func sound(_ next: BlockAhead) throws(LogError) -> DecodedBlock? {
         do throws(LogError) {
-            let block = try reader.decode(entry)
-            if keeping { cache.keep(block, key) }
-            return block
+            return try next.block?.get()
         } catch {
             try meet(error)
             return nil
@@ -182,11 +237,37 @@ extension LogFiles {
         do throws(BlockCursor.Malformed) {
             return try cursor?.next(from: target)
         } catch {
-            if let entry = cursor?.block.entry {
+            if let entry = cursor?.entry {
                 try meet(reader.damaged(entry, "is malformed at its raw byte \(error.offset)"))
             }
             cursor = nil
             return nil
         }
+    }
+}
+
+/// A block that was decoded before its reader came to it, or why it could not be.
+private struct BlockAhead {
+    /// Decoded at most at once: one MiB, which stays in the processor's cache.
+    static let countLimit = 64
+
+    let entry: BlockEntry
+    var block: Result<DecodedBlock, LogError>?
+}
+
+extension ArraySlice<SequenceNumber> {
+    /// The index of the first of some ascending positions that comes after another one.
+    ///
+    /// O(log distance).
+    fileprivate func firstIndex(after sequence: SequenceNumber) -> Int {
+        var step = 1
+        while startIndex + step < endIndex, self[startIndex + step] <= sequence { step *= 2 }
+        var low = startIndex + step / 2
+        var high = Swift.min(startIndex + step, endIndex)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle] <= sequence { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 }

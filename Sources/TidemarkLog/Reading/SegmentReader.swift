@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
+
 /// One segment file, open for reading: its dictionary and where its blocks are.
 ///
 /// The blocks of a sealed segment are its footer's directory; those of one without a footer were
@@ -13,6 +15,8 @@ final class SegmentReader: Sendable {
     /// Which blocks hold a zone's events; `nil` for a segment without a footer.
     let postings: ZonePostings?
     private let entries: Lock<[BlockEntry]>
+    /// Fewer blocks are not worth waking another thread for: each takes some six microseconds.
+    private static let sharedBlockCount = 12
     /// Decoders that nobody uses at the moment.
     private let decoders = Lock<[BlockDecoder]>([])
 
@@ -40,6 +44,11 @@ final class SegmentReader: Sendable {
         entries.withLock { $0.indices.contains(index) ? $0[index] : nil }
     }
 
+    /// At most so many entries from an index on.
+    func entries(from index: Int, count: Int) -> [BlockEntry] {
+        entries.withLock { Array($0.dropFirst(index).prefix(count)) }
+    }
+
     /// Adds the blocks of a frame that has become durable.
     func add(_ blocks: [BlockEntry]) {
         entries.withLock { $0.append(contentsOf: blocks) }
@@ -60,30 +69,53 @@ final class SegmentReader: Sendable {
 
     /// Reads, checks and decodes a block.
     func decode(_ entry: BlockEntry) throws(LogError) -> DecodedBlock {
-        let stored = try file.bytes(
-            at: UInt64(entry.offset),
-            byteCount: Int(entry.storedByteCount)
-        )
-        let seed = Layout.seed(salt: header.salt, offset: UInt64(entry.offset))
-        guard stored.count == Int(entry.storedByteCount),
-            xxh3(stored.span.bytes, seed: seed) == entry.checksum
+        let decoder = takeDecoder()
+        defer { giveBack(decoder) }
+        let offset = UInt64(entry.offset)
+        let room = decoder.room(byteCount: Int(entry.storedByteCount))
+        let byteCount = try LogError.wrapping(at: offset) { () throws(FileError) in
+            try file.read(into: room, at: offset)
+        }
+        let stored = UnsafeRawBufferPointer(room).bytes
+        guard byteCount == stored.byteCount,
+            xxh3(stored, seed: Layout.seed(salt: header.salt, offset: offset)) == entry.checksum
         else { throw damaged(entry, "fails its checksum") }
-        guard
-            let raw = withDecoder({
-                $0.decode(stored.span.bytes, rawByteCount: Int(entry.rawByteCount))
-            })
-        else { throw damaged(entry, "cannot be decompressed") }
+        guard let raw = decoder.decode(stored, rawByteCount: Int(entry.rawByteCount)) else {
+            throw damaged(entry, "cannot be decompressed")
+        }
         return DecodedBlock(bytes: raw, entry: entry)
     }
 
-    /// Lends a decoder; the segment keeps as many as have ever been used at once, two at most.
-    private func withDecoder(_ body: (BlockDecoder) -> [UInt8]?) -> [UInt8]? {
-        let decoder =
-            decoders.withLock { $0.popLast() } ?? BlockDecoder(dictionary: dictionary)
-        defer {
-            decoders.withLock { if $0.count < 2 { $0.append(decoder) } }
+    /// Reads, checks and decodes some blocks, many of them on two threads at once.
+    ///
+    /// Decoding is most of what a long read costs, and a device that syncs for the first time
+    /// waits for all of it.
+    func decode(_ entries: [BlockEntry]) -> [Result<DecodedBlock, LogError>] {
+        @Sendable func run(_ entries: ArraySlice<BlockEntry>) -> [Result<DecodedBlock, LogError>] {
+            entries.map { entry in
+                Result { () throws(LogError) in try decode(entry) }
+            }
         }
-        return body(decoder)
+        guard entries.count >= Self.sharedBlockCount else { return run(entries[...]) }
+        let middle = entries.count / 2
+        let halves = [entries[..<middle], entries[middle...]]
+        let results = Lock([[Result<DecodedBlock, LogError>]](repeating: [], count: halves.count))
+        DispatchQueue.concurrentPerform(iterations: halves.count) { lane in
+            let decoded = run(halves[lane])
+            results.withLock { $0[lane] = decoded }
+        }
+        return results.withLock { $0[0] + $0[1] }
+    }
+
+    private func takeDecoder() -> BlockDecoder {
+        decoders.withLock { $0.popLast() } ?? BlockDecoder(dictionary: dictionary)
+    }
+
+    /// The segment keeps as many decoders as have ever been used at once, two at most, and none
+    /// that had to make room for a giant.
+    private func giveBack(_ decoder: BlockDecoder) {
+        guard !decoder.isGrown else { return }
+        decoders.withLock { if $0.count < 2 { $0.append(decoder) } }
     }
 
     /// The error for a block that is not what it should be.

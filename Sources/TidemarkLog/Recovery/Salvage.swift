@@ -244,7 +244,7 @@ private struct Gathering {
             draft = CommitDraft(
                 time: event.commit.time,
                 received: event.commit.received,
-                envelope: Array(event.commit.envelope)
+                envelope: Array(event.envelope)
             )
         }
         let payload = mending?.amended(event).map { $0[...] } ?? event.payload

@@ -21,16 +21,24 @@ struct FieldEntry: Sendable {
     var type: UInt8
     var flags: UInt8
 
-    /// Reads a row of a table that is known to be sound, or is being checked row by row.
+    /// Reads a row of a table that is known to be sound.
     init(at index: Int, in bytes: RawSpan) {
         let dataStart = Self.tableOffset + Self.byteCount * bytes.word16(at: 0)
         let row = Self.tableOffset + Self.byteCount * index
-        start = dataStart + (index == 0 ? 0 : bytes.word32(at: row - Self.byteCount))
-        end = dataStart + bytes.word32(at: row)
-        nameByteCount = Int(bytes.byte(at: row + 4))
-        type = bytes.byte(at: row + 5)
-        flags = bytes.byte(at: row + 6)
-        stampByteCount = Int(bytes.byte(at: row + 7))
+        let start = index == 0 ? 0 : bytes.word32(at: row - Self.byteCount)
+        self.init(row: row, start: dataStart + start, dataStart: dataStart, in: bytes)
+    }
+
+    /// Reads a row of which it is known where the field before it ends.
+    @inline(__always)
+    init(row: Int, start: Int, dataStart: Int, in bytes: RawSpan) {
+        let word = bytes.word64(at: row)
+        self.start = start
+        end = dataStart + Int(UInt32(truncatingIfNeeded: word))
+        nameByteCount = Int(UInt8(truncatingIfNeeded: word >> 32))
+        type = UInt8(truncatingIfNeeded: word >> 40)
+        flags = UInt8(truncatingIfNeeded: word >> 48)
+        stampByteCount = Int(UInt8(truncatingIfNeeded: word >> 56))
     }
 
     var nameRange: Range<Int> { start..<start + nameByteCount }

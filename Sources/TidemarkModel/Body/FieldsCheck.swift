@@ -32,25 +32,30 @@ extension Fields {
                 at: 0
             )
         }
-        var previous: FieldEntry?
+        var end = dataStart
+        // Every name comes after none.
+        var last = (name: 0..<0, prefix: UInt64(0))
         for index in 0..<count {
-            let entry = FieldEntry(at: index, in: bytes)
-            try entry.check(row: FieldEntry.tableOffset + index * FieldEntry.byteCount, in: bytes)
-            if let previous {
-                let follows = bytes.extracting(previous.nameRange).withUnsafeBytes { name in
-                    entry.compareName(to: name, in: bytes) > 0
-                }
-                guard follows else {
-                    throw BodyError(
-                        "Names must ascend by their bytes; field \(index) does not follow the one "
-                            + "before it.",
-                        at: entry.start
-                    )
-                }
+            let row = FieldEntry.tableOffset + index * FieldEntry.byteCount
+            let entry = FieldEntry(row: row, start: end, dataStart: dataStart, in: bytes)
+            try entry.check(row: row, in: bytes)
+            let prefix = entry.namePrefix(in: bytes)
+            guard entry.isText(prefix, in: bytes) else {
+                throw BodyError("A field's name is not UTF-8.", at: entry.start)
             }
-            previous = entry
+            guard
+                prefix == last.prefix
+                    ? entry.hasName(after: last.name, in: bytes) : prefix > last.prefix
+            else {
+                throw BodyError(
+                    "Names must ascend by their bytes; field \(index) does not follow the one "
+                        + "before it.",
+                    at: entry.start
+                )
+            }
+            last = (entry.nameRange, prefix)
+            end = entry.end
         }
-        let end = previous?.end ?? dataStart
         guard end == bytes.byteCount else {
             throw BodyError(
                 "The fields end at byte \(end), but there are \(bytes.byteCount) bytes.",
@@ -61,6 +66,41 @@ extension Fields {
 }
 
 extension FieldEntry {
+    /// The name's first eight bytes as a number, with zeros behind a shorter one: it orders names as
+    /// their bytes do, and says most of what is asked about them.
+    @inline(__always)
+    fileprivate func namePrefix(in bytes: RawSpan) -> UInt64 {
+        let unused = UInt64(8 * Swift.max(0, 8 - nameByteCount))
+        if start + 8 <= bytes.byteCount {
+            return (bytes.word64(at: start).byteSwapped >> unused) << unused
+        }
+        var prefix: UInt64 = 0
+        for index in 0..<Swift.min(8, nameByteCount) {
+            prefix = prefix << 8 | UInt64(bytes.byte(at: start + index))
+        }
+        return prefix << unused
+    }
+
+    /// Whether the field's name, which begins with a prefix, is UTF-8.
+    @inline(__always)
+    fileprivate func isText(_ prefix: UInt64, in bytes: RawSpan) -> Bool {
+        if nameByteCount <= 8, prefix & 0x8080_8080_8080_8080 == 0 { return true }
+        return bytes.extracting(nameRange).withUnsafeBytes {
+            UTF8Text.isValid($0.assumingMemoryBound(to: UInt8.self))
+        }
+    }
+
+    /// Whether the field's name comes after another one.
+    fileprivate func hasName(after other: Range<Int>, in bytes: RawSpan) -> Bool {
+        for index in 0..<Swift.min(nameByteCount, other.count) {
+            let byte = bytes.byte(at: start + index)
+            let otherByte = bytes.byte(at: other.lowerBound + index)
+            if byte != otherByte { return byte > otherByte }
+        }
+        return nameByteCount > other.count
+    }
+
+    @inline(__always)
     fileprivate func check(row: Int, in bytes: RawSpan) throws(BodyError) {
         guard nameByteCount > 0 else {
             throw BodyError("A field's name needs at least 1 byte; found 0.", at: row + 4)
@@ -88,10 +128,6 @@ extension FieldEntry {
                 at: stampRange.upperBound - 1
             )
         }
-        let isText = bytes.extracting(nameRange).withUnsafeBytes {
-            UTF8Text.isValid($0.assumingMemoryBound(to: UInt8.self))
-        }
-        guard isText else { throw BodyError("A field's name is not UTF-8.", at: start) }
     }
 }
 

@@ -21,6 +21,7 @@ package enum UTF8Text {
                 if word & 0x8080_8080_8080_8080 != 0 { break }
                 index += 8
             }
+            while index < count, bytes[index] < 0x80 { index += 1 }
             guard index < count else { return nil }
             let length = sequenceLength(bytes, at: index)
             guard length > 0 else { return index }

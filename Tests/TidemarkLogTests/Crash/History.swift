@@ -24,7 +24,7 @@ extension WrittenEvent {
             eventCount: event.commit.eventCount,
             time: event.commit.time,
             received: event.commit.received,
-            envelope: Array(event.commit.envelope),
+            envelope: Array(event.envelope),
             payload: Array(event.payload)
         )
     }

@@ -118,7 +118,7 @@ import Testing
             lines.append(
                 "\(event.sequence) zone \(event.zone) commit \(commit.first)+\(commit.eventCount) "
                     + "time \(commit.time) received \(commit.received) "
-                    + "\(String(decoding: commit.envelope, as: UTF8.self)): "
+                    + "\(String(decoding: event.envelope, as: UTF8.self)): "
                     + String(decoding: event.payload, as: UTF8.self)
             )
         }

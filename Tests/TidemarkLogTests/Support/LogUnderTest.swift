@@ -86,7 +86,7 @@ extension EventSource {
                     sequence: event.sequence.rawValue,
                     zone: event.zone,
                     time: event.commit.time,
-                    envelope: Array(event.commit.envelope),
+                    envelope: Array(event.envelope),
                     payload: Array(event.payload)
                 )
             )

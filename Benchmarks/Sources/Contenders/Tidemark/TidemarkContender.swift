@@ -15,11 +15,14 @@ package final class TidemarkContender: Contender {
     private let store: Store
 
     package static func conditions(for work: Work) -> String {
-        "Tidemark, default options but for pages of a delta: up to \(recordsPerPage) records"
+        "Tidemark, cache \(cacheByteCount >> 20) MiB, pages of a delta: up to \(recordsPerPage) "
+            + "records, else default options"
     }
 
     /// SQLite answers a whole zone with one statement; fewer, larger pages come closest to that.
     private static let recordsPerPage = 5_000
+    /// As much as the others have.
+    private static let cacheByteCount = 64 << 20
 
     package static func open(
         _ folder: String,
@@ -33,6 +36,7 @@ package final class TidemarkContender: Contender {
         var options = StoreOptions()
         options.durability = durability == .full ? .full : .none
         options.limits.recordsPerPage = Self.recordsPerPage
+        options.cacheByteCount = Self.cacheByteCount
         store = try Store.open(
             at: Self.path(in: folder),
             access: .creating,
