@@ -19,11 +19,12 @@ struct ViewsOpening {
     let source: any EventSource
     let line: IncarnationLine
 
-    /// The weight of a generation when a whole log is folded: large, since sorted batches of this
-    /// size go into the index about twice as fast as those of everyday checkpoints.
-    private static let rebuildBudget = 250_000
-    /// The same for a twin in memory, where every checkpoint copies all that is there.
-    private static let twinBudget = 1_000_000
+    /// Folding a longer stretch into an index on disk is a rebuild.
+    private static let rebuildEventCount: UInt64 = 250_000
+    /// How many records are held when a whole log is folded, of about 200 bytes of memory each.
+    ///
+    /// Many, since a record is written once for every time that so many others have changed.
+    private static let rebuildForm = Replay.Form.rebuild(heldCount: 1_000_000)
     /// A writer's index may be ahead of what its log vouches for to other processes, for as long as
     /// the writer is idle before it says so.
     ///
@@ -42,7 +43,7 @@ struct ViewsOpening {
         try explained { () throws(ReplayError) in
             do throws(ReplayError) {
                 let index = try openIndex(folder.views, .writing)
-                return try catchUp(index, budget: writingBudget, progress)
+                return try catchUp(index, progress)
             } catch {
                 guard case .views(let cause) = error, cause.reason == .damaged else { throw error }
                 return try rebuild(progress)
@@ -81,21 +82,15 @@ struct ViewsOpening {
         _ progress: (RebuildProgress) -> Void
     ) throws(ReplayError) -> ZoneViews {
         try translated { () throws(ViewIndexError) in try environment.removeIndex(folder.views) }
-        return try catchUp(
-            try openIndex(folder.views, .writing),
-            budget: writingBudget,
-            progress
-        )
+        return try catchUp(try openIndex(folder.views, .writing), progress)
     }
-
-    private var writingBudget: Int { max(options.checkpointEventCount, Self.rebuildBudget) }
 
     /// Folds what came after the index's checkpoint.
     ///
-    /// Only the rest of it stays in memory.
+    /// A short stretch stays in memory, and so does any beside an index that cannot be written.
     private func catchUp(
         _ index: any ViewIndex,
-        budget: Int,
+        isWritable: Bool = true,
         _ progress: (RebuildProgress) -> Void
     ) throws(ReplayError) -> ZoneViews {
         try check(index.checkpoint)
@@ -103,7 +98,9 @@ struct ViewsOpening {
         let last = source.durableSequence
         let tailCount = last.rawValue - start.rawValue
         var reach = start.rawValue
-        let replay = Replay(source: source, hash: hash, budget: budget)
+        let isRebuild = isWritable && (start == .zero || tailCount > Self.rebuildEventCount)
+        let form = isRebuild ? Self.rebuildForm : .overlay
+        let replay = Replay(source: source, hash: hash, form: form)
         let rest = try replay.run(after: start, through: last) { sequence in
             progress(
                 RebuildProgress(
@@ -185,10 +182,10 @@ extension ViewsOpening {
                 if try !refresh() { usleep(Self.refreshDelay) }
                 attemptCount += 1
             }
-            if let views = try? catchUp(index, budget: .max, progress) { return views }
+            if let views = try? catchUp(index, isWritable: false, progress) { return views }
         }
         return try explained { () throws(ReplayError) in
-            try catchUp(MemoryViewIndex(), budget: Self.twinBudget, progress)
+            try catchUp(MemoryViewIndex(), progress)
         }
     }
 

@@ -37,17 +37,26 @@ package final class OverlayGeneration: @unchecked Sendable {
     package private(set) var lastZoneSequence: UInt64 = 0
 
     /// A generation without events, with room for some.
-    package init(expectedEntryCount: Int = 512) {
-        chains = SlotChains(expectedEntryCount: expectedEntryCount)
+    ///
+    /// One that does not keep versions can only be asked for the batch of a checkpoint: it is for
+    /// replays, where nobody reads what is on the way into the index.
+    package init(expectedEntryCount: Int = 512, keepsVersions: Bool = true) {
+        chains = SlotChains(
+            expectedEntryCount: expectedEntryCount,
+            keepsVersions: keepsVersions
+        )
     }
 
     /// The events of records, in order of their sequence numbers.
     package var entries: [Entry] { chains.entries }
 
+    /// How many things it holds in memory: entries, zones and requests.
+    package var heldCount: Int { chains.entries.count + zones.count + requests.count }
+
     /// What the checkpoint policy counts: events of records, zones and requests; or, where that is
     /// more, each 512 bytes of payload, since an opening after a crash has to read them all.
     package var weight: Int {
-        max(chains.entries.count + zones.count + requests.count, payloadByteCount / 512)
+        max(heldCount, payloadByteCount / 512)
     }
 
     /// Lends what happened to a zone here; `nil` if nothing did.
@@ -101,9 +110,12 @@ extension OverlayGeneration {
     /// Amortized O(1).
     @inline(__always)
     package func apply(_ change: SlotChange) {
+        let count = chains.entries.count
         let index = chains.append(change)
         lastSequence = change.sequence
-        zones[zoneIndex(change.zone)].entries.append(index)
+        let zone = zoneIndex(change.zone)
+        zones[zone].lastChange = change.sequence
+        if chains.entries.count > count { zones[zone].entries.append(index) }
     }
 
     /// Takes in a zone's creation, whose position is the zone's key.

@@ -9,6 +9,8 @@ package struct OverlayZone: Sendable {
     package let key: UInt64
     /// Indexes of the zone's entries in its generation, in order of their sequence numbers.
     package var entries: [UInt32] = []
+    /// Position of the last event of one of its records; zero if there is none.
+    package var lastChange: UInt64 = 0
     /// Its creation, if that happened here.
     package var creation: ZoneCreation?
     /// Its end, if that happened here.
@@ -84,6 +86,7 @@ extension OverlayGeneration {
     /// O(log events of the zone).
     package func head(of zone: OverlayZone, through bound: UInt64) -> UInt64 {
         if let end = zone.end(through: bound) { return end.sequence }
+        if zone.lastChange > 0, zone.lastChange <= bound { return zone.lastChange }
         let count = entryCount(of: zone, through: bound)
         if count > 0 { return entries[Int(zone.entries[count - 1])].sequence }
         return zone.creation != nil && zone.key <= bound ? zone.key : 0

@@ -15,33 +15,49 @@ package enum ReplayError: Error {
 package struct Replay {
     private let source: any EventSource
     private let fold: Fold
-    /// A generation of this weight is handed on.
-    private let budget: Int
+    private let form: Form
 
-    package init(source: any EventSource, hash: StoreHash, budget: Int) {
+    /// What becomes of the generations.
+    package enum Form: Sendable {
+        /// All are on the way into an index: they hold each record once, however often it changed,
+        /// and are handed on when they hold so much.
+        case rebuild(heldCount: Int)
+        /// The stretch stays in memory as one generation, for readers.
+        case overlay
+    }
+
+    package init(source: any EventSource, hash: StoreHash, form: Form) {
         self.source = source
         fold = Fold(hash: hash)
-        self.budget = budget
+        self.form = form
+    }
+
+    private func makeGeneration() -> OverlayGeneration {
+        switch form {
+        case .rebuild: OverlayGeneration(keepsVersions: false)
+        case .overlay: OverlayGeneration()
+        }
     }
 
     /// Folds the events after one position up to another.
     ///
-    /// Each generation that is full is handed to `take`, and so never held beside another; the last
-    /// one, which may be empty, is returned. `advance` hears of every 65,536th event.
+    /// Each generation that is full is handed to `take`, and so never held beside another, and so is
+    /// the last one of a rebuild; else it is returned. `advance` hears of every 65,536th event.
     package func run(
         after start: SequenceNumber,
         through last: SequenceNumber,
         advance: (SequenceNumber) -> Void,
         take: (OverlayGeneration) throws(ReplayError) -> Void
     ) throws(ReplayError) -> OverlayGeneration {
-        var generation = OverlayGeneration()
+        var generation = makeGeneration()
+        let limit = if case .rebuild(let heldCount) = form { heldCount } else { Int.max }
         var failure: ReplayError?
         try scan(after: start, through: last) { event in
             do throws(ReplayError) {
                 // A commit is never divided: what is taken is exact at a commit's end.
-                if generation.weight >= budget, event.sequence == event.commit.first {
+                if event.sequence == event.commit.first, generation.heldCount >= limit {
                     try take(generation)
-                    generation = OverlayGeneration(expectedEntryCount: budget)
+                    generation = makeGeneration()
                 }
                 try apply(event, to: generation)
                 if event.sequence.rawValue & 0xFFFF == 0 { advance(event.sequence) }
@@ -52,7 +68,9 @@ package struct Replay {
             }
         }
         if let failure { throw failure }
-        return generation
+        guard case .rebuild = form else { return generation }
+        if generation.lastSequence > 0 { try take(generation) }
+        return OverlayGeneration()
     }
 
     private func scan(

@@ -1,11 +1,12 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Every version of every record in one stretch of the log, in flat arrays.
+/// Every version of every record in one stretch of the log, in flat arrays; or, for those who only
+/// ask how the stretch ends, one entry per record.
 ///
-/// An entry of 48 bytes per event, and a hash table of eight bytes per place, at most half full:
-/// the low half is an entry's index plus one, the high half a part of its hash, so that a search
-/// touches no entry but the one it is for.
+/// An entry of 48 bytes, and a hash table of eight bytes per place, at most half full: the low half
+/// is an entry's index plus one, the high half the upper half of its hash, which says both where
+/// the search for it begins and, nearly always, whether it is the one that is looked for.
 package struct SlotChains: Sendable {
     /// One event of a record.
     package struct Entry: Sendable {
@@ -24,14 +25,19 @@ package struct SlotChains: Sendable {
     /// No entry.
     package static let none = UInt32.max
 
-    /// In order of their sequence numbers.
+    /// In order of their sequence numbers if versions are kept, else of their records' first ones.
     package private(set) var entries: [Entry] = []
+    private let keepsVersions: Bool
     private var table: [UInt64]
     /// How many places of `table` are taken.
     private var slotCount = 0
 
     /// Chains without entries, with room for some.
-    package init(expectedEntryCount: Int) {
+    ///
+    /// Where versions are not kept, an entry has the last sequence and state of its record, and
+    /// what was before the first.
+    package init(expectedEntryCount: Int, keepsVersions: Bool = true) {
+        self.keepsVersions = keepsVersions
         var placeCount = 1 << 10
         while placeCount < expectedEntryCount * 2 { placeCount *= 2 }
         table = [UInt64](repeating: 0, count: placeCount)
@@ -41,15 +47,14 @@ package struct SlotChains: Sendable {
     /// Slots are hashes already; zones are small numbers that must spread.
     @inline(__always)
     private static func hash(zone: UInt64, slot: UInt64) -> UInt64 {
-        let mixed = (slot ^ (zone &* 0x9E37_79B9_7F4A_7C15)) &* 0xD6E8_FEB8_6659_FD93
-        return mixed ^ (mixed >> 32)
+        (slot ^ (zone &* 0x9E37_79B9_7F4A_7C15)) &* 0xD6E8_FEB8_6659_FD93
     }
 
     /// The place of a slot in the table: where it is, or the empty one where it would go.
     @inline(__always)
     private func place(_ hash: UInt64, zone: UInt64, slot: UInt64) -> Int {
         let mask = table.count - 1
-        var place = Int(truncatingIfNeeded: hash) & mask
+        var place = Int(hash >> 32) & mask
         while true {
             let word = table[place]
             if word == 0 { return place }
@@ -70,7 +75,8 @@ package struct SlotChains: Sendable {
         return word == 0 ? nil : entries[Int(word & 0xFFFF_FFFF) - 1]
     }
 
-    /// Adds an event and returns its entry's index.
+    /// Takes in an event and returns its entry's index: that of a new entry, but for the later
+    /// events of a record whose versions are not kept.
     ///
     /// Amortized O(1).
     @inline(__always)
@@ -79,7 +85,14 @@ package struct SlotChains: Sendable {
         let place = place(hash, zone: change.zone, slot: change.slot)
         let index = UInt32(truncatingIfNeeded: entries.count)
         let older = UInt32(truncatingIfNeeded: table[place])
-        if older != 0 { entries[Int(older) - 1].newer = index }
+        if older != 0 {
+            if !keepsVersions {
+                entries[Int(older) - 1].sequence = change.sequence
+                entries[Int(older) - 1].state = change.state
+                return older - 1
+            }
+            entries[Int(older) - 1].newer = index
+        }
         entries.append(
             Entry(
                 zone: change.zone,
@@ -105,9 +118,7 @@ package struct SlotChains: Sendable {
         table = [UInt64](repeating: 0, count: words.count * 2)
         let mask = table.count - 1
         for word in words where word != 0 {
-            let entry = entries[Int(word & 0xFFFF_FFFF) - 1]
-            var place =
-                Int(truncatingIfNeeded: Self.hash(zone: entry.zone, slot: entry.slot)) & mask
+            var place = Int(word >> 32) & mask
             while table[place] != 0 { place = (place + 1) & mask }
             table[place] = word
         }

@@ -283,7 +283,7 @@ import TidemarkModel
         let replay = Replay(
             source: reader,
             hash: StoreHash(store: reader.store, slotMask: run.environment.slotMask),
-            budget: 97
+            form: .rebuild(heldCount: 97)
         )
         func take(_ generation: OverlayGeneration) throws(ReplayError) {
             do throws(ViewIndexError) {
