@@ -35,6 +35,12 @@ package struct CommitDraft: Sendable {
         self.envelope = envelope
     }
 
+    /// Makes room for events, so that the draft is not moved while it grows.
+    package mutating func reserveCapacity(eventCount: Int, byteCount: Int) {
+        events.reserveCapacity(eventCount)
+        payloads.reserveCapacity(byteCount)
+    }
+
     /// Adds one event, whose payload the closure appends to the end of the array.
     ///
     /// A zone created in the same commit is named by its sequence number, which the caller knows

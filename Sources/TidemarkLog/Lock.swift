@@ -10,7 +10,7 @@ import Musl
 import Glibc
 #endif
 #else
-import Synchronization
+public import Synchronization
 #endif
 
 /// State that one thread at a time may touch: the only lock Tidemark uses.
@@ -21,15 +21,19 @@ import Synchronization
 ///
 /// Not recursive. Keep it for small state and short work: never call out to a file, a callback
 /// or another lock while holding one, unless the type that owns both says why it may.
-package struct Lock<State: ~Copyable>: ~Copyable, Sendable {
+///
+/// Public, because the compiler copies only what is public into other rooms: as a call from there,
+/// locking would look up the types it is made of every time.
+public struct Lock<State: ~Copyable>: ~Copyable, Sendable {
     #if TIDEMARK_PTHREAD_LOCK
-    private let storage: PthreadLock<State>
+    @usableFromInline let storage: PthreadLock<State>
     #else
-    private let storage: Mutex<State>
+    @usableFromInline let storage: Mutex<State>
     #endif
 
     /// Guards a first state.
-    package init(_ state: consuming sending State) {
+    @inlinable
+    public init(_ state: consuming sending State) {
         #if TIDEMARK_PTHREAD_LOCK
         storage = PthreadLock(state)
         #else
@@ -39,7 +43,9 @@ package struct Lock<State: ~Copyable>: ~Copyable, Sendable {
 
     /// Waits for the lock, runs the closure with the state, and gives the lock up, also when the
     /// closure throws.
-    package borrowing func withLock<Result: ~Copyable, Failure: Error>(
+    @inlinable
+    @inline(__always)
+    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending State) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         try storage.withLock(body)
@@ -50,10 +56,12 @@ package struct Lock<State: ~Copyable>: ~Copyable, Sendable {
 /// A POSIX mutex and the state it guards.
 ///
 /// Unchecked: `state` is only touched between locking and unlocking `mutex`.
-private final class PthreadLock<State: ~Copyable>: @unchecked Sendable {
+@usableFromInline
+final class PthreadLock<State: ~Copyable>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var state: State
 
+    @usableFromInline
     init(_ state: consuming sending State) {
         self.state = state
         mutex = .allocate(capacity: 1)
@@ -67,6 +75,7 @@ private final class PthreadLock<State: ~Copyable>: @unchecked Sendable {
         mutex.deallocate()
     }
 
+    @usableFromInline
     func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending State) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {

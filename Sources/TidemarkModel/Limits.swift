@@ -84,9 +84,17 @@ extension Limits {
     ///
     /// A dot may stand inside, as in `cloudkit.title`.
     package func check(fieldName name: ArraySlice<UInt8>) throws(SyncError) {
-        guard isIdentifier(name, allowsDots: true) else {
-            throw identifierError(Name(String(decoding: name, as: UTF8.self)), "field name")
-        }
+        guard name.withUnsafeBytes(isFieldName) else { throw fieldNameError(name) }
+    }
+
+    /// Whether a field may have a name.
+    func isFieldName(_ name: UnsafeRawBufferPointer) -> Bool {
+        isIdentifier(name, allowsDots: true)
+    }
+
+    /// The refusal of a field's name.
+    func fieldNameError(_ name: ArraySlice<UInt8>) -> SyncError {
+        identifierError(Name(String(decoding: name, as: UTF8.self)), "field name")
     }
 
     /// Refuses a caller whose user, device, build or request id is too long or empty.

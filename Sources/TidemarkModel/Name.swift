@@ -29,6 +29,17 @@ public struct Name: Sendable {
     }
 }
 
+extension Name {
+    /// Whether these are the name's bytes.
+    ///
+    /// O(bytes).
+    package func hasBytes(_ span: RawSpan) -> Bool {
+        withBytes { mine in
+            span.withUnsafeBytes { ByteEquality.areEqual(UnsafeRawBufferPointer(mine), $0) }
+        }
+    }
+}
+
 extension Name: Hashable {
     /// Whether two names have the same bytes.
     public static func == (lhs: Name, rhs: Name) -> Bool {

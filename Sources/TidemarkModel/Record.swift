@@ -13,7 +13,7 @@ public struct Authorship: Hashable, Sendable {
         set { deviceName = newValue.map { Name($0) } }
     }
 
-    private var deviceName: Name?
+    private(set) var deviceName: Name?
 
     /// Describes when, by whom, and from where.
     public init(time: Int64, user: UserID?, device: String? = nil) {

@@ -73,8 +73,8 @@ public struct RecordBody: Sendable {
         }
     }
 
-    /// Wraps bytes that were just encoded.
-    init(sound bytes: ArraySlice<UInt8>) {
+    /// Wraps bytes that were just encoded, or were read before: nothing is checked.
+    package init(sound bytes: ArraySlice<UInt8>) {
         self.bytes = bytes
     }
 }

@@ -55,9 +55,13 @@ extension Engine {
                     result.deletions.append(.success(request.record(at: index)))
                     continue
                 }
-                let stored = try placed.record(at: event)
-                let zone = request.saves[index].recordID.zone
-                result.saves.append(.success(try record(stored, in: zone)))
+                let position = SequenceNumber(rawValue: placed.first.rawValue + UInt64(event))
+                let record = Record(
+                    zone: request.saves[index].recordID.zone,
+                    changeTag: TagContent(of: position, in: line).tag,
+                    body: placed.body(at: decision.plan.bodyOffsets[event], ofEvent: event)
+                )
+                result.saves.append(.success(record))
             case .nothingToDo:
                 result.deletions.append(.success(request.record(at: index)))
             case .refused(let error, _):
@@ -125,18 +129,8 @@ extension ModifyRecordsResult {
 }
 
 extension Committer.Placed {
-    /// The record that an event of the commit saved.
-    fileprivate func record(at index: Int) throws(SyncError) -> StoredRecord {
-        let start = index == 0 ? 0 : events[index - 1].payloadEnd
-        let payload = payloads[start..<events[index].payloadEnd]
-        do throws(EventFormatError) {
-            return try StoredRecord(
-                SequenceNumber(rawValue: first.rawValue + UInt64(index)),
-                zone: events[index].zone,
-                payload
-            )
-        } catch {
-            throw SyncError(error)
-        }
+    /// The body that an event of the commit has saved, which begins at an offset of the payloads.
+    fileprivate func body(at offset: Int, ofEvent index: Int) -> RecordBody {
+        RecordBody(sound: payloads[offset..<events[index].payloadEnd])
     }
 }

@@ -12,7 +12,8 @@ package struct CommitPlan: Sendable {
     /// What one event does to the views.
     package enum Effect: Sendable {
         case record(SlotChange)
-        case zoneCreated(ZoneCreation)
+        /// Apart, so that it does not make room for itself in every record's effect.
+        indirect case zoneCreated(ZoneCreation)
         case zoneDeleted(key: UInt64, ZoneDeletionReason)
         case nothing
     }
@@ -41,6 +42,18 @@ package struct CommitPlan: Sendable {
 
     /// How many events there are.
     package var eventCount: Int { effects.count }
+
+    /// What stands in an event's payload before its record's fields, where names are not long.
+    static let usualHeaderByteCount = 128
+
+    /// Makes room for events.
+    mutating func reserveCapacity(eventCount: Int, byteCount: Int) {
+        draft.reserveCapacity(eventCount: eventCount, byteCount: byteCount)
+        effects.reserveCapacity(eventCount)
+        bodyOffsets.reserveCapacity(eventCount)
+        insertions.reserveCapacity(eventCount)
+        consulted.reserveCapacity(eventCount)
+    }
 
     /// Stands for the key of the zone that the event with an index creates.
     private static func placeholder(_ eventIndex: Int) -> UInt64 {
@@ -76,6 +89,8 @@ package struct CommitPlan: Sendable {
 
     /// Adds a record's save over a version of it, or over nothing: then the record begins anew, even
     /// if its slot had events before.
+    ///
+    /// The version has been judged by the rules, which read its body.
     package mutating func save(
         _ item: ConsultedItem,
         over live: StoredRecord?,
@@ -84,8 +99,7 @@ package struct CommitPlan: Sendable {
         _ author: Authorship
     ) throws(SyncError) {
         let fields = try save.fields.asAsked
-        // A body that could not be read was refused before.
-        let old = live.flatMap { try? $0.body() }
+        let old = live?.bodyReadBefore
         let header = RecordHeader(
             recordName: item.name,
             recordType: Name(save.recordType),
@@ -142,8 +156,8 @@ package struct CommitPlan: Sendable {
     }
 
     /// Says that the plan rests on an item's slot, also where the item has no event.
-    package mutating func restsOn(_ item: ConsultedItem, in zone: UInt64?) {
-        if let zone { consulted.append(ViewKey(zone, item.slot)) }
+    package mutating func restsOn(_ slot: UInt64, in zone: UInt64?) {
+        if let zone { consulted.append(ViewKey(zone, slot)) }
     }
 
     private func change(

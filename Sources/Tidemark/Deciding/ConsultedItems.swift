@@ -48,7 +48,8 @@ package struct ConsultedItems: Sendable {
     ) throws(SyncError) {
         self.items = items
         lookedAt = zones.zones.reduce(0) { max($0, $1.lookedAt) }
-        var open = Array(items.indices)
+        // In the order of the index, whose neighbours share a page.
+        var open = Self.inOrderOfSlots(items.indices, of: items).map(\.index)
         while !open.isEmpty {
             try lookUp(open, in: zones, picture, views)
             open = try strangers(among: open)
@@ -67,9 +68,9 @@ package struct ConsultedItems: Sendable {
         _ views: ZoneViews
     ) throws(SyncError) {
         while true {
-            let order = newcomers.sorted { Self.ordered(items[$0], items[$1]) ?? ($0 < $1) }
+            let order = Self.inOrderOfSlots(newcomers, of: items)
             var open = zip(order, order.dropFirst()).compactMap { first, second in
-                Self.ordered(items[first], items[second]) == nil ? second : nil
+                first.isSameSlot(as: second) ? second.index : nil
             }
             if open.isEmpty { return }
             while !open.isEmpty {
@@ -94,24 +95,44 @@ package struct ConsultedItems: Sendable {
 
     /// The index of an item that names the same record as an item before it; `nil` if all differ.
     package static func firstRepetition(in items: [ConsultedItem]) -> Int? {
-        let order = items.indices.sorted { ordered(items[$0], items[$1]) ?? ($0 < $1) }
+        let order = inOrderOfSlots(items.indices, of: items)
         var repetition: Int?
-        for (position, index) in order.enumerated().dropFirst() {
+        for position in order.indices.dropFirst() {
             // Names that meet in one slot lie together; there are hardly ever two.
-            for earlier in order[..<position].reversed() {
-                guard ordered(items[earlier], items[index]) == nil else { break }
-                if items[earlier].name == items[index].name {
+            var earlier = position - 1
+            while earlier >= 0, order[earlier].isSameSlot(as: order[position]) {
+                let index = order[position].index
+                if items[order[earlier].index].name == items[index].name {
                     repetition = min(repetition ?? .max, index)
                 }
+                earlier -= 1
             }
         }
         return repetition
     }
 
-    /// Whether one item comes before another by zone and slot; `nil` if they have the same.
-    private static func ordered(_ first: ConsultedItem, _ second: ConsultedItem) -> Bool? {
-        if first.slot != second.slot { return first.slot < second.slot }
-        return first.zone == second.zone ? nil : first.zone < second.zone
+    /// Where an item is to be looked up: what items are sorted by, without moving them.
+    private struct Place {
+        var slot: UInt64
+        var zone: Int
+        var index: Int
+
+        func isSameSlot(as other: Place) -> Bool { slot == other.slot && zone == other.zone }
+    }
+
+    private static func inOrderOfSlots(
+        _ indexes: some Collection<Int>,
+        of items: [ConsultedItem]
+    ) -> [Place] {
+        var places = indexes.map { index in
+            Place(slot: items[index].slot, zone: items[index].zone, index: index)
+        }
+        places.sort { first, second in
+            if first.zone != second.zone { return first.zone < second.zone }
+            return first.slot == second.slot
+                ? first.index < second.index : first.slot < second.slot
+        }
+        return places
     }
 
     private mutating func lookUp(
@@ -120,9 +141,9 @@ package struct ConsultedItems: Sendable {
         _ picture: ViewPicture,
         _ views: ZoneViews
     ) throws(SyncError) {
-        let open = open.filter { zones[items[$0].zone].key != nil }
+        let open = open.filter { zones.key(of: items[$0].zone) != nil }
         if open.isEmpty { return }
-        let slots = open.map { ViewKey(zones[items[$0].zone].key ?? 0, items[$0].slot) }
+        let slots = open.map { ViewKey(zones.key(of: items[$0].zone) ?? 0, items[$0].slot) }
         let versions: [RecordVersion?]
         do throws(ViewIndexError) {
             versions = try picture.versions(at: slots)

@@ -48,6 +48,12 @@ package struct ConsultedZones: Sendable {
     /// The zone with an index.
     package subscript(index: Int) -> ConsultedZone { zones[index] }
 
+    /// The key of the zone with an index; `nil` if the request's commit has to create it.
+    package func key(of index: Int) -> UInt64? { zones[index].key }
+
+    /// Why nothing can be done in the zone with an index; `nil` if something can.
+    package func error(of index: Int) -> SyncError? { zones[index].error }
+
     /// The index of a zone, looked up at its first mention.
     package mutating func index(
         of zone: ZoneID,
@@ -95,20 +101,18 @@ package struct ConsultedZones: Sendable {
             consulted.error = .zoneNotFound(zone)
             return consulted
         }
-        let search: ZoneSearch
+        let epoch: ZoneEpoch
         do throws(ViewIndexError) {
-            search = try picture.search(for: identity)
+            epoch = try picture.epoch(of: identity)
         } catch {
             throw SyncError(error)
         }
-        consulted.place = search.place
-        consulted.probeCount = search.probeCount
-        if let standing = search.standing {
-            consulted.lookedAt = standing.end?.sequence ?? standing.key
-            if standing.end == nil {
-                consulted.key = standing.key
-                return consulted
-            }
+        consulted.place = epoch.place
+        consulted.probeCount = epoch.probeCount
+        consulted.lookedAt = epoch.end ?? epoch.key ?? 0
+        if let key = epoch.key, epoch.end == nil {
+            consulted.key = key
+            return consulted
         }
         let comesIntoBeing =
             switch creation {

@@ -15,7 +15,7 @@ extension Fields {
     /// request.
     package var asAsked: Fields {
         get throws(SyncError) {
-            contains { $0.stamp != 0 } ? try copy { _ in true } : self
+            hasStamps ? try copy { _ in true } : self
         }
     }
 

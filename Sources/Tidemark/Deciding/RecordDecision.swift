@@ -56,10 +56,13 @@ package struct RecordDecision: Sendable {
         settle: (inout ConsultedItems, [Int]) throws(SyncError) -> Void,
         explain: (Int) throws(SyncError) -> SyncError
     ) throws(SyncError) {
+        reserveCapacity(for: request)
         var verdicts = try verdicts(on: request, by: rules)
         if request.isAtomic { spread(&verdicts, request) }
         try settle(&consulted, newcomers(of: verdicts))
-        for item in items { plan.restsOn(item, in: zones[item.zone].key) }
+        for index in items.indices {
+            plan.restsOn(items[index].slot, in: zones.key(of: items[index].zone))
+        }
         for (index, verdict) in verdicts.enumerated() {
             switch verdict {
             case .save:
@@ -80,6 +83,16 @@ package struct RecordDecision: Sendable {
 
     private var items: [ConsultedItem] { consulted.items }
 
+    /// Makes room for a commit of new records, so that it is not moved while it grows.
+    private mutating func reserveCapacity(for request: ModifyRecordsRequest) {
+        outcomes.reserveCapacity(items.count)
+        var byteCount = 0
+        for index in request.saves.indices {
+            byteCount += request.saves[index].fields.bytes.count + CommitPlan.usualHeaderByteCount
+        }
+        plan.reserveCapacity(eventCount: items.count, byteCount: byteCount)
+    }
+
     /// The items that begin a record.
     private func newcomers(of verdicts: [Verdict]) -> [Int] {
         verdicts.indices.filter { index in
@@ -94,7 +107,7 @@ package struct RecordDecision: Sendable {
         var verdicts: [Verdict] = []
         verdicts.reserveCapacity(items.count)
         for (index, item) in items.enumerated() {
-            if let error = zones[item.zone].error {
+            if let error = zones.error(of: item.zone) {
                 verdicts.append(.refused(error))
             } else if index < request.saves.count {
                 verdicts.append(try rules.verdict(on: request.saves[index], item))

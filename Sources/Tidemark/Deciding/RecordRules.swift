@@ -96,17 +96,9 @@ package struct RecordRules: Sendable {
 extension RecordRules {
     /// Refuses names, fields and sizes that no record may have.
     private func check(_ save: RecordSave) throws(SyncError) {
-        try limits.check(recordName: Name(save.recordID.recordName))
+        try limits.check(recordName: save.recordID.name)
         try limits.check(recordType: Name(save.recordType))
-        for field in save.fields {
-            try limits.check(fieldName: field.nameBytes)
-            // A list of n elements has at least n bytes.
-            if field.type?.element != nil, field.valueBytes.count > limits.elementsPerList,
-                let count = field.value?.elementCount, count > limits.elementsPerList
-            {
-                throw .listTooLong(field.name, count: count, limit: limits.elementsPerList)
-            }
-        }
+        try limits.check(save.fields)
         try checkSize(of: save.fields, save.recordID)
     }
 
@@ -161,23 +153,6 @@ extension Fields {
     /// Bytes of the fields' names and values, without what the encoding adds.
     package var contentByteCount: Int {
         reduce(0) { $0 + $1.nameBytes.count + $1.valueBytes.count }
-    }
-}
-
-extension FieldValue {
-    /// How many elements a list has; `nil` for anything else.
-    package var elementCount: Int? {
-        switch self {
-        case .stringList(let list): list.count
-        case .int64List(let list): list.count
-        case .doubleList(let list): list.count
-        case .bytesList(let list): list.count
-        case .timestampList(let list): list.count
-        case .locationList(let list): list.count
-        case .referenceList(let list): list.count
-        case .assetList(let list): list.count
-        case .string, .int64, .double, .bytes, .timestamp, .location, .reference, .asset: nil
-        }
     }
 }
 

@@ -13,7 +13,8 @@ extension ModifyRecordsRequest {
         guard itemCount <= limits.itemsPerRequest else {
             throw .tooManyItems(itemCount, limit: limits.itemsPerRequest)
         }
-        let encodedByteCount = saves.reduce(0) { $0 + $1.fields.bytes.count }
+        var encodedByteCount = 0
+        for index in saves.indices { encodedByteCount += saves[index].fields.bytes.count }
         guard encodedByteCount > limits.bytesPerRequest else { return }
         let byteCount = saves.reduce(0) { $0 + $1.fields.contentByteCount }
         guard byteCount <= limits.bytesPerRequest else {

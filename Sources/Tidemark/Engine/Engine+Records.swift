@@ -51,8 +51,8 @@ extension Engine {
                 picture,
                 options.limits
             )
-            let name = Name(record.recordName)
-            items.append(ConsultedItem(name: name, zone: zone, slot: views.hash.slot(ofName: name)))
+            let slot = views.hash.slot(ofName: record.name)
+            items.append(ConsultedItem(name: record.name, zone: zone, slot: slot))
         }
         if let repetition = ConsultedItems.firstRepetition(in: items) {
             throw .recordNamedTwice(request.record(at: repetition))
@@ -104,8 +104,8 @@ extension Engine {
                 picture,
                 options.limits
             )
-            let name = Name(record.recordName)
-            items.append(ConsultedItem(name: name, zone: zone, slot: views.hash.slot(ofName: name)))
+            let slot = views.hash.slot(ofName: record.name)
+            items.append(ConsultedItem(name: record.name, zone: zone, slot: slot))
         }
         let found = try ConsultedItems(items, in: zones, picture, views)
         var answers: [Result<Record, SyncError>] = []

@@ -48,7 +48,7 @@ struct ImportDecision {
             picture,
             engine.views
         )
-        for item in consulted.items { plan.restsOn(item, in: zones[item.zone].key) }
+        for item in consulted.items { plan.restsOn(item.slot, in: zones.key(of: item.zone)) }
         try decide(consulted.items, by: rules, author)
     }
 

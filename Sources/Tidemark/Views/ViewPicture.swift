@@ -9,25 +9,30 @@ import TidemarkLog
 /// version and the snapshot keeps its pages. `current` is read under the lock of its views, `frozen`
 /// without.
 package struct ViewPicture: Sendable {
-    private let views: ZoneViews
+    let views: ZoneViews
     package let snapshot: any ViewSnapshot
     private let frozen: OverlayGeneration?
     private let current: OverlayGeneration
     /// The last position that this picture shows.
     package let bound: UInt64
+    /// Position of the last event that began or ended a zone when this picture was taken, shown or
+    /// not.
+    let lastZoneSequence: UInt64
 
     package init(
         views: ZoneViews,
         snapshot: any ViewSnapshot,
         frozen: OverlayGeneration?,
         current: OverlayGeneration,
-        bound: UInt64
+        bound: UInt64,
+        lastZoneSequence: UInt64
     ) {
         self.views = views
         self.snapshot = snapshot
         self.frozen = frozen
         self.current = current
         self.bound = bound
+        self.lastZoneSequence = lastZoneSequence
     }
 
     /// Reads the growing generation under the lock.

@@ -39,6 +39,11 @@ package struct StoredRecord: Sendable {
         }
     }
 
+    /// The body, which `body()` has read before.
+    package var bodyReadBefore: RecordBody {
+        RecordBody(sound: payload[(payload.startIndex + bodyOffset)...])
+    }
+
     /// Whether the event is about a record of a name.
     ///
     /// O(name).
@@ -49,10 +54,7 @@ package struct StoredRecord: Sendable {
             state: event.state,
             bodyOffset: bodyOffset
         )
-        guard range.count == name.byteCount else { return false }
-        return name.withBytes { bytes in
-            span.extracting(range).withUnsafeBytes { $0.elementsEqual(bytes) }
-        }
+        return name.hasBytes(span.extracting(range))
     }
 
     /// The name and type of a tombstone.

@@ -18,6 +18,8 @@ package final class ZoneViews: Sendable {
     package let index: any ViewIndex
     /// What came after the index's checkpoint.
     package let overlay: Lock<Overlay>
+    /// The zones that requests named last.
+    let epochs = Lock(ZoneEpochs())
 
     /// Zone views over an index that is exact at a position.
     package init(
@@ -59,10 +61,14 @@ package struct Overlay: Sendable {
     /// The weight of all that is not in the index yet.
     package var weight: Int { current.weight + (frozen?.weight ?? 0) }
 
-    /// Position of the last event that began or ended a zone, as far as the overlay goes back.
+    /// Position of the last event that began or ended a zone since the store was opened, or in the
+    /// stretch that opening folded.
     package var lastZoneSequence: UInt64 {
-        max(current.lastZoneSequence, frozen?.lastZoneSequence ?? 0)
+        max(current.lastZoneSequence, lastZoneSequenceBefore)
     }
+
+    /// The same, before `current` began.
+    private var lastZoneSequenceBefore: UInt64 = 0
 
     /// Freezes what has grown, for a checkpoint to take it in, and starts anew.
     ///
@@ -70,6 +76,7 @@ package struct Overlay: Sendable {
     package mutating func rotate() -> OverlayGeneration {
         precondition(frozen == nil, "one checkpoint at a time")
         let generation = current
+        lastZoneSequenceBefore = lastZoneSequence
         frozen = generation
         current = OverlayGeneration(expectedEntryCount: generation.entries.count)
         return generation
@@ -103,7 +110,8 @@ extension ZoneViews {
                 frozen: overlay.frozen,
                 current: overlay.current,
                 // Read inside the lock: what is durable was appended, and so is in the overlay.
-                bound: extent == .visible ? source.durableSequence.rawValue : overlay.appended
+                bound: extent == .visible ? source.durableSequence.rawValue : overlay.appended,
+                lastZoneSequence: overlay.lastZoneSequence
             )
         }
     }

@@ -57,6 +57,7 @@ struct FrameBuilder: Sendable {
     /// Gathers a commit, whose first event gets the position `next`.
     mutating func append(_ draft: borrowing CommitDraft) {
         commitCount += 1
+        if raw.isEmpty { raw.reserveCapacity(draft.payloads.count + 32 * draft.events.count) }
         lastTime = draft.time
         lastReceived = draft.received
         var payloadStart = 0
@@ -122,19 +123,21 @@ struct FrameBuilder: Sendable {
     ) -> (bytes: [UInt8], blocks: [BlockEntry]) {
         let ends = blocks.dropFirst().map(\.start) + [raw.count]
         let ranges = zip(blocks, ends).map { $0.start..<$1 }
-        let runs = compressor.runs(of: raw, blocks: ranges)
-        var bytes = [UInt8](
-            repeating: 0,
-            count: Layout.frameHeaderByteCount + blocks.count * Layout.blockEntryByteCount
-        )
-        bytes.reserveCapacity(
-            runs.reduce(bytes.count + Layout.frameAlignment) { $0 + $1.bytes.count }
-        )
-        var start = bytes.count
-        for run in runs { bytes += run.bytes }
+        var start = Layout.frameHeaderByteCount + blocks.count * Layout.blockEntryByteCount
+        var storedByteCounts: [Int] = []
+        let capacity = start + raw.count + Layout.frameAlignment
+        var bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
+            // Header and table are filled in when the blocks are known.
+            buffer[..<start].initialize(repeating: 0)
+            let room = UnsafeMutableRawBufferPointer(
+                rebasing: UnsafeMutableRawBufferPointer(buffer)[start...]
+            )
+            storedByteCounts = compressor.compress(raw, blocks: ranges, into: room)
+            count = storedByteCounts.reduce(start, +)
+        }
         var entries: [BlockEntry] = []
         entries.reserveCapacity(blocks.count)
-        for (block, stored) in zip(blocks, runs.lazy.flatMap(\.storedByteCounts)) {
+        for (block, stored) in zip(blocks, storedByteCounts) {
             let offset = place.offset + UInt64(start)
             let checksum = xxh3(
                 bytes.span.bytes.extracting(start..<start + stored),
@@ -153,9 +156,9 @@ struct FrameBuilder: Sendable {
             start += stored
         }
         bytes.pad(to: Layout.aligned(bytes.count))
-        let header = place.header(
+        place.fill(
+            &bytes,
             kind: .commits,
-            byteCount: bytes.count,
             entries: entries,
             first: first,
             positionCount: positionCount,
@@ -163,7 +166,6 @@ struct FrameBuilder: Sendable {
             lastTime: lastTime,
             lastReceived: lastReceived
         )
-        place.fill(&bytes, header: header, entries: entries)
         return (bytes, entries)
     }
 }
@@ -175,24 +177,24 @@ struct FramePlace: Sendable {
     var syncedOffset: UInt64
     var chain: UInt64
 
-    /// The header of a frame at this place.
-    func header(
+    /// Puts header and table into the room left for them at the start of a frame's bytes.
+    func fill(
+        _ bytes: inout [UInt8],
         kind: FrameKind,
-        byteCount: Int,
         entries: [BlockEntry],
         first: SequenceNumber,
         positionCount: Int,
         commitCount: Int,
         lastTime: Int64,
         lastReceived: Int64
-    ) -> FrameHeader {
+    ) {
         var table: [UInt8] = []
         table.reserveCapacity(entries.count * Layout.blockEntryByteCount)
         for entry in entries { entry.append(to: &table) }
         let tableOffset = offset + UInt64(Layout.frameHeaderByteCount)
-        return FrameHeader(
+        let header = FrameHeader(
             kind: kind,
-            byteCount: byteCount,
+            byteCount: bytes.count,
             blockCount: entries.count,
             first: first,
             positionCount: positionCount,
@@ -206,13 +208,8 @@ struct FramePlace: Sendable {
                 seed: Layout.seed(salt: salt, offset: tableOffset)
             )
         )
-    }
-
-    /// Puts header and table into the room left for them at the start of a frame's bytes.
-    func fill(_ bytes: inout [UInt8], header: FrameHeader, entries: [BlockEntry]) {
-        var start = header.encoded(salt: salt, offset: offset)
-        for entry in entries { entry.append(to: &start) }
-        bytes.replaceSubrange(0..<start.count, with: start)
+        let start = header.encoded(salt: salt, offset: offset) + table
+        bytes.withUnsafeMutableBytes { $0.copyBytes(from: start) }
     }
 
     /// A frame without commits: a marker, a closing frame, or one block of the log's own.
@@ -245,9 +242,9 @@ struct FramePlace: Sendable {
         var bytes = [UInt8](repeating: 0, count: blockStart)
         bytes.append(contentsOf: payload)
         bytes.pad(to: Layout.aligned(bytes.count))
-        let header = header(
+        fill(
+            &bytes,
             kind: kind,
-            byteCount: bytes.count,
             entries: entries,
             first: next,
             positionCount: 0,
@@ -255,7 +252,6 @@ struct FramePlace: Sendable {
             lastTime: lastTime,
             lastReceived: lastReceived
         )
-        fill(&bytes, header: header, entries: entries)
         return bytes
     }
 }

@@ -79,38 +79,39 @@ extension RecordBody {
         of oldSequence: UInt64,
         to bytes: inout [UInt8]
     ) {
-        let texts = (
-            header.recordName.string, header.recordType.string,
-            header.created.user?.userRecordName ?? "", header.created.device ?? "",
-            header.modified.user?.userRecordName ?? "", header.modified.device ?? "",
-            header.parentName?.string ?? "", header.shareName?.string ?? ""
-        )
-        bytes.append(format)
-        bytes.append(0)
-        bytes.append(length: texts.0)
-        bytes.append(length: texts.1)
-        bytes.append(length: texts.2)
-        bytes.append(littleEndian: header.created.time)
-        bytes.append(littleEndian: header.modified.time)
-        bytes.append(length: texts.3)
-        bytes.append(length: texts.4)
-        bytes.append(length: texts.5)
-        bytes.append(length: texts.6)
-        bytes.append(length: texts.7)
-        bytes.append(text: texts.0)
-        bytes.append(text: texts.1)
-        bytes.append(text: texts.2)
-        bytes.append(text: texts.3)
-        bytes.append(text: texts.4)
-        bytes.append(text: texts.5)
-        bytes.append(text: texts.6)
-        bytes.append(text: texts.7)
+        let start = bytes.count
+        bytes.append(contentsOf: repeatElement(0, count: headerByteCount))
+        bytes[start] = format
+        bytes.store(header.created.time, at: start + createdTimeOffset)
+        bytes.store(header.modified.time, at: start + modifiedTimeOffset)
+        func append(_ text: Name?, as place: Text) {
+            guard let text else { return }
+            text.withBytes { utf8 in
+                let byteCount = UInt16(truncatingIfNeeded: utf8.count)
+                bytes.store(byteCount, at: start + place.lengthOffset)
+                bytes.append(contentsOf: utf8)
+            }
+        }
+        append(header.recordName, as: .recordName)
+        append(header.recordType, as: .recordType)
+        append(header.created.user?.name, as: .createdUser)
+        append(header.created.deviceName, as: .createdDevice)
+        append(header.modified.user?.name, as: .modifiedUser)
+        append(header.modified.deviceName, as: .modifiedDevice)
+        append(header.parentName, as: .parent)
+        append(header.shareName, as: .share)
         fields.merge(into: old?.fields, of: oldSequence, extent: extent, appendingTo: &bytes)
     }
 }
 
 extension [UInt8] {
-    fileprivate mutating func append(length text: String) {
-        append(littleEndian: UInt16(truncatingIfNeeded: text.utf8.count))
+    /// Overwrites bytes with a number, least significant first.
+    fileprivate mutating func store<Word: FixedWidthInteger & BitwiseCopyable>(
+        _ word: Word,
+        at offset: Int
+    ) {
+        withUnsafeMutableBytes {
+            $0.storeBytes(of: word.littleEndian, toByteOffset: offset, as: Word.self)
+        }
     }
 }

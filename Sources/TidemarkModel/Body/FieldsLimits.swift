@@ -1,0 +1,50 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Limits {
+    /// Refuses fields with a name that no field may have, and lists that are too long.
+    ///
+    /// O(fields and bytes of names), without copying anything.
+    package func check(_ fields: Fields) throws(SyncError) {
+        let span = fields.bytes.span.bytes
+        for index in 0..<fields.count {
+            let entry = FieldEntry(at: index, in: span)
+            let isAllowed = span.extracting(entry.nameRange).withUnsafeBytes { isFieldName($0) }
+            guard isAllowed else { throw fieldNameError(fields[index].nameBytes) }
+            // A list of n elements has at least n bytes.
+            if entry.valueRange.count > elementsPerList { try checkList(fields[index]) }
+        }
+    }
+
+    private func checkList(_ field: Fields.Element) throws(SyncError) {
+        guard field.type?.element != nil, let count = field.value?.elementCount,
+            count > elementsPerList
+        else { return }
+        throw .listTooLong(field.name, count: count, limit: elementsPerList)
+    }
+}
+
+extension Fields {
+    /// Whether a field has a stamp.
+    package var hasStamps: Bool {
+        let span = bytes.span.bytes
+        return (0..<count).contains { FieldEntry(at: $0, in: span).stampByteCount > 0 }
+    }
+}
+
+extension FieldValue {
+    /// How many elements a list has; `nil` for anything else.
+    package var elementCount: Int? {
+        switch self {
+        case .stringList(let list): list.count
+        case .int64List(let list): list.count
+        case .doubleList(let list): list.count
+        case .bytesList(let list): list.count
+        case .timestampList(let list): list.count
+        case .locationList(let list): list.count
+        case .referenceList(let list): list.count
+        case .assetList(let list): list.count
+        case .string, .int64, .double, .bytes, .timestamp, .location, .reference, .asset: nil
+        }
+    }
+}

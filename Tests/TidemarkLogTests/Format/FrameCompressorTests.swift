@@ -1,0 +1,54 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TidemarkLog
+
+/// What is compressed is decoded again, however it was compressed.
+@Suite struct FrameCompressorTests {
+    @Test(arguments: [0, 100, 64 << 10])
+    func `blocks of any size and number come back`(_ dictionaryByteCount: Int) throws {
+        let dictionary = Self.text(dictionaryByteCount, seed: 1)
+        let compressor = FrameCompressor(dictionary: dictionary)
+        let decoder = BlockDecoder(dictionary: dictionary)
+        let large = 5 * Layout.blockByteCount
+        // Few blocks are compressed by one thread, more by two; a large one beside the dictionary.
+        for sizes in [
+            [1], [600], [large], [0x4000, 1, 700], [9, 0x4000, large, 0x3FF0, 20, 0x2000],
+        ] {
+            let raw = Self.text(sizes.reduce(0, +), seed: 2)
+            var blocks: [Range<Int>] = []
+            for size in sizes {
+                let start = blocks.last?.upperBound ?? 0
+                blocks.append(start..<start + size)
+            }
+            var counts: [Int] = []
+            let stored = [UInt8](unsafeUninitializedCapacity: raw.count) { buffer, count in
+                let room = UnsafeMutableRawBufferPointer(buffer)
+                counts = compressor.compress(raw, blocks: blocks, into: room)
+                count = counts.reduce(0, +)
+            }
+            try #require(counts.count == blocks.count)
+            var start = 0
+            for (block, count) in zip(blocks, counts) {
+                let bytes = stored.span.bytes.extracting(start..<start + count)
+                let decoded = decoder.decode(bytes, rawByteCount: block.count)
+                #expect(decoded == Array(raw[block]), "a block of \(block.count) bytes")
+                start += count
+            }
+            if sizes.contains(large) { #expect(stored.count < raw.count) }
+        }
+    }
+
+    /// Words in no order, of which there are few.
+    private static func text(_ byteCount: Int, seed: UInt64) -> [UInt8] {
+        var state = seed
+        var bytes: [UInt8] = []
+        while bytes.count < byteCount {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            bytes.append(contentsOf: "word\(state >> 56) ".utf8)
+        }
+        return Array(bytes.prefix(byteCount))
+    }
+}
