@@ -18,6 +18,9 @@ import Synchronization
 package final class SegmentLog: EventSource {
     package let store: StoreID
     package let configuration: LogConfiguration
+    /// Whether somebody may still have been reading the store, as it was before this opening, when
+    /// it began: such a reader holds an older manifest.
+    package let hasOlderReaders: Bool
     let environment: LogEnvironment
     let folder: StoreFolder
     let files: LogFiles
@@ -86,6 +89,7 @@ package final class SegmentLog: EventSource {
         files = opened.files
         manifest = opened.manifest
         lockFile = opened.lockFile
+        hasOlderReaders = opened.hasOlderReaders
         self.configuration = configuration
         self.environment = environment
         self.onDurable = onDurable
@@ -443,12 +447,15 @@ extension SegmentLog {
 
     /// Prepares the next segment in the background once the active one is half full.
     ///
-    /// If that fails, whoever needs the segment tries again and gets the error.
+    /// If that fails it is tried again when half of the room that is left has been used; whoever
+    /// then needs the segment tries too, and gets the error.
     private func prepareSpareIfDue(_ active: borrowing ActiveSegment) {
         let allocated = Int(active.reader.header.allocatedByteCount)
-        guard active.room < allocated / 2 else { return }
+        let room = active.room
+        guard room < allocated / 2 else { return }
         let isDue = queue.withLock { queue in
-            guard queue.spares.isEmpty, !queue.isPreparing else { return false }
+            guard queue.spares.isEmpty, !queue.isPreparing, room < queue.roomForNextPreparation
+            else { return false }
             queue.isPreparing = true
             return true
         }
@@ -457,7 +464,7 @@ extension SegmentLog {
             let spare = try? self.prepareSpare()
             self.queue.withLock { queue in
                 queue.isPreparing = false
-                if let spare { queue.keep(spare) }
+                if let spare { queue.keep(spare) } else { queue.roomForNextPreparation = room / 2 }
             }
         }
     }

@@ -251,6 +251,24 @@ import TidemarkLog
         #expect(try await Command.run("log", "verify", copy).status == 0)
     }
 
+    @Test(arguments: [["export"], ["zones"], ["changes", "--zone", "lists"]])
+    func `a zone that nothing knows any more is told, and what to do`(
+        command: [String]
+    ) async throws {
+        let store = try await folder.store(lines)
+        try overwrite("\(store)/\(Self.segment)", at: 420, with: garbage)
+        try FileManager.default.removeItem(atPath: "\(store)/views")
+        let outcome = try await Command.run(command + [store], input: [])
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.contains("Damaged: \(store)/\(Self.segment), offset "))
+        let error = try #require(
+            outcome.errors.split(separator: "\n").last { $0.hasPrefix("Error: ") }
+        )
+        #expect(error.contains(store))
+        #expect(error.contains("zone"))
+        #expect(error.contains("`tidemark log salvage`"))
+    }
+
     @Test func `salvage works without a manifest`() async throws {
         let store = try await folder.store(lines)
         let exported = try await Command.run("export", store)

@@ -3,6 +3,8 @@
 
 import Foundation
 import Testing
+import Tidemark
+import TidemarkLog
 
 @Suite struct LogCommandTests {
     let folder: TemporaryFolder
@@ -141,6 +143,42 @@ import Testing
         #expect(outcome.errors == "")
         #expect(try outcome.objects().first?["findings"] as? Int == 0)
         #expect(try outcome.objects().first?["commits"] as? Int == 120)
+        #expect(try outcome.objects().first?["views"] as? String == "compared")
+    }
+
+    @Test func `verify says so where it cannot compare the views of a live store`() async throws {
+        let path = folder.path("live.tide")
+        var environment = StoreEnvironment().log
+        // A writer that never comes to vouch for its last commit.
+        environment.writesInline = true
+        let log = try SegmentLog.open(
+            path,
+            creating: true,
+            configuration: LogConfiguration(),
+            environment: environment,
+            onDurable: { _ in }
+        ).log
+        for _ in 0..<2 {
+            let envelope = CommitEnvelope(user: "anna").bytes
+            var draft = CommitDraft(time: 1, received: 1, envelope: envelope)
+            draft.append(zone: 0) { $0 += [EventKind.requestNoted.rawValue, 0, 0, 0] }
+            try log.blockUntilDurable(try log.append(draft))
+        }
+        let index = try LMDBViewIndex.open("\(path)/views", access: .writing, store: log.store)
+        let checkpoint = ViewCheckpoint(
+            store: log.store,
+            incarnation: log.line.current,
+            sequence: log.lastSequence
+        )
+        try index.apply(ViewBatch(), checkpoint: checkpoint)
+        let outcome = try await Command.run("log", "verify", path)
+        #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+        #expect(try outcome.objects().last?["views"] as? String == "ahead")
+        let text = try await Command.run("log", "verify", path, "--text")
+        #expect(text.output.contains("The views were not compared"))
+        try log.close()
+        let closed = try await Command.run("log", "verify", path)
+        #expect(try closed.objects().last?["views"] as? String == "compared")
     }
 
     @Test func `verify names the file and the place of damage in the log`() async throws {

@@ -221,17 +221,23 @@ extension CommitPlan {
             switch effects[index] {
             case .record(var change):
                 change.sequence = first + UInt64(index)
-                if change.zone > UInt64.max - 1 - UInt64(effects.count) {
-                    change.zone = first + (UInt64.max - 1 - change.zone)
-                }
+                change.zone = placed(change.zone, at: first)
                 effects[index] = .record(change)
             case .zoneCreated(var creation):
                 creation.time = draft.time
                 effects[index] = .zoneCreated(creation)
-            case .zoneDeleted, .nothing:
+            case .zoneDeleted(let key, let reason):
+                effects[index] = .zoneDeleted(key: placed(key, at: first), reason)
+            case .nothing:
                 break
             }
         }
+    }
+
+    /// A zone's key, where what stands for it is the place of its creation in this commit.
+    private func placed(_ zone: UInt64, at first: UInt64) -> UInt64 {
+        let isPlaceholder = zone > UInt64.max - 1 - UInt64(effects.count)
+        return isPlaceholder ? first + (UInt64.max - 1 - zone) : zone
     }
 
     /// Applies what the events do to a generation.

@@ -95,7 +95,8 @@ private struct LineBuilder {
         guard let identity = zone(event.zone) else {
             throw SyncError(
                 .internalError,
-                "Event \(event.sequence) is about zone \(event.zone), which was never created."
+                "Event \(event.sequence) is about zone \(event.zone), whose creation, event "
+                    + "\(event.zone), is lost from the log."
             )
         }
         lastZone = (event.zone, identity)

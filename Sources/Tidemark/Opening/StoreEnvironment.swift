@@ -20,6 +20,9 @@ package struct StoreEnvironment: Sendable {
     /// The default is LMDB; tests have a twin in memory.
     package var openIndex:
         @Sendable (String, ViewAccess, StoreID) throws(ViewIndexError) -> any ViewIndex
+    /// Puts a copy of the view index in a folder in its place, so that those who have it open keep
+    /// theirs; does nothing if there is none.
+    package var renewIndex: @Sendable (String, StoreID) throws(ViewIndexError) -> Void
     /// Removes the view index in a folder.
     package var removeIndex: @Sendable (String) throws(ViewIndexError) -> Void
     /// Which bits of a record's slot are used: all, but in tests of what happens when names meet.
@@ -34,6 +37,9 @@ package struct StoreEnvironment: Sendable {
         )
         openIndex = { (path, access, store) throws(ViewIndexError) in
             try LMDBViewIndex.open(path, access: access, store: store)
+        }
+        renewIndex = { (path, store) throws(ViewIndexError) in
+            try LMDBViewIndex.renew(path, store: store)
         }
         removeIndex = { (path) throws(ViewIndexError) in try LMDBViewIndex.remove(path) }
     }

@@ -72,7 +72,7 @@ struct StoreOpening {
             environment: environment,
             source: log,
             line: line
-        ).openForWriting(progress)
+        ).openForWriting(besideReaders: log.hasOlderReaders, progress)
         let checkpointer = makeCheckpointer(views.index, log, line)
         checkpointer.begin(views)
         log.sealLeftovers()
@@ -106,9 +106,7 @@ struct StoreOpening {
             environment: environment,
             source: reader,
             line: line
-        ).openForReading(besideWriter: reader.isLive, progress) { () throws(LogError) in
-            try reader.refresh()
-        }
+        ).openForReading(reader, progress)
         let engine = Engine(
             options: options,
             source: reader,

@@ -31,17 +31,28 @@ struct ViewsOpening {
     /// How often, and how long each time, that is waited for.
     private static let refreshLimit = 50
     private static let refreshDelay: UInt32 = 4_000
+    /// How often a reader begins anew because a writer came while it was opening the index.
+    private static let openingLimit = 3
 
     private var hash: StoreHash {
         StoreHash(store: source.store, slotMask: environment.slotMask)
     }
 
     /// Opens the views that are on disk; rebuilds them if they are missing, damaged or foreign.
+    ///
+    /// Somebody who opened them while nobody wrote uses them without a lock. If there may be such a
+    /// reader (`besideReaders`) it keeps its files, and the store goes on in a copy.
     func openForWriting(
+        besideReaders: Bool,
         _ progress: (RebuildProgress) -> Void
     ) throws(LogError) -> ZoneViews {
         try explained { () throws(ReplayError) in
             do throws(ReplayError) {
+                if besideReaders {
+                    try translated { () throws(ViewIndexError) in
+                        try environment.renewIndex(folder.views, source.store)
+                    }
+                }
                 let index = try openIndex(folder.views, .writing)
                 return try catchUp(index, progress)
             } catch {
@@ -167,25 +178,45 @@ extension ViewsOpening {
     /// Opens the views for reading: those on disk with the tail in memory, or, if they cannot be
     /// used, all of it in memory.
     ///
-    /// Nothing is written. Where no writer is about, LMDB's table of readers is left alone too.
+    /// Nothing is written. Beside a writer the reader enters LMDB's table of readers. Where there is
+    /// none it leaves that alone too, and a writer that comes later knows of it by the manifest it
+    /// holds.
     func openForReading(
-        besideWriter isLive: Bool,
-        _ progress: (RebuildProgress) -> Void,
-        refresh: () throws(LogError) -> Bool
+        _ reader: LogReader,
+        _ progress: (RebuildProgress) -> Void
     ) throws(LogError) -> ZoneViews {
-        for access in isLive ? [ViewAccess.readingLive, .readingStill] : [.readingStill] {
-            guard let index = try? readOnly(openIndex(folder.views, access)) else { continue }
-            var attemptCount = 0
-            while let checkpoint = index.checkpoint, checkpoint.sequence > source.durableSequence,
-                attemptCount < Self.refreshLimit
-            {
-                if try !refresh() { usleep(Self.refreshDelay) }
-                attemptCount += 1
+        for _ in 0..<Self.openingLimit {
+            let isLive = reader.isLive
+            let index = try? readOnly(
+                openIndex(folder.views, isLive ? .readingLive : .readingStill)
+            )
+            // A writer that was there before the snapshot was does not know that it must be kept.
+            if !isLive, try reader.isLiveNow() {
+                _ = try reader.refresh()
+                continue
             }
+            guard let index else { break }
+            if isLive { try wait(for: index.checkpoint, reader) }
             if let views = try? catchUp(index, isWritable: false, progress) { return views }
+            break
         }
         return try explained { () throws(ReplayError) in
-            try catchUp(MemoryViewIndex(), progress)
+            do throws(ReplayError) {
+                return try catchUp(MemoryViewIndex(), progress)
+            } catch {
+                guard case .views = error else { throw error }
+                // Where the creation of a zone is lost there is no making an index; the overlay has
+                // what is known of the zone, and the others are as they should be.
+                return try catchUp(MemoryViewIndex(), isWritable: false, progress)
+            }
+        }
+    }
+
+    /// Waits until a writer has vouched for what its index has taken in.
+    private func wait(for checkpoint: ViewCheckpoint?, _ reader: LogReader) throws(LogError) {
+        guard let sequence = checkpoint?.sequence else { return }
+        for _ in 0..<Self.refreshLimit where sequence > reader.durableSequence {
+            if try !reader.refresh() { usleep(Self.refreshDelay) }
         }
     }
 

@@ -57,8 +57,13 @@ package final class LMDBViewIndex: ViewIndex {
         let files = ViewFiles(path)
         if access == .writing, try !files.exist() { return try create(path, store) }
         if access == .readingLive {
+            let identity = files.identity
             try files.verifyWhileWritten(store)
             let environment = try LMDBEnvironment(path, access)
+            // With the table of readers of one and the pages of another, no writer would know.
+            guard files.identity == identity else {
+                throw ViewIndexError(.system, "\(path): it was replaced while it was being opened.")
+            }
             try expect(store, try environment.readNewestState(), path)
             return LMDBViewIndex(environment, access, store, Progress())
         }
@@ -102,9 +107,6 @@ package final class LMDBViewIndex: ViewIndex {
     }
 
     /// Copies an index that nobody writes into another folder, without its spare pages.
-    ///
-    /// For a writer who must not touch the pages under readers without locks: it lets them have
-    /// the old folder and goes on in the new one.
     package static func copy(
         from path: String,
         to target: String,
@@ -112,6 +114,20 @@ package final class LMDBViewIndex: ViewIndex {
     ) throws(ViewIndexError) {
         let source = try open(path, access: .readingStill, store: store)
         try source.compactCopy(to: target)
+    }
+
+    /// Puts a copy of an index that nobody writes in its place; does nothing if there is none.
+    ///
+    /// For a writer who must not touch the pages under readers without locks: they keep the files
+    /// that they have open. If it is cut short, the index is as it was, or counts as damaged.
+    package static func renew(_ path: String, store: StoreID) throws(ViewIndexError) {
+        let files = ViewFiles(path)
+        guard try files.exist() else { return }
+        let copy = ViewFiles(path + "/renewed")
+        try copy.createFolder()
+        try copy.remove()
+        try Self.copy(from: path, to: copy.folder, store: store)
+        try files.replace(by: copy)
     }
 
     /// Writes what the index is now into a folder that holds no index, without spare pages.

@@ -3,6 +3,14 @@
 
 import TidemarkLog
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
 /// The files of a view index's folder.
 ///
 /// LMDB opens its own on the machine's file system, so the others are there too and never on a
@@ -21,6 +29,8 @@ struct ViewFiles {
     /// The checksums of its pages.
     var checks: String { folder + "/checks" }
     private var newChecks: String { folder + "/checks.tmp" }
+    /// LMDB's table of readers.
+    private var lock: String { folder + "/lock.mdb" }
 
     /// Whether there is an index.
     func exist() throws(ViewIndexError) -> Bool {
@@ -36,11 +46,39 @@ struct ViewFiles {
     func remove() throws(ViewIndexError) {
         try translated { () throws(FileError) in
             // Without the checks the rest is as good as gone, so they go first.
-            for path in [checks, newChecks, data, folder + "/lock.mdb"]
+            for path in [checks, newChecks, data, lock]
             where try fileSystem.exists(path) {
                 try fileSystem.remove(path)
             }
             try fileSystem.syncDirectory(folder)
+        }
+    }
+
+    /// Puts the files of a copy in place of these; those who have these open keep them.
+    ///
+    /// Readers that come meanwhile find no checks, or those of the copy.
+    func replace(by copy: ViewFiles) throws(ViewIndexError) {
+        try translated { () throws(FileError) in
+            for path in [checks, lock] where try fileSystem.exists(path) {
+                try fileSystem.remove(path)
+            }
+            try fileSystem.syncDirectory(folder)
+            try fileSystem.rename(copy.data, to: data)
+            try fileSystem.rename(copy.checks, to: checks)
+            try fileSystem.syncDirectory(folder)
+        }
+        // What is left of the copy is LMDB's table of readers; it may stay if it has to.
+        try? copy.remove()
+        rmdir(copy.folder)
+    }
+
+    /// Tells these files apart from others that had the same names before.
+    ///
+    /// Looks at their names alone: see above why LMDB's table of readers is not opened.
+    var identity: [UInt64] {
+        [data, lock].map { path in
+            var status = stat()
+            return stat(path, &status) == 0 ? UInt64(status.st_ino) : 0
         }
     }
 

@@ -102,8 +102,9 @@ extension ViewPicture {
         guard let value = try snapshot.value(in: .zones, for: .zone(key)) else {
             throw ViewIndexError(
                 .damaged,
-                "The view index names zone \(key) but does not know it; the index is thrown away "
-                    + "and rebuilt from the log."
+                "Nothing tells what zone \(key) is: its creation, event \(key), is lost from the "
+                    + "log, or the zone views are not what was written. `tidemark log verify` says "
+                    + "which."
             )
         }
         return try ZoneEntry(value, key: key)

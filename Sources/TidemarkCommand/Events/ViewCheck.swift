@@ -15,7 +15,39 @@ struct ViewCheck {
     private var found: (any ViewSnapshot)?
     private var checkpoint = SequenceNumber.zero
     private var damage: [LogError] = []
+    /// What became of the comparison.
+    private(set) var outcome = Outcome.noViews
     private var folded: FoldedViews
+
+    /// What a check of the views came to.
+    enum Outcome: String {
+        /// There are none to compare.
+        case noViews
+        /// They were compared.
+        case compared
+        /// They cannot be read; the findings say why.
+        case unreadable
+        /// A writer has taken more into them than it has vouched for in the log.
+        case ahead
+        /// A writer came while they were being opened.
+        case changing
+        /// With damage in the log the fold lacks events and says nothing about them.
+        case logDamaged
+
+        /// What a person should know of a comparison that was not made.
+        var note: String? {
+            switch self {
+            case .noViews, .compared, .unreadable: nil
+            case .ahead:
+                "The views were not compared: their checkpoint is ahead of what the writer has "
+                    + "vouched for in the log so far. Verify again when the writer is idle."
+            case .changing:
+                "The views were not compared: a writer opened the store meanwhile. Verify again."
+            case .logDamaged:
+                "The views were not compared: the log that they are computed from is damaged."
+            }
+        }
+    }
 
     /// Looks at the views of a store; what is not there needs no check.
     init(_ reader: LogReader) throws {
@@ -33,7 +65,14 @@ struct ViewCheck {
             guard let checkpoint = snapshot.checkpoint else { return }
             try begin(snapshot, checkpoint)
         } catch {
+            outcome = .unreadable
             damage.append(finding(error.message))
+        }
+        // A writer does not know of a snapshot that was taken without a lock after it came.
+        if !reader.isLive, try reader.isLiveNow() {
+            outcome = .changing
+            damage = []
+            found = nil
         }
     }
 
@@ -50,7 +89,10 @@ struct ViewCheck {
         }
         guard checkpoint.sequence <= reader.durableSequence else {
             // A writer vouches for what it has written only when it is idle.
-            if reader.isLive { return }
+            if reader.isLive {
+                outcome = .ahead
+                return
+            }
             throw ViewIndexError(
                 .damaged,
                 "The views are of event \(checkpoint.sequence); the log ends with event "
@@ -58,6 +100,7 @@ struct ViewCheck {
             )
         }
         found = snapshot
+        outcome = .compared
         self.checkpoint = checkpoint.sequence
     }
 
@@ -68,8 +111,14 @@ struct ViewCheck {
     }
 
     /// What is wrong with the views, once all events have been taken in.
-    mutating func finish() throws -> [LogError] {
+    ///
+    /// Says nothing about them if events are missing from the log.
+    mutating func finish(isLogSound: Bool) throws -> [LogError] {
         guard let found else { return damage }
+        guard isLogSound else {
+            outcome = .logDamaged
+            return []
+        }
         let expected = try folded.finish()
         do throws(ViewIndexError) {
             for table in ViewTable.allCases {

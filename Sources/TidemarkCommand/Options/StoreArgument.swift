@@ -29,8 +29,13 @@ struct StoreArgument: ParsableArguments {
         do {
             try await command(store)
         } catch let error as SyncError {
-            for damage in try store.reader?.damage ?? [] { note("Damaged: \(damage.text)") }
-            throw error
+            let damage = try store.reader?.damage ?? []
+            guard !damage.isEmpty else { throw error }
+            for damage in damage { note("Damaged: \(damage.text)") }
+            throw CommandError(
+                "\(self.store): \(error.message) The store is damaged, as said above. "
+                    + "`tidemark log salvage` copies what is sound into a new one."
+            )
         }
         if let reader = try store.reader { try finish(reader) }
     }

@@ -130,6 +130,24 @@ final class ManifestFile: Sendable {
         state.chain = chainWord(after: frame.span.bytes)
     }
 
+    /// Removes the manifests before this one that nobody reads any more; whether any are left.
+    ///
+    /// Failing to is no harm: whoever comes next tries again.
+    func removeOlder(in folder: StoreFolder, fileSystem: any FileSystem) -> Bool {
+        guard let names = try? fileSystem.list(folder.path) else { return true }
+        var areLeft = false
+        for older in names.compactMap(StoreFolder.manifestNumber) where older < number {
+            if let file = try? fileSystem.open(folder.manifest(older), .read),
+                (try? file.lock(.exclusive)) == true,
+                (try? fileSystem.remove(folder.manifest(older))) != nil
+            {
+                continue
+            }
+            areLeft = true
+        }
+        return areLeft
+    }
+
     /// Locks the file against its removal, as a reader does.
     func lockShared() throws(LogError) -> Bool {
         try LogError.wrapping { () throws(FileError) in try file.lock(.shared) }

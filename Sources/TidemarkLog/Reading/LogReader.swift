@@ -68,6 +68,11 @@ package final class LogReader: EventSource {
     /// Whether another process had the store open for writing when it was last looked at.
     package var isLive: Bool { state.withLock { $0.isLive } }
 
+    /// Whether another process has the store open for writing at this moment.
+    package func isLiveNow() throws(LogError) -> Bool {
+        try Self.isLive(folder, fileSystem: fileSystem)
+    }
+
     /// What is damaged, as far as it has been met; ``verify()`` meets all of it.
     package var damage: [LogError] { files.damage }
 

@@ -41,6 +41,8 @@ struct OpenedLog: ~Copyable {
     var lastSequence: SequenceNumber
     var lastTime: Int64
     var report: RecoveryReport
+    /// Whether somebody holds an older manifest.
+    var hasOlderReaders = false
 }
 
 /// The steps of opening a log for writing, in the order in which a crash between any two of them
@@ -295,7 +297,7 @@ struct LogOpening {
         }
         let file = try write(manifest, number: loaded.number + 1)
         loaded.file.close()
-        removeOldManifests(upTo: loaded.number)
+        let hasOlderReaders = file.removeOlder(in: folder, fileSystem: fileSystem)
         guard let reader = begun ?? found?.reader else {
             preconditionFailure("a log is opened with a segment that takes events")
         }
@@ -322,7 +324,8 @@ struct LogOpening {
             active: active,
             lastSequence: last,
             lastTime: lastTime,
-            report: report
+            report: report,
+            hasOlderReaders: hasOlderReaders
         )
     }
 
@@ -496,20 +499,6 @@ struct LogOpening {
             try LogError.wrapping { () throws(FileError) in
                 try fileSystem.remove(folder.segments + "/" + name)
             }
-        }
-    }
-
-    /// Removes manifests that nobody reads any more, and the files that only they name.
-    ///
-    /// Failing to is no harm: the next opening tries again.
-    private func removeOldManifests(upTo number: UInt64) {
-        guard let names = try? fileSystem.list(folder.path) else { return }
-        for name in names {
-            guard let found = StoreFolder.manifestNumber(name), found <= number,
-                let file = try? fileSystem.open(folder.manifest(found), .read),
-                (try? file.lock(.exclusive)) == true
-            else { continue }
-            try? fileSystem.remove(folder.manifest(found))
         }
     }
 }

@@ -37,6 +37,8 @@ struct AppendQueue {
     private(set) var spares: [SpareSegment] = []
     /// Set while somebody prepares a spare.
     var isPreparing = false
+    /// A spare that could not be prepared is tried again when the segment has less room than this.
+    var roomForNextPreparation = Int.max
     private var waiters: [Waiter] = []
 
     /// Somebody who waits for a position to become durable.
@@ -110,6 +112,7 @@ struct AppendQueue {
         if let batch = open { closed.append(batch) }
         let spare = spares.remove(at: index)
         segmentNumber += 1
+        roomForNextPreparation = .max
         room = spare.room - Self.reserveByteCount
         open = Batch(
             builder: FrameBuilder(first: lastSequence.next),

@@ -72,6 +72,34 @@ import Testing
         }
     }
 
+    @Test func `A spare that finds no space is tried again only after some growth`() throws {
+        let disk = SimulatedFileSystem()
+        var configuration = LogConfiguration()
+        configuration.segmentByteCount = 64 << 10
+        let (log, _) = try SegmentLog.open(
+            CrashWorkload.path,
+            creating: true,
+            configuration: configuration,
+            environment: CrashWorkload.environment(disk, seed: 1),
+            onDurable: { _ in }
+        )
+        disk.setCapacity(try used(disk))
+        let before = disk.callCount(of: .allocate)
+        var drafts = DraftSource(seed: 1, isAllNoise: true)
+        for _ in 0..<80 {
+            _ = try log.append(drafts.draft(events: 1...1, payload: 400...400))
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        // At a half, a quarter, an eighth and a sixteenth of the room.
+        #expect((1...4).contains(disk.callCount(of: .allocate) - before))
+        disk.setCapacity(nil)
+        for _ in 0..<80 {
+            _ = try log.append(drafts.draft(events: 1...1, payload: 400...400))
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        try log.close()
+    }
+
     @Test func `An opening that finds no space says so, and works later`() throws {
         let whole = SimulatedFileSystem()
         _ = try CrashWorkload.open(whole, seed: 1)

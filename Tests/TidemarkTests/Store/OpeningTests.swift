@@ -97,6 +97,56 @@ import TidemarkModel
         try expect(state, in: "old.tide")
     }
 
+    @Test func `a zone that begins and ends in one commit is no more`() async throws {
+        let zone = ZoneID(zoneName: "brief")
+        let store = try Store.open(at: folder.path(), access: .creating, options: options)
+        let id = RecordID(recordName: "a", zone: zone)
+        let save = ChangeStreamLine.Change.save(
+            recordID: id,
+            recordType: "Note",
+            fields: try Fields([:])
+        )
+        let line = ChangeStreamLine(time: 1, user: .current, changes: [save, .deleteZone(zone)])
+        do {
+            var importing = try store.beginImport()
+            _ = try await importing.add(line)
+            try await importing.finish()
+        }
+        let client = Client(store: store, zone: zone)
+        await #expect(throws: SyncError.self) { try await client.changes() }
+        try store.close()
+        try expect([:], in: "test.tide")
+    }
+
+    private func manifestCount(_ name: String) throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: folder.path(name))
+            .count { $0.hasPrefix("manifest-") }
+    }
+
+    @Test func `a reader keeps what it sees while writers come, checkpoint and go`() async throws {
+        let state = try await make("a.tide", seed: 27)
+        let reader = try Store.open(at: folder.path("a.tide"), access: .reading, options: options)
+        for round in 0..<3 as Range<UInt64> {
+            let store = try Store.open(at: folder.path("a.tide"), options: options)
+            var importing = try store.beginImport()
+            for var line in try GeneratedHistory(seed: 100 + round, lineCount: 200).lines {
+                line.requestID = nil
+                _ = try await importing.add(line)
+            }
+            try await importing.finish()
+            #expect(try GeneratedHistory.state(of: store) != state)
+            #expect(try GeneratedHistory.state(of: reader) == state)
+            try store.close()
+            #expect(try GeneratedHistory.state(of: reader) == state)
+        }
+        #expect(try manifestCount("a.tide") > 1)
+        try reader.close()
+        try Store.open(at: folder.path("a.tide"), options: options).close()
+        #expect(try manifestCount("a.tide") == 1)
+        let left = try FileManager.default.contentsOfDirectory(atPath: views("a.tide").path)
+        #expect(left.sorted() == ["checks", "data.mdb", "lock.mdb"])
+    }
+
     @Test func `a store is opened once for writing, and only where there is one`() async throws {
         _ = try await make("a.tide", seed: 26)
         let store = try Store.open(at: folder.path("a.tide"))

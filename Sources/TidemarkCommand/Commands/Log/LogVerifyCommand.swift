@@ -15,7 +15,8 @@ struct LogVerifyCommand: ParsableCommand {
             Reads all segments with the code that opening uses, checks every checksum and that all \
             parts agree, folds the log and compares the views on disk with the result. Each \
             finding names the file and the place in it. Ends with status 1 if there is any; a \
-            write that was cut short before it was acknowledged is none.
+            write that was cut short before it was acknowledged is none. The last line also says \
+            where the views could not be compared.
             """
     )
 
@@ -42,13 +43,11 @@ struct LogVerifyCommand: ParsableCommand {
             damage.append(LogError(.corrupted, failure.message))
         } else if let failure {
             throw failure
-        } else if damage.isEmpty {
-            // With damage in the log, the fold lacks events, and says nothing about the views.
-            damage += try check.finish()
         }
+        damage += try check.finish(isLogSound: damage.isEmpty)
         var output = StandardOutput()
         for finding in damage { try output.printFinding(finding, options) }
-        try output.printSummary(result, findings: damage.count, options)
+        try output.printSummary(result, findings: damage.count, check.outcome, options)
         try output.flush()
         noteTornTail(result.tornByteCount)
         if !damage.isEmpty { throw ExitCode.failure }
@@ -78,13 +77,14 @@ extension StandardOutput {
     fileprivate mutating func printSummary(
         _ result: Verification,
         findings: Int,
+        _ views: ViewCheck.Outcome,
         _ options: OutputOptions
     ) throws {
         if options.isJSON(self) {
             let figures: Figures = [
                 ("segments", "\(result.segmentCount)"), ("commits", "\(result.commitCount)"),
                 ("events", "\(result.eventCount)"), ("tornBytes", "\(result.tornByteCount)"),
-                ("findings", "\(findings)"),
+                ("findings", "\(findings)"), ("views", "\"\(views.rawValue)\""),
             ]
             try line { $0.append(json: figures) }
         } else {
@@ -95,6 +95,7 @@ extension StandardOutput {
                 findings == 0
                     ? "Sound. Read \(read)." : "Damaged places: \(findings). Read \(read)."
             )
+            if let note = views.note { try line(note) }
         }
     }
 }
