@@ -35,6 +35,8 @@ package struct ConsultedItems: Sendable {
     package private(set) var items: [ConsultedItem]
     /// The highest position that was looked at.
     package private(set) var lookedAt: UInt64
+    /// Whether two items may have the same slot, which hardly ever happens.
+    private var mayMeet: Bool
 
     /// Looks everything up: the slots in the picture, then the events of those that were found.
     ///
@@ -49,7 +51,9 @@ package struct ConsultedItems: Sendable {
         self.items = items
         lookedAt = zones.zones.reduce(0) { max($0, $1.lookedAt) }
         // In the order of the index, whose neighbours share a page.
-        var open = Self.inOrderOfSlots(items.indices, of: items).map(\.index)
+        let order = Self.inOrderOfSlots(items.indices, of: items)
+        mayMeet = zip(order, order.dropFirst()).contains { $0.isSameSlot(as: $1) }
+        var open = order.map(\.index)
         while !open.isEmpty {
             try lookUp(open, in: zones, picture, views)
             open = try strangers(among: open)
@@ -67,7 +71,7 @@ package struct ConsultedItems: Sendable {
         _ picture: ViewPicture,
         _ views: ZoneViews
     ) throws(SyncError) {
-        while true {
+        while mayMeet {
             let order = Self.inOrderOfSlots(newcomers, of: items)
             var open = zip(order, order.dropFirst()).compactMap { first, second in
                 first.isSameSlot(as: second) ? second.index : nil
@@ -88,6 +92,7 @@ package struct ConsultedItems: Sendable {
                 "256 record names of one zone have the same hash, which cannot happen by chance."
             )
         }
+        mayMeet = true
         items[index].probeCount += 1
         items[index].slot &+= 1
         items[index].old = nil
