@@ -48,21 +48,30 @@ public struct Fields: Sendable {
     ///
     /// O(log fields).
     public func index(of name: String) -> Int? {
-        Name(name).withBytes { wanted in
-            let span = bytes.span.bytes
-            var low = 0
-            var high = count
-            while low < high {
-                let middle = (low + high) / 2
-                let entry = FieldEntry(at: middle, in: span)
-                switch entry.compareName(to: UnsafeRawBufferPointer(wanted), in: span) {
-                case 0: return middle
-                case ..<0: low = middle + 1
-                default: high = middle
-                }
+        Name(name).withBytes { index(of: UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Where a field is, by its name's bytes; `nil` if there is none, removed ones included.
+    ///
+    /// O(log fields).
+    package func index(ofBytes name: ArraySlice<UInt8>) -> Int? {
+        name.withUnsafeBytes { index(of: $0) }
+    }
+
+    private func index(of wanted: UnsafeRawBufferPointer) -> Int? {
+        let span = bytes.span.bytes
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            let entry = FieldEntry(at: middle, in: span)
+            switch entry.compareName(to: wanted, in: span) {
+            case 0: return middle
+            case ..<0: low = middle + 1
+            default: high = middle
             }
-            return nil
         }
+        return nil
     }
 }
 

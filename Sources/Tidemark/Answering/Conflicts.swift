@@ -69,7 +69,7 @@ extension Engine {
 
     /// The version that a client held; `nil` if the store does not have it, or it is not a version
     /// of that record.
-    private func ancestor(
+    func ancestor(
         _ held: TagContent,
         of name: Name,
         before server: StoredRecord

@@ -48,16 +48,18 @@ package struct RecordDecision: Sendable {
 
     /// Decides all items.
     ///
-    /// `settle` gives records that are new slots of their own; `explain` makes the error of a conflict.
+    /// `settle` gives records that are new slots of their own, `explain` makes the error of a
+    /// conflict, `ancestor` finds the version of an item's record that a tag names.
     package mutating func decide(
         _ request: ModifyRecordsRequest,
         by rules: RecordRules,
         author: Authorship,
         settle: (inout ConsultedItems, [Int]) throws(SyncError) -> Void,
-        explain: (Int) throws(SyncError) -> SyncError
+        explain: (Int) throws(SyncError) -> SyncError,
+        ancestor: (Int, TagContent) throws(SyncError) -> StoredRecord?
     ) throws(SyncError) {
         reserveCapacity(for: request)
-        var verdicts = try verdicts(on: request, by: rules)
+        var verdicts = try verdicts(on: request, by: rules, ancestor: ancestor)
         if request.isAtomic { spread(&verdicts, request) }
         try settle(&consulted, newcomers(of: verdicts))
         for index in items.indices {
@@ -102,7 +104,8 @@ package struct RecordDecision: Sendable {
 
     private func verdicts(
         on request: ModifyRecordsRequest,
-        by rules: RecordRules
+        by rules: RecordRules,
+        ancestor: (Int, TagContent) throws(SyncError) -> StoredRecord?
     ) throws(SyncError) -> [Verdict] {
         var verdicts: [Verdict] = []
         verdicts.reserveCapacity(items.count)
@@ -110,7 +113,10 @@ package struct RecordDecision: Sendable {
             if let error = zones.error(of: item.zone) {
                 verdicts.append(.refused(error))
             } else if index < request.saves.count {
-                verdicts.append(try rules.verdict(on: request.saves[index], item))
+                let verdict = try rules.verdict(on: request.saves[index], item) {
+                    (held) throws(SyncError) in try ancestor(index, held)
+                }
+                verdicts.append(verdict)
             } else {
                 let deletion = request.deletions[index - request.saves.count]
                 verdicts.append(rules.verdict(on: deletion, item))

@@ -34,7 +34,14 @@ package struct RecordRules: Sendable {
     }
 
     /// What is to become of a save.
-    package func verdict(on save: RecordSave, _ item: ConsultedItem) throws(SyncError) -> Verdict {
+    ///
+    /// `ancestor` finds the version of the record that a tag names; `nil` if it is none, or the store
+    /// does not have it any more.
+    package func verdict(
+        on save: RecordSave,
+        _ item: ConsultedItem,
+        ancestor: (TagContent) throws(SyncError) -> StoredRecord?
+    ) throws(SyncError) -> Verdict {
         do throws(SyncError) {
             try check(save)
         } catch {
@@ -47,21 +54,54 @@ package struct RecordRules: Sendable {
                 .recordTypeDiffers(save.recordID, found: body.recordType, asked: save.recordType)
             )
         }
-        if save.policy == .ifServerRecordUnchanged {
+        if save.policy.comparesTags {
             guard let tag = save.changeTag else { return .conflict }
             guard let held = TagContent(tag) else {
                 return .refused(.tagInvalid(tag, save.recordID))
             }
-            guard held.matches(live.sequence, in: line) else { return .conflict }
+            if !held.matches(live.sequence, in: line) {
+                guard save.policy == .merge, let old = try ancestor(held),
+                    try canMerge(save.fields, into: body, of: live.sequence, since: old)
+                else { return .conflict }
+            }
         }
         return try sizeVerdict(on: save, over: body)
+    }
+
+    /// Whether nothing that a client sets or removes was set or removed on the server since the
+    /// version that the client held.
+    private func canMerge(
+        _ fields: Fields,
+        into server: RecordBody,
+        of sequence: SequenceNumber,
+        since ancestor: StoredRecord
+    ) throws(SyncError) -> Bool {
+        // A record that was deleted and created again since is another one.
+        guard try ancestor.readBody().created == server.created else { return false }
+        let held = ancestor.sequence.rawValue
+        func stamp(_ field: Fields.Element) -> UInt64 {
+            field.stamp == 0 ? sequence.rawValue : field.stamp
+        }
+        let removals = server.fields.filter(\.isRemoved)
+        // A full list of removals may have lost some, all before the earliest that it holds.
+        let mayHaveLostRemovals =
+            removals.count >= Fields.keptRemovalCount
+            && held < (removals.map(stamp).min() ?? 0)
+        for field in fields {
+            if let index = server.fields.index(ofBytes: field.nameBytes) {
+                if stamp(server.fields[index]) > held { return false }
+            } else if mayHaveLostRemovals {
+                return false
+            }
+        }
+        return true
     }
 
     /// What is to become of a save where no record is.
     private func absentVerdict(on save: RecordSave) -> Verdict {
         if let tag = save.changeTag {
             switch save.policy {
-            case .ifServerRecordUnchanged, .changedKeys, .allKeys:
+            case .ifServerRecordUnchanged, .changedKeys, .allKeys, .merge, .replaceIfUnchanged:
                 let isTag = TagContent(tag) != nil
                 return .refused(
                     isTag ? .recordNotFound(save.recordID) : .tagInvalid(tag, save.recordID)
@@ -146,7 +186,20 @@ extension RecordRules {
 
 extension SavePolicy {
     /// What a save under this policy means for fields that it does not name.
-    package var extent: SaveExtent { self == .replace ? .wholeRecord : .changedFields }
+    package var extent: SaveExtent {
+        switch self {
+        case .replace, .replaceIfUnchanged: .wholeRecord
+        case .ifServerRecordUnchanged, .changedKeys, .allKeys, .merge: .changedFields
+        }
+    }
+
+    /// Whether the version that the client held counts.
+    package var comparesTags: Bool {
+        switch self {
+        case .ifServerRecordUnchanged, .merge, .replaceIfUnchanged: true
+        case .changedKeys, .allKeys, .replace: false
+        }
+    }
 }
 
 extension Fields {

@@ -32,6 +32,7 @@ extension ModifyRecordsRequest {
             bytes.append(string: save.recordType)
             bytes.append(string: save.changeTag?.text ?? "")
             bytes.append(save.policy.rawValue)
+            bytes.append(save.parent)
             bytes.append(variableInteger: UInt64(save.fields.bytes.count))
             bytes.append(contentsOf: save.fields.bytes)
         }
@@ -57,6 +58,16 @@ extension ModifyZonesRequest {
 }
 
 extension [UInt8] {
+    fileprivate mutating func append(_ parent: ParentChange) {
+        switch parent {
+        case .unchanged: append(0)
+        case .removed: append(1)
+        case .set(let name):
+            append(2)
+            append(string: name.string)
+        }
+    }
+
     fileprivate mutating func append(_ record: RecordID) {
         append(string: record.zone.zoneName)
         append(string: record.zone.ownerName)

@@ -78,6 +78,12 @@ extension Engine {
             explain: { (index) throws(SyncError) in
                 let live = consulted.items[index].live
                 return try conflict(of: request, at: index, against: live, author: author)
+            },
+            ancestor: { (index, held) throws(SyncError) in
+                let item = consulted.items[index]
+                return try item.live.flatMap { (live) throws(SyncError) in
+                    try ancestor(held, of: item.name, before: live)
+                }
             }
         )
         return decision
@@ -93,6 +99,7 @@ extension Engine {
         guard request.recordIDs.count <= limit else {
             throw .tooManyItems(request.recordIDs.count, limit: limit)
         }
+        let selection = request.desiredKeys.map { FieldSelection($0) }
         let picture = try picture(.visible)
         var zones = ConsultedZones()
         var items: [ConsultedItem] = []
@@ -113,7 +120,8 @@ extension Engine {
             if let error = zones[item.zone].error, !zones[item.zone].identity.isImplicit {
                 answers.append(.failure(error))
             } else if let live = item.live {
-                answers.append(.success(try self.record(live, in: record.zone)))
+                let record = try self.record(live, in: record.zone)
+                answers.append(.success(record.narrowed(to: selection)))
             } else {
                 answers.append(.failure(.recordNotFound(record)))
             }

@@ -119,7 +119,10 @@ struct ImportDecision {
                 fields: fields,
                 policy: .replace
             )
-            if case .refused(let error) = try rules.verdict(on: save, item) { throw error }
+            // A whole record needs no ancestor to be merged with.
+            if case .refused(let error) = try rules.verdict(on: save, item, ancestor: { _ in nil }) {
+                throw error
+            }
             let old = step.hadDeletion ? nil : item.live
             try plan.save(item, over: old, in: key(of: item.zone), save, author)
         case .delete:

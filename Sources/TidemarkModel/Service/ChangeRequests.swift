@@ -11,12 +11,22 @@ public struct ZoneChangesRequest: Hashable, Sendable {
     ///
     /// A store may answer fewer.
     public var limit: Int?
+    /// The names of the fields to answer; `nil` for all of them.
+    ///
+    /// They narrow what is told about a record, never which records are told.
+    public var desiredKeys: [String]?
 
     /// Describes a request.
-    public init(zone: ZoneID, since: ChangeToken? = nil, limit: Int? = nil) {
+    public init(
+        zone: ZoneID,
+        since: ChangeToken? = nil,
+        limit: Int? = nil,
+        desiredKeys: [String]? = nil
+    ) {
         self.zone = zone
         self.since = since
         self.limit = limit
+        self.desiredKeys = desiredKeys
     }
 }
 

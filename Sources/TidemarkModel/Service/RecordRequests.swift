@@ -13,8 +13,27 @@ public enum SavePolicy: UInt8, Hashable, CaseIterable, Sendable {
     /// As ``changedKeys``; the client sends every field it has.
     case allKeys = 2
     /// Never compares versions; the record is replaced as a whole, and fields that are not named
-    /// are removed.
+    /// are removed: `forceReplace` in CloudKit Web Services.
     case replace = 3
+    /// Beyond CloudKit: succeeds if none of the fields that are named was set or removed on the
+    /// server since the version whose change tag the save holds; fields that are not named stay.
+    ///
+    /// Without a tag, only if there is no record.
+    case merge = 4
+    /// Compares versions as ``ifServerRecordUnchanged`` and replaces the record as a whole as
+    /// ``replace``: `replace` in CloudKit Web Services.
+    case replaceIfUnchanged = 5
+}
+
+/// What a save means for the record's parent, the record above it in a tree that is shared as a
+/// whole.
+public enum ParentChange: Hashable, Sendable {
+    /// The parent stays as it is, also where the rest of the record is replaced.
+    case unchanged
+    /// The record of the same zone with this name is the parent.
+    case set(Name)
+    /// The record has no parent.
+    case removed
 }
 
 /// One record to save.
@@ -32,6 +51,8 @@ public struct RecordSave: Hashable, Sendable {
     public var changeTag: RecordChangeTag?
     /// The fields to set, and those to remove.
     public var fields: Fields
+    /// What to do with the record's parent.
+    public var parent: ParentChange
     /// What to do if there is a record.
     public var policy: SavePolicy
 
@@ -40,6 +61,7 @@ public struct RecordSave: Hashable, Sendable {
         _ recordID: RecordID,
         type recordType: String,
         fields: Fields,
+        parent: ParentChange = .unchanged,
         changeTag: RecordChangeTag? = nil,
         policy: SavePolicy = .ifServerRecordUnchanged
     ) {
@@ -47,6 +69,7 @@ public struct RecordSave: Hashable, Sendable {
         recordTypeName = Name(recordType)
         self.changeTag = changeTag
         self.fields = fields
+        self.parent = parent
         self.policy = policy
     }
 }
@@ -107,9 +130,14 @@ public struct ModifyRecordsResult: Hashable, Sendable {
 public struct FetchRecordsRequest: Hashable, Sendable {
     /// The records.
     public var recordIDs: [RecordID]
+    /// The names of the fields to answer; `nil` for all of them.
+    ///
+    /// A name that a record has no field of changes nothing.
+    public var desiredKeys: [String]?
 
     /// Describes a request.
-    public init(_ recordIDs: [RecordID]) {
+    public init(_ recordIDs: [RecordID], desiredKeys: [String]? = nil) {
         self.recordIDs = recordIDs
+        self.desiredKeys = desiredKeys
     }
 }

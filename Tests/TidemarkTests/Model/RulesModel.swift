@@ -15,6 +15,8 @@ struct RulesModel {
         /// `nil` for a deletion.
         var fields: [String: Int64]?
         var created: Int
+        /// The number of the change that last set or removed each field.
+        var stamps: [String: Int] = [:]
     }
 
     struct Zone {
@@ -24,6 +26,8 @@ struct RulesModel {
 
     var zones: [String: Zone] = [:]
     private(set) var lastNumber = 0
+    /// Every version that a record ever had, by its number.
+    private var history: [Int: (zone: Int, name: String, created: Int)] = [:]
 
     mutating func nextNumber() -> Int {
         lastNumber += 1
@@ -95,10 +99,18 @@ struct RulesModel {
         guard let old = live(save.name, in: zone) else {
             return save.held != nil && save.policy != .replace ? .unknownItem : nil
         }
-        if save.policy == .ifServerRecordUnchanged, save.held != old.number {
-            return .serverRecordChanged
+        switch save.policy {
+        case .changedKeys, .allKeys, .replace:
+            return nil
+        case .ifServerRecordUnchanged, .replaceIfUnchanged:
+            return save.held == old.number ? nil : .serverRecordChanged
+        case .merge:
+            guard let held = save.held, let ancestor = history[held],
+                ancestor == (zones[zone]?.epoch ?? 0, save.name, old.created),
+                save.fields.keys.allSatisfy({ old.stamps[$0, default: 0] <= held })
+            else { return .serverRecordChanged }
+            return nil
         }
-        return nil
     }
 
     private func code(of deletion: Deletion, in zone: String) -> SyncError.Code? {
@@ -108,14 +120,26 @@ struct RulesModel {
 
     private mutating func apply(_ save: Save, in zone: String) {
         let old = live(save.name, in: zone)
-        var fields = save.policy == .replace ? [:] : old?.fields ?? [:]
+        let isWhole = save.policy == .replace || save.policy == .replaceIfUnchanged
+        let before = old?.fields ?? [:]
+        var fields = isWhole ? [:] : before
         for (name, value) in save.fields { fields[name] = value }
         let number = nextNumber()
-        zones[zone]?.records[save.name] = Version(
+        var stamps = old?.stamps ?? [:]
+        for name in Set(save.fields.keys).union(before.keys) {
+            // Who names a field means it; who replaces a record means what is different.
+            let isMeant = isWhole ? fields[name] != before[name] : save.fields[name] != nil
+            let isThere = fields[name] != nil || before[name] != nil
+            if isMeant, isThere { stamps[name] = number }
+        }
+        let version = Version(
             number: number,
             fields: fields,
-            created: old?.created ?? number
+            created: old?.created ?? number,
+            stamps: stamps
         )
+        zones[zone]?.records[save.name] = version
+        history[number] = (zones[zone]?.epoch ?? 0, save.name, version.created)
     }
 
     /// What changed in a zone after a number, oldest first; `nil` fields are a deletion.
