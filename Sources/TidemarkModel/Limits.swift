@@ -29,6 +29,12 @@ public struct Limits: Hashable, Sendable {
     ///
     /// CloudKit names no figure beside the record's size.
     public var elementsPerList = 100_000
+    /// References with the action delete-self to one record.
+    public var deleteSelfReferencesPerTarget = 750
+    /// Records above one record, from its parent to the root of its tree.
+    ///
+    /// CloudKit names no figure.
+    public var ancestorsPerRecord = 1_000
     /// UTF-8 bytes of the name of a record, a zone, a user, a device or a build.
     ///
     /// Never more than 65,535, whatever is set.

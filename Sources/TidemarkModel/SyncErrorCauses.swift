@@ -69,6 +69,85 @@ extension SyncError {
         )
     }
 
+    // MARK: References and parents
+
+    /// A save that binds its record to one that is not there.
+    package static func targetMissing(_ record: RecordID, _ target: Name) -> SyncError {
+        SyncError(
+            .referenceViolation,
+            "The record \(record) refers to \(target), which is not in its zone; save that first or "
+                + "in the same request, or use a reference without an action."
+        )
+    }
+
+    /// A save that binds its record to one that the same request deletes.
+    package static func targetDeleted(_ record: RecordID, _ target: Name) -> SyncError {
+        SyncError(
+            .referenceViolation,
+            "The record \(record) refers to \(target), which the same request deletes."
+        )
+    }
+
+    /// A save of a record that the same request deletes, because of what it refers to.
+    package static func savedAndDeleted(_ record: RecordID) -> SyncError {
+        SyncError(
+            .referenceViolation,
+            "The record \(record) would be deleted with a record that it refers to, and the request "
+                + "saves it; remove the reference, or do not delete its target."
+        )
+    }
+
+    /// A deletion of a record that another one, which stays, relies on.
+    package static func stillReferredTo(_ record: RecordID, by other: Name) -> SyncError {
+        SyncError(
+            .referenceViolation,
+            "The record \(record) cannot be deleted, because \(other) has it as its parent or "
+                + "validates its reference to it; delete that in the same request, or change it first."
+        )
+    }
+
+    /// A reference to a record of another zone.
+    package static func referenceLeavesZone(
+        _ record: RecordID,
+        field: String,
+        _ zone: ZoneID
+    ) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "The field \"\(field)\" of \(record) refers to a record of the zone \(zone); references "
+                + "do not leave their zone."
+        )
+    }
+
+    /// A parent that is the record itself or below it.
+    package static func parentCycle(_ record: RecordID) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "The record \(record) cannot be below itself; choose a parent that is not below it."
+        )
+    }
+
+    /// More records above one than allowed.
+    package static func lineTooLong(_ record: RecordID, limit: Int) -> SyncError {
+        SyncError(
+            .limitExceeded,
+            "The record \(record) would have more than \(limit) records above it."
+        )
+    }
+
+    /// More records that are deleted with one than allowed.
+    package static func tooManyReferences(
+        _ record: RecordID,
+        _ target: Name,
+        limit: Int
+    ) -> SyncError {
+        SyncError(
+            .limitExceeded,
+            "The record \(record) cannot be bound to \(target): \(limit) records that are deleted "
+                + "with it refer to it already, which is as many as there may be."
+        )
+    }
+
     // MARK: Tokens and request ids
 
     /// A token that can no longer be answered exactly.

@@ -18,7 +18,7 @@ import Testing
     }
 
     private func readFields(_ text: String) throws -> Fields {
-        guard case .save(_, _, let fields) = try read(line(fields: text)).changes.first else {
+        guard case .save(_, _, let fields, _) = try read(line(fields: text)).changes.first else {
             throw JSONError("no save", at: 0)
         }
         return fields
@@ -48,6 +48,12 @@ import Testing
                     recordType: "T",
                     fields: fields
                 ),
+                .save(
+                    recordID: RecordID(recordName: "child", zone: ZoneID(zoneName: "z")),
+                    recordType: "T",
+                    fields: Fields(),
+                    parent: "a/\"b\""
+                ),
                 .delete(RecordID(recordName: "\u{1F30A}", zone: ZoneID(zoneName: "z"))),
                 .deleteZone(ZoneID(zoneName: "other")),
             ]
@@ -57,7 +63,7 @@ import Testing
         var reader = ChangeStreamReader()
         let copy = try reader.read(text)
         #expect(copy == original)
-        guard case .save(_, _, let copied) = copy.changes[1] else {
+        guard case .save(_, _, let copied, _) = copy.changes[1] else {
             Issue.record("the second change is no save")
             return
         }
@@ -261,7 +267,7 @@ import Testing
         for _ in 0..<2000 {
             let damaged = text.damaged(by: &generator)
             guard let line = try? reader.read(damaged) else { continue }
-            for case .save(_, _, let fields) in line.changes {
+            for case .save(_, _, let fields, _) in line.changes {
                 #expect(throws: Never.self) { try Fields(validating: fields.bytes) }
             }
         }

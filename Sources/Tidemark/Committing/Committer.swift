@@ -108,6 +108,7 @@ extension CommitPlan {
             return false
         }
         return consulted.allSatisfy { overlay.lastSequence(at: $0) <= bound }
+            && consultedTargets.allSatisfy { overlay.lastReference(under: $0) <= bound }
     }
 }
 
@@ -116,6 +117,13 @@ extension Overlay {
     fileprivate func lastSequence(at slot: ViewKey) -> UInt64 {
         current.newest(zone: slot.high, slot: slot.low)?.sequence
             ?? frozen?.newest(zone: slot.high, slot: slot.low)?.sequence ?? 0
+    }
+
+    /// The last position at which something was bound under a reference key, or released; zero if
+    /// none is in the overlay.
+    fileprivate func lastReference(under key: UInt64) -> UInt64 {
+        let last = current.references.lastSequence(under: key)
+        return last > 0 ? last : frozen?.references.lastSequence(under: key) ?? 0
     }
 
     /// The first position of the commit that answered a request, if that is in the overlay.

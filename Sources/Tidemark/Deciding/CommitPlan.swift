@@ -32,12 +32,18 @@ package struct CommitPlan: Sendable {
     package let bound: UInt64
     /// Slots whose last event this rests on.
     package private(set) var consulted: [ViewKey] = []
+    /// Reference keys that nothing more may have been bound under.
+    package private(set) var consultedTargets: [UInt64] = []
+    /// What happens to bindings, each with the index of its event.
+    private var references: [(event: Int, change: ReferenceChange)] = []
+    private let hash: StoreHash
     /// The zones that the commit creates, by the index of their creation event.
     private var createdZones: [Int] = []
 
-    package init(time: Int64, received: Int64, bound: UInt64) {
+    package init(time: Int64, received: Int64, bound: UInt64, hash: StoreHash) {
         draft = CommitDraft(time: time, received: received, envelope: [])
         self.bound = bound
+        self.hash = hash
     }
 
     /// How many events there are.
@@ -105,10 +111,10 @@ package struct CommitPlan: Sendable {
             recordType: Name(save.recordType),
             created: old?.created ?? author,
             modified: author,
-            parentName: old?.parentName.map { Name($0) },
+            parentName: save.parentName(over: old),
             shareName: old?.shareName.map { Name($0) }
         )
-        let event = RecordEvent(
+        var event = RecordEvent(
             state: .live,
             policy: save.policy,
             probeCount: item.probeCount,
@@ -116,20 +122,65 @@ package struct CommitPlan: Sendable {
             previousState: item.old?.event.state,
             held: item.held(save.changeTag)
         )
+        let oldSequence = live?.sequence.rawValue ?? 0
         var bodyOffset = 0
-        draft.append(zone: zone) { payload in
-            event.append(to: &payload)
-            bodyOffset = payload.count
-            RecordBody.append(
+        // What the record was bound to ends also where it begins anew.
+        let replaced = item.live.flatMap { $0.event.binds ? $0 : nil }
+        if replaced != nil || save.mayBind {
+            let body = RecordBody(
                 header,
                 setting: fields,
                 extent: save.policy.extent,
                 over: old,
-                of: live?.sequence.rawValue ?? 0,
-                to: &payload
+                of: oldSequence
             )
+            bind(&event, item, zone, from: try? replaced?.body(), to: body)
+            draft.append(zone: zone) { payload in
+                event.append(to: &payload)
+                bodyOffset = payload.count
+                payload.append(contentsOf: body.bytes)
+            }
+        } else {
+            draft.append(zone: zone) { payload in
+                event.append(to: &payload)
+                bodyOffset = payload.count
+                RecordBody.append(
+                    header,
+                    setting: fields,
+                    extent: save.policy.extent,
+                    over: old,
+                    of: oldSequence,
+                    to: &payload
+                )
+            }
         }
         add(.record(change(item, zone, .live)), bodyOffset: bodyOffset, isInsertion: old == nil)
+    }
+
+    /// Says in the event that is added next what its record is bound to from there on, and what no
+    /// longer.
+    private mutating func bind(
+        _ event: inout RecordEvent,
+        _ item: ConsultedItem,
+        _ zone: UInt64,
+        from old: RecordBody?,
+        to new: RecordBody?
+    ) {
+        let before = old?.bindings(hash) ?? []
+        let after = new?.bindings(hash) ?? []
+        event.binds = !after.isEmpty
+        event.released = before.map(\.target).filter { target in
+            !after.contains { $0.target == target }
+        }
+        for (target, binding) in event.released.map({ ($0, Binding()) }) + after {
+            let change = ReferenceChange(
+                zone: zone,
+                target: target,
+                source: item.slot,
+                binding: binding
+            )
+            references.append((effects.count, change))
+        }
     }
 
     /// Adds a record's deletion, which keeps the type that the record had.
@@ -139,13 +190,16 @@ package struct CommitPlan: Sendable {
         type: some Collection<UInt8>,
         holding tag: RecordChangeTag?
     ) {
-        let event = RecordEvent(
+        var event = RecordEvent(
             state: .tombstone,
             probeCount: item.probeCount,
             previous: item.old?.sequence.rawValue ?? 0,
             previousState: item.old?.event.state,
             held: item.held(tag)
         )
+        if let live = item.live, live.event.binds {
+            bind(&event, item, zone, from: try? live.body(), to: nil)
+        }
         draft.append(zone: zone) { payload in
             event.append(to: &payload)
             item.name.withBytes { name in
@@ -158,6 +212,12 @@ package struct CommitPlan: Sendable {
     /// Says that the plan rests on an item's slot, also where the item has no event.
     package mutating func restsOn(_ slot: UInt64, in zone: UInt64?) {
         if let zone { consulted.append(ViewKey(zone, slot)) }
+    }
+
+    /// Says that the plan rests on what was found beside the records that are changed.
+    package mutating func restsOn(_ neighbours: Neighbours) {
+        consulted += neighbours.slots
+        consultedTargets += neighbours.targets
     }
 
     private func change(
@@ -232,6 +292,10 @@ extension CommitPlan {
                 break
             }
         }
+        for index in references.indices {
+            references[index].change.sequence = first + UInt64(references[index].event)
+            references[index].change.zone = placed(references[index].change.zone, at: first)
+        }
     }
 
     /// A zone's key, where what stands for it is the place of its creation in this commit.
@@ -254,6 +318,7 @@ extension CommitPlan {
                 generation.applyNothing(at: first + UInt64(index))
             }
         }
+        for (_, change) in references { generation.apply(change) }
         if let request { generation.apply(request, first: first) }
     }
 }

@@ -22,10 +22,13 @@ package struct RecordDecision: Sendable {
     /// The commit; without events if nothing has to change.
     package var plan: CommitPlan
     /// The highest position that the decision rests on: until it is durable, nobody may hear of it.
-    package var lookedAt: SequenceNumber { SequenceNumber(rawValue: consulted.lookedAt) }
+    package var lookedAt: SequenceNumber {
+        SequenceNumber(rawValue: max(consulted.lookedAt, neighboursLookedAt))
+    }
 
     private var consulted: ConsultedItems
     private let zones: ConsultedZones
+    private var neighboursLookedAt: UInt64 = 0
     /// What stands for each zone's key in the plan; `nil` while nothing was done in it.
     private var zoneKeys: [UInt64?]
 
@@ -35,12 +38,13 @@ package struct RecordDecision: Sendable {
         in zones: ConsultedZones,
         bound: UInt64,
         time: Int64,
-        received: Int64
+        received: Int64,
+        hash: StoreHash
     ) {
         self.consulted = consulted
         self.zones = zones
         zoneKeys = zones.zones.map(\.key)
-        plan = CommitPlan(time: time, received: received, bound: bound)
+        plan = CommitPlan(time: time, received: received, bound: bound, hash: hash)
     }
 
     /// Whether no event is part of it.
@@ -56,10 +60,19 @@ package struct RecordDecision: Sendable {
         author: Authorship,
         settle: (inout ConsultedItems, [Int]) throws(SyncError) -> Void,
         explain: (Int) throws(SyncError) -> SyncError,
-        ancestor: (Int, TagContent) throws(SyncError) -> StoredRecord?
+        ancestor: (Int, TagContent) throws(SyncError) -> StoredRecord?,
+        neighbours: () -> Neighbours
     ) throws(SyncError) {
         reserveCapacity(for: request)
         var verdicts = try verdicts(on: request, by: rules, ancestor: ancestor)
+        var cascades: [Int: [ConsultedItem]] = [:]
+        if BindingRules.concern(request, verdicts) {
+            var bindings = BindingRules(request, items, rules.limits, neighbours())
+            try bindings.settle(&verdicts)
+            cascades = bindings.cascades
+            plan.restsOn(bindings.consulted)
+            neighboursLookedAt = bindings.consulted.lookedAt
+        }
         if request.isAtomic { spread(&verdicts, request) }
         try settle(&consulted, newcomers(of: verdicts))
         for index in items.indices {
@@ -71,7 +84,8 @@ package struct RecordDecision: Sendable {
                 outcomes.append(.event(try save(index, request.saves[index], author)))
             case .delete:
                 let deletion = request.deletions[index - request.saves.count]
-                outcomes.append(.event(try delete(index, holding: deletion.changeTag)))
+                outcomes.append(.event(try delete(items[index], holding: deletion.changeTag)))
+                for item in cascades[index] ?? [] { _ = try delete(item, holding: nil) }
             case .nothingToDo:
                 outcomes.append(.nothingToDo)
             case .refused(let error):
@@ -164,10 +178,9 @@ package struct RecordDecision: Sendable {
     }
 
     private mutating func delete(
-        _ index: Int,
+        _ item: ConsultedItem,
         holding tag: RecordChangeTag?
     ) throws(SyncError) -> Int {
-        let item = items[index]
         let type = try item.live?.readBody().recordTypeBytes ?? []
         plan.delete(item, in: zoneKey(item.zone), type: type, holding: tag)
         return plan.eventCount - 1

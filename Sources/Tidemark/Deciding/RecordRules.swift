@@ -24,13 +24,14 @@ package struct RecordRules: Sendable {
     package var limits: Limits
     /// The store's incarnations, which tags are compared by.
     package var line: IncarnationLine
-    /// Whether a save may give a record another type: an operator's import may.
-    package var allowsTypeChange = false
+    /// Whether an operator's import is decided: it may give a record another type, and refer to
+    /// records of other zones.
+    package var isImport = false
 
-    package init(limits: Limits, line: IncarnationLine, allowsTypeChange: Bool = false) {
+    package init(limits: Limits, line: IncarnationLine, isImport: Bool = false) {
         self.limits = limits
         self.line = line
-        self.allowsTypeChange = allowsTypeChange
+        self.isImport = isImport
     }
 
     /// What is to become of a save.
@@ -49,7 +50,7 @@ package struct RecordRules: Sendable {
         }
         guard let live = item.live else { return absentVerdict(on: save) }
         let body = try live.readBody()
-        if !allowsTypeChange, Name(body.recordType) != Name(save.recordType) {
+        if !isImport, Name(body.recordType) != Name(save.recordType) {
             return .refused(
                 .recordTypeDiffers(save.recordID, found: body.recordType, asked: save.recordType)
             )
@@ -138,8 +139,18 @@ extension RecordRules {
     private func check(_ save: RecordSave) throws(SyncError) {
         try limits.check(recordName: save.recordID.name)
         try limits.check(recordType: Name(save.recordType))
+        if case .set(let parent) = save.parent { try limits.check(recordName: parent) }
         try limits.check(save.fields)
+        if !isImport { try checkZones(of: save) }
         try checkSize(of: save.fields, save.recordID)
+    }
+
+    /// Refuses references to records of other zones.
+    private func checkZones(of save: RecordSave) throws(SyncError) {
+        for field in save.fields where field.namesZone {
+            guard let zone = field.firstZone else { continue }
+            throw .referenceLeavesZone(save.recordID, field: field.name, zone)
+        }
     }
 
     /// Refuses fields that are too many or too large.

@@ -21,7 +21,12 @@ package struct ZoneDecision: Sendable {
         limits: Limits,
         time: Int64
     ) throws(SyncError) {
-        plan = CommitPlan(time: time, received: time, bound: picture.bound)
+        plan = CommitPlan(
+            time: time,
+            received: time,
+            bound: picture.bound,
+            hash: picture.hash
+        )
         var zones = ConsultedZones()
         var named: Set<ZoneID> = []
         for (index, zone) in (request.saves + request.deletions).enumerated() {

@@ -14,6 +14,7 @@ extension Engine {
         try checkAccess(of: caller, writes: true)
         try request.check(options.limits)
         let key = identity(of: caller, request.contentBytes)
+        let request = try request.withLocalReferences(in: caller.database)
         try await writing.committer.waitForRoom()
         while true {
             let picture = try picture(.appended)
@@ -64,7 +65,8 @@ extension Engine {
             in: zones,
             bound: picture.bound,
             time: time,
-            received: time
+            received: time,
+            hash: views.hash
         )
         let author = Authorship(time: time, user: caller.user, device: caller.device)
         let rules = RecordRules(limits: options.limits, line: line)
@@ -84,7 +86,8 @@ extension Engine {
                 return try item.live.flatMap { (live) throws(SyncError) in
                     try ancestor(held, of: item.name, before: live)
                 }
-            }
+            },
+            neighbours: { Neighbours(zones, picture, views) }
         )
         return decision
     }

@@ -126,7 +126,8 @@ private struct LineBuilder {
             .save(
                 recordID: RecordID(recordName: body.recordName, zone: zone),
                 recordType: Name(body.recordType),
-                fields: try body.fields.asSet
+                fields: try body.fields.asSet,
+                parent: body.parentName.map { Name($0) }
             )
         )
     }

@@ -21,6 +21,11 @@ package struct RecordEvent: Hashable, Sendable {
     package var previousState: RecordState?
     /// The version that the client held.
     package var held: HeldVersion
+    /// Whether the body holds references that bind, or a parent.
+    package var binds = false
+    /// The targets that the version before was bound to and this one is not, as
+    /// ``StoreHash/target(_:)-(RawSpan)`` has them.
+    package var released: [UInt64] = []
 
     /// The version that a client held when it asked.
     package enum HeldVersion: Hashable, Sendable {
@@ -57,13 +62,15 @@ private enum Layout {
     static let replacesTombstone: UInt8 = 1 << 3
     static let heldPrevious: UInt8 = 1 << 4
     static let heldOther: UInt8 = 1 << 5
-    static let knownFlags: UInt8 = 0b0011_1111
+    static let binds: UInt8 = 1 << 6
+    static let releases: UInt8 = 1 << 7
 
     static let probeCount = 2
     static let previous = 4
     static let held = 12
     static let headerByteCount = 12
     static let heldByteCount = 12
+    static let releasedCountByteCount = 2
 }
 
 // MARK: - Writing
@@ -79,6 +86,8 @@ extension RecordEvent {
         case .previous: flags |= Layout.heldPrevious
         case .other: flags |= Layout.heldOther
         }
+        if binds { flags |= Layout.binds }
+        if !released.isEmpty { flags |= Layout.releases }
         let kind: EventKind = state == .live ? .recordSaved : .recordDeleted
         payload.append(kind.rawValue)
         payload.append(flags)
@@ -88,6 +97,10 @@ extension RecordEvent {
         if case .other(let tag) = held {
             payload.append(integer: tag.sequence.rawValue)
             payload.append(integer: tag.incarnationBits)
+        }
+        if !released.isEmpty {
+            payload.append(integer: UInt16(truncatingIfNeeded: released.count))
+            for target in released { payload.append(integer: target) }
         }
     }
 
@@ -106,6 +119,14 @@ extension RecordEvent {
 // MARK: - Reading
 
 extension RecordEvent {
+    /// Whether an event says anything about what its record is bound to.
+    ///
+    /// For payloads that were read before.
+    @inline(__always)
+    package static func touchesBindings(_ payload: RawSpan) -> Bool {
+        payload.byte(at: 1) & (Layout.binds | Layout.releases) != 0
+    }
+
     /// Reads what stands before the body or the tombstone, and says where that begins.
     @inline(__always)
     package static func read(
@@ -118,9 +139,9 @@ extension RecordEvent {
             )
         }
         let flags = payload.byte(at: 1)
-        guard flags & ~Layout.knownFlags == 0,
-            let policy = SavePolicy(rawValue: flags & Layout.policyMask)
-        else { throw EventFormatError("A record event has unknown flags: \(flags).") }
+        guard let policy = SavePolicy(rawValue: flags & Layout.policyMask) else {
+            throw EventFormatError("A record event has unknown flags: \(flags).")
+        }
         let previous = payload.integer(at: Layout.previous, as: UInt64.self)
         var event = RecordEvent(
             state: try state(of: payload),
@@ -148,7 +169,31 @@ extension RecordEvent {
                 )
             )
         }
+        event.binds = flags & Layout.binds != 0
+        if flags & Layout.releases != 0 {
+            event.released = try readReleased(payload, &bodyOffset)
+        }
         return (event, bodyOffset)
+    }
+
+    private static func readReleased(
+        _ payload: RawSpan,
+        _ offset: inout Int
+    ) throws(EventFormatError) -> [UInt64] {
+        let start = offset + Layout.releasedCountByteCount
+        let count = start <= payload.byteCount ? releasedCount(in: payload, at: offset) : 0
+        guard count > 0, start + count * 8 < payload.byteCount else {
+            throw EventFormatError(
+                "A record event is cut off in its list of released targets, after "
+                    + "\(payload.byteCount) bytes."
+            )
+        }
+        offset = start + count * 8
+        return (0..<count).map { payload.integer(at: start + $0 * 8, as: UInt64.self) }
+    }
+
+    private static func releasedCount(in payload: RawSpan, at offset: Int) -> Int {
+        Int(payload.integer(at: offset, as: UInt16.self))
     }
 
     /// Whether an event saved or deleted its record, and where the body or the tombstone begins:
@@ -157,16 +202,16 @@ extension RecordEvent {
     package static func start(
         of payload: RawSpan
     ) throws(EventFormatError) -> (state: RecordState, bodyOffset: Int) {
-        guard payload.byteCount > Layout.headerByteCount + Layout.heldByteCount else {
+        guard payload.byteCount > Layout.headerByteCount + Layout.heldByteCount,
+            payload.byte(at: 1) & Layout.releases == 0
+        else {
             let (event, bodyOffset) = try read(payload)
             return (event.state, bodyOffset)
         }
         return (try state(of: payload), bodyOffset(in: payload))
     }
 
-    /// Where the body begins in an event's payload.
-    ///
-    /// For payloads that were read before.
+    /// Where the body begins in an event's payload that releases nothing and was read before.
     @inline(__always)
     package static func bodyOffset(in payload: RawSpan) -> Int {
         payload.byte(at: 1) & Layout.heldOther == 0

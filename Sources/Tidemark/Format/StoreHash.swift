@@ -34,6 +34,7 @@ package struct StoreHash: Hashable, Sendable {
         case request = 4
         case token = 5
         case content = 6
+        case target = 7
     }
 
     /// Where the search for a record's name begins in its zone.
@@ -46,6 +47,16 @@ package struct StoreHash: Hashable, Sendable {
     @inline(__always)
     package func slot(ofName name: Name) -> UInt64 {
         name.withBytes { slot(ofName: $0.span.bytes) }
+    }
+
+    /// What stands for the name of a record that others are bound to, in events of those others.
+    package func target(_ name: RawSpan) -> UInt64 {
+        xxh3(name, seed: seed &+ Use.target.rawValue)
+    }
+
+    /// What stands for the name of a record that others are bound to.
+    package func target(_ name: Name) -> UInt64 {
+        name.withBytes { target($0.span.bytes) }
     }
 
     /// The key that a database's zones are listed under.

@@ -12,6 +12,7 @@ struct ImportDecision {
     private(set) var missingDeletionCount = 0
 
     private let reading: LineReading
+    private let database: DatabaseID
     /// What stands for the key of each epoch; `nil` while it is not there.
     private var keys: [UInt64?]
 
@@ -34,10 +35,16 @@ struct ImportDecision {
             )
         )
         reading = try LineReading(line, picture, limits)
+        database = line.database
         keys = reading.epochs.map(\.zone.key)
-        plan = CommitPlan(time: line.time, received: engine.now(), bound: picture.bound)
+        plan = CommitPlan(
+            time: line.time,
+            received: engine.now(),
+            bound: picture.bound,
+            hash: picture.hash
+        )
         let author = Authorship(time: line.time, user: line.user, device: line.device)
-        let rules = RecordRules(limits: limits, line: engine.line, allowsTypeChange: true)
+        let rules = RecordRules(limits: limits, line: engine.line, isImport: true)
         let zones = ConsultedZones(reading.epochs.map(\.zone))
         var consulted = try ConsultedItems(reading.items, in: zones, picture, engine.views)
         try consulted.settle(
@@ -112,15 +119,17 @@ struct ImportDecision {
         if step.beginsWithDeletion, item.live == nil { missingDeletionCount += 1 }
         missingDeletionCount += step.missingDeletionCount
         switch step.change {
-        case .save(let recordID, let recordType, let fields):
+        case .save(let recordID, let recordType, let fields, let parent):
             let save = RecordSave(
                 recordID,
                 type: recordType.string,
-                fields: fields,
+                fields: try fields.withLocalReferences(to: recordID.zone, in: database),
+                parent: parent.map { .set($0) } ?? .removed,
                 policy: .replace
             )
             // A whole record needs no ancestor to be merged with.
-            if case .refused(let error) = try rules.verdict(on: save, item, ancestor: { _ in nil }) {
+            if case .refused(let error) = try rules.verdict(on: save, item, ancestor: { _ in nil })
+            {
                 throw error
             }
             let old = step.hadDeletion ? nil : item.live

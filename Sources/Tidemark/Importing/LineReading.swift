@@ -80,7 +80,7 @@ struct LineReading {
     ) {
         let epoch = latest[zone]
         switch change {
-        case .save(let record, _, _), .delete(let record):
+        case .save(let record, _, _, _), .delete(let record):
             if case .save = change { epochs[epoch].isWanted = true }
             let name = Name(record.recordName)
             items.append(ConsultedItem(name: name, zone: epoch, slot: hash.slot(ofName: name)))
@@ -136,7 +136,7 @@ extension ChangeStreamLine.Change {
     /// The zone it is about.
     fileprivate var zone: ZoneID {
         switch self {
-        case .save(let record, _, _), .delete(let record): record.zone
+        case .save(let record, _, _, _), .delete(let record): record.zone
         case .createZone(let zone), .deleteZone(let zone): zone
         }
     }

@@ -10,7 +10,7 @@ import TidemarkModel
 /// The fold asks nothing but the event itself: the event says which slot its record has and what
 /// stood there before.
 package struct Fold: Sendable {
-    private let hash: StoreHash
+    let hash: StoreHash
 
     /// A fold of one store's log.
     package init(hash: StoreHash) {
@@ -31,7 +31,11 @@ package struct Fold: Sendable {
         generation.countPayloads(byteCount: payload.byteCount)
         switch EventKind(rawValue: payload.byte(at: 0)) {
         case .recordSaved, .recordDeleted:
-            generation.apply(try recordChange(event.sequence, zone: event.zone, payload))
+            let change = try recordChange(event.sequence, zone: event.zone, payload)
+            generation.apply(change)
+            if RecordEvent.touchesBindings(payload) {
+                try applyBindings(of: event, change, to: generation)
+            }
         case .zoneCreated:
             let creation = try ZoneEvent.readCreation(payload)
             generation.apply(
@@ -54,6 +58,16 @@ package struct Fold: Sendable {
         {
             generation.apply(request, first: event.sequence.rawValue)
         }
+    }
+
+    private func applyBindings(
+        of event: LogEvent,
+        _ change: SlotChange,
+        to generation: OverlayGeneration
+    ) throws(EventFormatError) {
+        let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+        let body = stored.event.binds ? try stored.body() : nil
+        for change in referenceChanges(change, stored.event, body) { generation.apply(change) }
     }
 
     /// What an event's payload says about its record.

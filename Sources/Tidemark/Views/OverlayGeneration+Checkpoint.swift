@@ -36,6 +36,14 @@ extension OverlayGeneration {
                 for: ViewKey(request.high, request.low)
             )
         }
+        for change in references.changes {
+            if change.binding.isEmpty {
+                batch.remove(change.key, from: .references)
+            } else {
+                let value = ViewValue.word(change.zone, tag: change.binding.rawValue)
+                batch.put(value, in: .references, for: change.key)
+            }
+        }
         return batch
     }
 

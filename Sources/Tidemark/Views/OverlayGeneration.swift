@@ -31,6 +31,8 @@ package final class OverlayGeneration: @unchecked Sendable {
     package private(set) var requests: [RequestKey: UInt64] = [:]
     /// Bytes of the payloads of all events.
     @exclusivity(unchecked) private var payloadByteCount = 0
+    /// What happened to bindings between records.
+    private(set) var references = ReferenceChanges()
     /// Position of the last event, of any kind.
     @exclusivity(unchecked) package private(set) var lastSequence: UInt64 = 0
     /// Position of the last event that began or ended a zone.
@@ -116,6 +118,11 @@ extension OverlayGeneration {
         let zone = zoneIndex(change.zone)
         zones[zone].lastChange = change.sequence
         if chains.entries.count > count { zones[zone].entries.append(index) }
+    }
+
+    /// Takes in what an event did to a binding.
+    package func apply(_ change: ReferenceChange) {
+        references.append(change)
     }
 
     /// Takes in a zone's creation, whose position is the zone's key.

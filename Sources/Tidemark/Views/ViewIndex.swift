@@ -65,6 +65,8 @@ package enum ViewTable: UInt8, CaseIterable, Sendable {
     case zoneHeads = 5
     /// (request hash, high and low word) → first sequence of the commit that answered it.
     case requests = 6
+    /// (reference key of zone and target, source's record slot) → zone and how the source is bound.
+    case references = 7
 }
 
 /// A key: two words, ordered by the first, then the second (stored big-endian).

@@ -85,6 +85,35 @@ extension ViewPicture {
         try versions(at: [slot])[0]
     }
 
+    /// The records of a zone that are bound to a target, in the order of their slots.
+    ///
+    /// Names with the same hash may be among them: their bodies are the witness. `limit` stops the
+    /// search in the index. O(referrers).
+    package func referrers(
+        of target: UInt64,
+        in zone: UInt64,
+        limit: Int = .max
+    ) throws(ViewIndexError) -> [Referrer] {
+        let key = ReferenceChange.key(of: target, in: zone)
+        var bindings: [UInt64: Binding] = [:]
+        try snapshot.scan(.references, from: ViewKey(key, 0), through: ViewKey(key, .max)) {
+            if case .word(zone, let tag) = $1 { bindings[$0.low] = Binding(rawValue: tag) }
+            return bindings.count < limit
+        }
+        var changes: [ReferenceChange] = []
+        frozen?.references.visit(under: key, through: bound) { changes.append($0) }
+        changes += withCurrent { current in
+            var changes: [ReferenceChange] = []
+            current.references.visit(under: key, through: bound) { changes.append($0) }
+            return changes
+        }
+        for change in changes where change.zone == zone {
+            bindings[change.source] = change.binding.isEmpty ? nil : change.binding
+        }
+        return bindings.map { Referrer(slot: $0.key, binding: $0.value) }
+            .sorted { $0.slot < $1.slot }
+    }
+
     /// The first position of the commit that answered a request; `nil` if none did.
     package func firstSequence(of request: RequestKey) throws(ViewIndexError) -> UInt64? {
         let overlaid = withCurrent { $0.requests[request] }

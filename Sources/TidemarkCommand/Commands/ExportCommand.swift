@@ -102,7 +102,7 @@ extension ChangeStreamLine.Change {
     /// The zone it is about.
     fileprivate var zone: ZoneID {
         switch self {
-        case .save(let record, _, _), .delete(let record): record.zone
+        case .save(let record, _, _, _), .delete(let record): record.zone
         case .createZone(let zone), .deleteZone(let zone): zone
         }
     }

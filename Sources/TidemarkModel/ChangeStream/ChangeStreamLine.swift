@@ -5,8 +5,8 @@
 public struct ChangeStreamLine: Hashable, Sendable {
     /// One change of a commit.
     public enum Change: Hashable, Sendable {
-        /// A record is saved as a whole: fields that it does not name are gone.
-        case save(recordID: RecordID, recordType: Name, fields: Fields)
+        /// A record is saved as a whole: fields that it does not name are gone, and so is a parent.
+        case save(recordID: RecordID, recordType: Name, fields: Fields, parent: Name? = nil)
         /// A record is deleted, if there is one.
         case delete(RecordID)
         /// A zone is created, if there is none.
@@ -81,11 +81,12 @@ extension ChangeStreamLine {
         bytes.append(littleEndian: UInt32(truncatingIfNeeded: changes.count))
         for change in changes {
             switch change {
-            case .save(let recordID, let recordType, let fields):
-                bytes.append(1)
+            case .save(let recordID, let recordType, let fields, let parent):
+                bytes.append(parent == nil ? 1 : 5)
                 bytes.append(counted: recordID.zone.zoneName)
                 bytes.append(counted: recordID.recordName)
                 bytes.append(counted: recordType.string)
+                if let parent { bytes.append(counted: parent.string) }
                 bytes.append(littleEndian: UInt32(truncatingIfNeeded: fields.bytes.count))
                 bytes.append(contentsOf: fields.bytes)
             case .delete(let recordID):

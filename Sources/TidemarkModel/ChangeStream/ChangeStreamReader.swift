@@ -113,6 +113,7 @@ package struct ChangeStreamReader: Sendable {
         var zone: JSONText?
         var recordName: JSONText?
         var recordType: JSONText?
+        var parent: Name?
         var fields: Fields?
         var members = MemberNames()
         var object = try reader.openObject()
@@ -127,8 +128,10 @@ package struct ChangeStreamReader: Sendable {
                 recordType = try reader.text()
             } else if try members.take(4, "fields", key, in: reader) {
                 fields = try readFields(from: &reader, at: start)
+            } else if try members.take(5, "parent", key, in: reader) {
+                parent = Name(try reader.nonEmptyString("parent"))
             } else {
-                throw reader.unknownMember(key, "op, zone, recordName, recordType, fields")
+                throw reader.unknownMember(key, "op, zone, recordName, recordType, parent, fields")
             }
         }
         guard let operation else { throw JSONError("A change needs an \"op\".", at: start) }
@@ -144,11 +147,15 @@ package struct ChangeStreamReader: Sendable {
             return .save(
                 recordID: RecordID(recordName: reader.copy(recordName), zone: zoneID),
                 recordType: type(recordType, in: reader),
-                fields: fields
+                fields: fields,
+                parent: parent
             )
         }
-        guard recordType == nil, fields == nil else {
-            throw JSONError("Only a save has a \"recordType\" and \"fields\".", at: start)
+        guard recordType == nil, fields == nil, parent == nil else {
+            throw JSONError(
+                "Only a save has a \"recordType\", a \"parent\" and \"fields\".",
+                at: start
+            )
         }
         if reader.isWord(operation, "delete") {
             guard let recordName else {

@@ -47,13 +47,14 @@ extension [UInt8] {
 
     private mutating func append(json change: ChangeStreamLine.Change) {
         switch change {
-        case .save(let recordID, let recordType, let fields):
+        case .save(let recordID, let recordType, let fields, let parent):
             append(literal: "{\"op\":\"save\",\"zone\":")
             append(jsonString: recordID.zone.zoneName)
             append(literal: ",\"recordName\":")
             append(jsonString: recordID.recordName)
             append(literal: ",\"recordType\":")
             append(jsonString: recordType.string)
+            append(member: ",\"parent\":", parent?.string, unless: nil)
             append(literal: ",\"fields\":")
             append(json: fields)
         case .delete(let recordID):

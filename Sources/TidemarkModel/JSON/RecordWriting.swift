@@ -3,7 +3,7 @@
 
 extension [UInt8] {
     /// Appends a record as one line's object: `zone`, `recordName`, `recordType`,
-    /// `recordChangeTag`, `created`, `modified`, `fields`.
+    /// `recordChangeTag`, `created`, `modified`, `parent` if it has one, `fields`.
     package mutating func append(json record: Record) {
         append(literal: "{\"zone\":")
         append(jsonString: record.zone.zoneName)
@@ -19,6 +19,10 @@ extension [UInt8] {
         append(json: record.created)
         append(literal: ",\"modified\":")
         append(json: record.modified)
+        if let parent = record.body.parentName {
+            append(literal: ",\"parent\":")
+            append(jsonString: parent)
+        }
         append(literal: ",\"fields\":")
         append(json: record.fields)
         append(literal: "}")

@@ -79,9 +79,38 @@ import TidemarkModel
         }
     }
 
+    @Test func `what a record is bound to no longer reads back, and every cut is an error`() throws
+    {
+        for held in [
+            RecordEvent.HeldVersion.none,
+            .other(
+                TagContent(
+                    sequence: SequenceNumber(rawValue: 5),
+                    incarnationBits: 6
+                )
+            ),
+        ] {
+            var event = RecordEvent(state: .live, previous: 7, previousState: .live, held: held)
+            event.binds = true
+            event.released = [1, .max, 0x0123_4567_89AB_CDEF]
+            var payload: [UInt8] = []
+            event.append(to: &payload)
+            let offset = payload.count
+            payload.append(0xAB)
+            let read = try RecordEvent.read(payload.span.bytes)
+            #expect(read.event == event)
+            #expect(read.bodyOffset == offset)
+            #expect(try RecordEvent.start(of: payload.span.bytes).bodyOffset == offset)
+            for count in 0..<offset {
+                let cut = Array(payload[..<count])
+                #expect(throws: EventFormatError.self) { try RecordEvent.read(cut.span.bytes) }
+            }
+        }
+    }
+
     @Test func `unknown kinds, flags and policies are errors`() throws {
         var payload = try GoldenEvents().savedPayload
-        payload[1] = 0x40
+        payload[1] = 0x06
         #expect(throws: EventFormatError.self) { try RecordEvent.read(payload.span.bytes) }
         payload[1] = 0x07
         #expect(throws: EventFormatError.self) { try RecordEvent.read(payload.span.bytes) }

@@ -61,7 +61,7 @@ struct GoldenEvents {
     }
 
     /// Everything in the file, in its order.
-    var values: [(name: String, bytes: [UInt8])] {
+    func values() throws -> [(name: String, bytes: [UInt8])] {
         var created: [UInt8] = []
         ZoneEvent.appendCreation(of: identity, probeCount: 1, to: &created)
         var ended: [UInt8] = []
@@ -82,6 +82,12 @@ struct GoldenEvents {
         hashes.append(integer: hash.slot(ofZone: "Notes"))
         hashes.append(integer: request.low)
         hashes.append(integer: request.high)
+        var bound: [UInt8] = []
+        var event = RecordEvent(state: .live, previous: 8, previousState: .live)
+        event.binds = true
+        event.released = [hash.target(Name("common/cal.md"))]
+        event.append(to: &bound)
+        bound.append(contentsOf: try boundBody.bytes)
         return [
             ("recordSaved", savedPayload), ("recordDeleted", deletedPayload),
             ("zoneCreated", created), ("zoneDeleted", ended),
@@ -89,6 +95,25 @@ struct GoldenEvents {
             ("changeTag", Array(tag.tag.text.utf8)),
         ]
             + zip(0..., CommitEnvelopeTests.envelopes).map { ("envelope\($0)", $1.bytes) }
+            + [("recordBound", bound)]
+    }
+
+    /// A record with a parent and a reference that binds.
+    private var boundBody: RecordBody {
+        get throws {
+            let written = Authorship(time: 1_393_936_109_000, user: UserID("u-9cd6"))
+            let link = Reference(recordName: "common/man.md", action: .deleteSelf)
+            return RecordBody(
+                RecordHeader(
+                    recordName: Name("common/less.md"),
+                    recordType: Name("Page"),
+                    created: written,
+                    modified: written,
+                    parentName: Name("common")
+                ),
+                fields: try Fields(["link": .reference(link)])
+            )
+        }
     }
 }
 
@@ -97,7 +122,7 @@ struct GoldenEvents {
         let file = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../Fixtures/v1/events.txt")
         let text = try String(contentsOf: file, encoding: .utf8)
-        let found = try GoldenEvents().values.map { value in
+        let found = try GoldenEvents().values().map { value in
             "\(value.name) " + value.bytes.map { String(format: "%02x", $0) }.joined()
         }
         #expect(text.split(separator: "\n").map(String.init) == found)

@@ -34,9 +34,11 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test(arguments: [
-        ("x", .int64(7)), ("x", nil), ("z", .int64(7)), ("z", nil), ("new", .int64(7)),
-    ] as [(String, FieldValue?)])
+    @Test(
+        arguments: [
+            ("x", .int64(7)), ("x", nil), ("z", .int64(7)), ("z", nil), ("new", .int64(7)),
+        ] as [(String, FieldValue?)]
+    )
     func `a field that was set, removed or added meanwhile is a conflict`(
         name: String,
         value: FieldValue?

@@ -81,7 +81,7 @@ struct GeneratedHistory {
         for line in lines.prefix(count) {
             for change in line.changes {
                 switch change {
-                case .save(let id, let type, let fields):
+                case .save(let id, let type, let fields, _):
                     var values: [String: FieldValue] = [:]
                     for field in fields { values[field.name] = field.value }
                     let old = state[id.zone.zoneName]?[Self.key(id)]

@@ -1,0 +1,299 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+package import TidemarkModel
+
+/// What the bindings between records mean for a request: targets that must be there, deletions that
+/// take others along, and deletions that cannot be.
+///
+/// A save is refused if what it binds its record to is not there afterwards; a deletion is refused
+/// if a record that stays has the deleted one as its parent, or validates it. What is refused may
+/// decide about others, so it goes round until nothing changes; each round refuses more.
+package struct BindingRules {
+    /// The records that go with the deletion at an index.
+    package private(set) var cascades: [Int: [ConsultedItem]] = [:]
+
+    private let request: ModifyRecordsRequest
+    private let items: [ConsultedItem]
+    private let limits: Limits
+    private let hash: StoreHash
+    private var neighbours: Neighbours
+    /// The item of each record that the request names.
+    private let named: [RecordPlace: Int]
+    /// What each save that may bind would be bound to.
+    private var bindings: [Int: [Name: Binding]] = [:]
+
+    /// Whether a request has anything to do with bindings.
+    package static func concern(
+        _ request: ModifyRecordsRequest,
+        _ verdicts: [Verdict]
+    ) -> Bool {
+        verdicts.indices.contains { index in
+            switch verdicts[index] {
+            case .save: request.saves[index].mayBind
+            case .delete: true
+            case .nothingToDo, .refused, .conflict: false
+            }
+        }
+    }
+
+    /// Prepares the rules for a request whose records were looked up.
+    package init(
+        _ request: ModifyRecordsRequest,
+        _ items: [ConsultedItem],
+        _ limits: Limits,
+        _ neighbours: Neighbours
+    ) {
+        self.request = request
+        self.items = items
+        self.limits = limits
+        self.neighbours = neighbours
+        hash = neighbours.hash
+        var named: [RecordPlace: Int] = [:]
+        for (index, item) in items.enumerated() { named[RecordPlace(item)] = index }
+        self.named = named
+    }
+
+    /// What else was looked at; the plan rests on it.
+    package var consulted: Neighbours { neighbours }
+
+    /// Refuses what must not be, and finds what goes with each deletion.
+    package mutating func settle(_ verdicts: inout [Verdict]) throws(SyncError) {
+        for index in request.saves.indices {
+            guard case .save = verdicts[index] else { continue }
+            bindings[index] = try bindingsAfterwards(index)
+        }
+        while true {
+            var refusals = try refusedSaves(verdicts)
+            if refusals.isEmpty { refusals = try refusedDeletions(verdicts) }
+            if refusals.isEmpty { return }
+            for (index, error) in refusals { verdicts[index] = .refused(error) }
+        }
+    }
+
+    private func recordID(_ index: Int) -> RecordID { request.record(at: index) }
+}
+
+// MARK: - Saves
+
+extension BindingRules {
+    /// What a saved record is bound to once the save is done.
+    private func bindingsAfterwards(_ index: Int) throws(SyncError) -> [Name: Binding]? {
+        let save = request.saves[index]
+        let old = items[index].live
+        guard save.mayBind || old?.event.binds == true else { return nil }
+        let body = try save.body(over: old?.readBody())
+        return body.namedBindings
+    }
+
+    /// The saves whose targets are not there, or that would be deleted by the same request.
+    private mutating func refusedSaves(
+        _ verdicts: [Verdict]
+    ) throws(SyncError) -> [(Int, SyncError)] {
+        var refusals: [(Int, SyncError)] = []
+        var added: [RecordPlace: Int] = [:]
+        for (index, targets) in bindings.sorted(by: { $0.key < $1.key }) {
+            guard case .save = verdicts[index] else { continue }
+            let before = try items[index].live?.readBody().namedBindings ?? [:]
+            do throws(SyncError) {
+                for (name, binding) in targets.sorted(by: { $0.key < $1.key }) {
+                    let target = RecordPlace(zone: items[index].zone, name: name)
+                    let isNew = !(before[name] ?? []).isSuperset(of: binding)
+                    if case .delete? = named[target].map({ verdicts[$0] }) {
+                        throw .targetDeleted(recordID(index), name)
+                    }
+                    guard isNew else { continue }
+                    guard try isThere(target, verdicts) else {
+                        throw .targetMissing(recordID(index), name)
+                    }
+                    if binding.contains(.parent) { try checkLine(of: index, from: name, verdicts) }
+                    if binding.contains(.deleteSelf) {
+                        added[target, default: 0] += 1
+                        try checkCount(of: target, adding: added[target] ?? 1, index)
+                    }
+                }
+            } catch {
+                guard error.code != .internalError else { throw error }
+                refusals.append((index, error))
+            }
+        }
+        return refusals
+    }
+
+    /// Whether a target is there once the request is done, if it is not deleted by it.
+    private mutating func isThere(
+        _ target: RecordPlace,
+        _ verdicts: [Verdict]
+    ) throws(SyncError) -> Bool {
+        if let index = named[target] {
+            if case .save = verdicts[index] { return true }
+            return items[index].live != nil
+        }
+        return try neighbours.record(target) != nil
+    }
+
+    /// Refuses a parent that is the record itself or lies below it, and lines that are too long.
+    private mutating func checkLine(
+        of index: Int,
+        from parent: Name,
+        _ verdicts: [Verdict]
+    ) throws(SyncError) {
+        let zone = items[index].zone
+        var next: Name? = parent
+        for _ in 0..<limits.ancestorsPerRecord {
+            guard let name = next else { return }
+            if name == items[index].name { throw .parentCycle(recordID(index)) }
+            let place = RecordPlace(zone: zone, name: name)
+            if let other = named[place], case .save = verdicts[other] {
+                next = bindings[other]?.first { $0.value.contains(.parent) }?.key
+            } else {
+                next = try neighbours.record(place)?.readBody().parentName.map { Name($0) }
+            }
+        }
+        throw .lineTooLong(recordID(index), limit: limits.ancestorsPerRecord)
+    }
+
+    /// Refuses more records that are deleted with a target than one may have.
+    private mutating func checkCount(
+        of target: RecordPlace,
+        adding count: Int,
+        _ index: Int
+    ) throws(SyncError) {
+        let limit = limits.deleteSelfReferencesPerTarget
+        let referrers = try neighbours.referrers(of: target, limit: limit)
+        let deletedWith = referrers.count { $0.binding.contains(.deleteSelf) }
+        guard deletedWith + count <= limit else {
+            throw .tooManyReferences(recordID(index), target.name, limit: limit)
+        }
+    }
+}
+
+// MARK: - Deletions
+
+extension BindingRules {
+    /// The deletions that records which stay stand against, and the saves of records that the
+    /// others would delete.
+    private mutating func refusedDeletions(
+        _ verdicts: [Verdict]
+    ) throws(SyncError) -> [(Int, SyncError)] {
+        cascades = [:]
+        var gone: Set<RecordPlace> = []
+        var obstacles: [Int: [RecordPlace]] = [:]
+        for index in items.indices {
+            guard case .delete = verdicts[index] else { continue }
+            gone.insert(RecordPlace(items[index]))
+        }
+        let roots = items.indices.filter { if case .delete = verdicts[$0] { true } else { false } }
+        for root in roots {
+            var open = [RecordPlace(items[root])]
+            while let target = open.popLast() {
+                for referrer in try bound(to: target, verdicts) {
+                    let place = RecordPlace(referrer.item)
+                    if gone.contains(place) { continue }
+                    if referrer.binding.contains(.deleteSelf) {
+                        gone.insert(place)
+                        cascades[root, default: []].append(referrer.item)
+                        open.append(place)
+                    } else {
+                        obstacles[root, default: []].append(place)
+                    }
+                }
+            }
+        }
+        var refusals: [(Int, SyncError)] = []
+        for (root, places) in obstacles {
+            if let staying = places.first(where: { !gone.contains($0) }) {
+                refusals.append((root, .stillReferredTo(recordID(root), by: staying.name)))
+            }
+        }
+        if !refusals.isEmpty { return refusals }
+        for item in cascades.values.joined() {
+            guard let index = named[RecordPlace(item)], case .save = verdicts[index] else {
+                continue
+            }
+            refusals.append((index, .savedAndDeleted(recordID(index))))
+        }
+        return refusals
+    }
+
+    /// The records that are bound to a target once the request's saves are done.
+    private mutating func bound(
+        to target: RecordPlace,
+        _ verdicts: [Verdict]
+    ) throws(SyncError) -> [(item: ConsultedItem, binding: Binding)] {
+        var bound: [(item: ConsultedItem, binding: Binding)] = []
+        for (item, stored) in try neighbours.sources(of: target) {
+            var binding = stored
+            if let index = named[RecordPlace(item)], case .save = verdicts[index] {
+                binding = bindings[index]?[target.name] ?? []
+            }
+            if !binding.isEmpty { bound.append((item, binding)) }
+        }
+        return bound
+    }
+}
+
+/// A record by its zone, as an index among the zones of a request, and its name.
+package struct RecordPlace: Hashable, Sendable {
+    package var zone: Int
+    package var name: Name
+
+    package init(zone: Int, name: Name) {
+        self.zone = zone
+        self.name = name
+    }
+
+    package init(_ item: ConsultedItem) {
+        self.init(zone: item.zone, name: item.name)
+    }
+}
+
+extension RecordSave {
+    /// Whether the save may bind its record to another one.
+    package var mayBind: Bool {
+        if case .set = parent { return true }
+        var binds = false
+        fields.visitBindings { _, _ in binds = true }
+        return binds
+    }
+
+    /// The record's parent once it is saved over a version.
+    package func parentName(over old: RecordBody?) -> Name? {
+        switch parent {
+        case .unchanged: old?.parentName.map { Name($0) }
+        case .set(let name): name
+        case .removed: nil
+        }
+    }
+
+    /// What the record holds once it is saved over a version; when and by whom is left open.
+    package func body(over old: RecordBody?) -> RecordBody {
+        let nobody = Authorship(time: 0, user: nil)
+        return RecordBody(
+            RecordHeader(
+                recordName: Name(recordID.recordName),
+                recordType: Name(recordType),
+                created: old?.created ?? nobody,
+                modified: nobody,
+                parentName: parentName(over: old)
+            ),
+            setting: fields,
+            extent: policy.extent,
+            over: old,
+            of: 1
+        )
+    }
+}
+
+extension RecordBody {
+    /// What the record is bound to, by name.
+    package var namedBindings: [Name: Binding] {
+        var bindings: [Name: Binding] = [:]
+        visitBindings { name, binding in
+            let name = name.withUnsafeBytes { Name(String(decoding: $0, as: UTF8.self)) }
+            bindings[name, default: []].formUnion(binding)
+        }
+        return bindings
+    }
+}

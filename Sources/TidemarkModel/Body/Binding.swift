@@ -1,0 +1,76 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a record is bound to another one that it names: what its references and its parent mean for
+/// the deletion of that other record, the target.
+///
+/// Raw values are tags in the view index.
+package struct Binding: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// The record is deleted with its target.
+    package static let deleteSelf = Binding(rawValue: 1)
+    /// The target cannot be deleted while the record refers to it.
+    package static let validate = Binding(rawValue: 2)
+    /// The target is the record's parent, and cannot be deleted without the record.
+    package static let parent = Binding(rawValue: 4)
+
+    /// What a reference's action means.
+    package init(_ action: Reference.Action) {
+        switch action {
+        case .none: self = []
+        case .deleteSelf: self = .deleteSelf
+        case .validate: self = .validate
+        }
+    }
+}
+
+extension Fields {
+    /// Visits the targets, by name, of the references of this zone that bind, in the order of the
+    /// fields; a target may come more than once.
+    ///
+    /// Decodes nothing but references. Bytes that are not a reference bind nothing. O(fields).
+    package func visitBindings(_ visit: (RawSpan, Binding) -> Void) {
+        let span = bytes.span.bytes
+        for row in 0..<count {
+            let entry = FieldEntry(at: row, in: span)
+            switch FieldType(rawValue: entry.type) {
+            case .reference:
+                Self.visit(span.extracting(entry.valueRange), visit)
+            case .referenceList:
+                let list = span.extracting(entry.valueRange)
+                var offset = 0
+                while let length = list.nextWord32(&offset), list.byteCount - offset >= length {
+                    Self.visit(list.extracting(offset..<offset + length), visit)
+                    offset += length
+                }
+            default:
+                continue
+            }
+        }
+    }
+
+    /// One reference's bytes: action, two lengths, the names of the zone and its owner, the target.
+    private static func visit(_ link: RawSpan, _ visit: (RawSpan, Binding) -> Void) {
+        guard link.byteCount > 5, let action = Reference.Action(rawValue: link.byte(at: 0)),
+            action != .none, link.word16(at: 1) == 0, link.word16(at: 3) == 0
+        else { return }
+        visit(link.extracting(5..<link.byteCount), Binding(action))
+    }
+}
+
+extension RecordBody {
+    /// Visits the targets, by name, that the record is bound to: its references of this zone that
+    /// bind, then its parent.
+    ///
+    /// A target may come more than once. O(fields).
+    package func visitBindings(_ visit: (RawSpan, Binding) -> Void) {
+        fields.visitBindings(visit)
+        let parent = range(of: .parent)
+        if !parent.isEmpty { visit(bytes.span.bytes.extracting(parent), .parent) }
+    }
+}
