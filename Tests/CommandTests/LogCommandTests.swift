@@ -211,6 +211,28 @@ import TidemarkLog
         #expect(try await Command.run("log", "verify", store).status == 0)
     }
 
+    @Test(arguments: [40, 200, 1_000, 4_000])
+    func `salvage counts what was lost at the log's very end`(distance: UInt64) async throws {
+        // One commit of many blocks, so that the last frame holds nearly everything.
+        let changes = (0..<600).map { index in
+            #"{"op":"save","zone":"z","recordName":"r\#(index)","recordType":"T","#
+                + #""fields":{"text":"\#(index &* 7919)"}}"#
+        }
+        let line = #"{"time":1,"user":"u","changes":[\#(changes.joined(separator: ","))]}"#
+        let store = try await folder.store([line])
+        let segment = "\(store)/segments/00000000000000000001-0.seg"
+        let data = try Data(contentsOf: URL(filePath: segment))
+        let end = try #require(data.lastIndex { $0 != 0 })
+        // A closing frame comes last; before it lies the commit's last block.
+        try overwrite(segment, at: UInt64(end) - 300 - distance, with: garbage)
+        let outcome = try await Command.run("log", "salvage", store, folder.path("copy.tide"))
+        let report = try #require(try outcome.objects().first)
+        let lost = try #require(report["lost"] as? [[String: Int]])
+        let lostCount = lost.reduce(0) { $0 + ($1["last"] ?? 0) - ($1["first"] ?? 0) + 1 }
+        #expect(lostCount > 0)
+        #expect(try #require(report["events"] as? Int) + lostCount == 601)
+    }
+
     @Test func `salvage copies all that is sound and says what is lost`() async throws {
         let store = try await folder.store(SampleHistory.lines(400))
         let whole = try await Command.run("log", "dump", store)

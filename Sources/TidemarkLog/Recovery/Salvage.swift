@@ -177,7 +177,7 @@ package struct Salvage: Sendable {
         var found: [LogError] = []
         var fold = Self.fold(of: segment, meet: { found.append($0) })
         try fold.walkAll(meet: { found.append($0) }, visit: { gathering.add($0) })
-        gathering.finish()
+        gathering.finish(through: fold.lastKnown)
         damage += found
         if let failure = gathering.failure { throw failure }
     }
@@ -268,6 +268,15 @@ private struct Gathering {
                 failure = error
             }
         }
+    }
+
+    /// Appends what is left of a segment, and counts as lost what it spoke of behind that.
+    mutating func finish(through last: SequenceNumber) {
+        finish()
+        guard failure == nil, next <= last else { return }
+        lost.append(next...last)
+        next = last.next
+        skip(to: next)
     }
 
     private mutating func skip(to sequence: SequenceNumber) {

@@ -8,6 +8,9 @@
 struct SegmentFold {
     private(set) var summary: Footer.Summary
     private(set) var directory: [BlockEntry] = []
+    /// The last position that a sound frame or footer speaks of, whether or not its event could be
+    /// read.
+    private(set) var lastKnown = SequenceNumber.zero
     private var postings = ZonePostings.Builder()
     private let reader: SegmentReader
 
@@ -100,6 +103,7 @@ struct SegmentFold {
     /// Walks whatever is sound in the file, however it ends.
     mutating func walkAll(meet: Meeting, visit: (LogEvent) -> Void) throws(LogError) {
         if let footer = try? SegmentReader.footerSummary(of: reader.file, header: reader.header) {
+            lastKnown = footer.last
             return try walk(framesEnd: footer.offset, meet: meet, visit: visit)
         }
         var scan = try FrameScan(reader.file, header: reader.header)
@@ -121,6 +125,7 @@ struct SegmentFold {
         meet: Meeting,
         visit: (LogEvent) -> Void
     ) throws(LogError) {
+        lastKnown = max(lastKnown, frame.header.last)
         guard frame.header.kind == .commits else { return }
         summary.last = frame.header.last
         summary.commitCount += UInt64(frame.header.commitCount)
