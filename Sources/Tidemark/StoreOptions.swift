@@ -9,6 +9,11 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// The defaults are CloudKit's.
     public var limits = Limits()
+    /// Whether the store answers as CloudKit does also where Tidemark can do more: for programs that
+    /// are tested here and run there.
+    ///
+    /// What that means is listed under "The strict switch" in `Docs/semantics.md`.
+    public var isStrict = false
     /// Whether an answer waits for the disk.
     ///
     /// Anything but ``Durability/full`` is for benchmarks and throw-away tests.

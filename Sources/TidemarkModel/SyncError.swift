@@ -33,19 +33,22 @@ public struct SyncError: Error, Hashable, Sendable {
         let retryAfter: Double?
         let conflict: ConflictRecords?
         let partialErrors: [ItemError]
+        let userDidResetEncryptedData: Bool
 
         init(
             _ code: Code,
             _ message: String,
             _ retryAfter: Double?,
             _ conflict: ConflictRecords?,
-            _ partialErrors: [ItemError]
+            _ partialErrors: [ItemError],
+            _ userDidResetEncryptedData: Bool
         ) {
             self.code = code
             self.message = message
             self.retryAfter = retryAfter
             self.conflict = conflict
             self.partialErrors = partialErrors
+            self.userDidResetEncryptedData = userDidResetEncryptedData
         }
     }
 
@@ -60,9 +63,17 @@ public struct SyncError: Error, Hashable, Sendable {
         _ message: String,
         retryAfter: Double? = nil,
         conflict: ConflictRecords? = nil,
-        partialErrors: [ItemError] = []
+        partialErrors: [ItemError] = [],
+        userDidResetEncryptedData: Bool = false
     ) {
-        content = Content(code, message, retryAfter, conflict, partialErrors)
+        content = Content(
+            code,
+            message,
+            retryAfter,
+            conflict,
+            partialErrors,
+            userDidResetEncryptedData
+        )
     }
 
     /// CloudKit's code.
@@ -83,12 +94,16 @@ public struct SyncError: Error, Hashable, Sendable {
     /// The items that failed, for a `partialFailure`.
     public var partialErrors: [ItemError] { content.partialErrors }
 
+    /// Whether a `zoneNotFound` means that the account's encryption was reset.
+    public var userDidResetEncryptedData: Bool { content.userDidResetEncryptedData }
+
     /// Whether two errors say the same.
     public static func == (lhs: SyncError, rhs: SyncError) -> Bool {
         lhs.content === rhs.content
             || lhs.code == rhs.code && lhs.message == rhs.message
                 && lhs.retryAfter == rhs.retryAfter && lhs.conflict == rhs.conflict
                 && lhs.partialErrors == rhs.partialErrors
+                && lhs.userDidResetEncryptedData == rhs.userDidResetEncryptedData
     }
 
     /// Hashes the code and the message.

@@ -51,6 +51,22 @@ extension SyncError {
         SyncError(.zoneNotFound, "There is no zone \(zone).")
     }
 
+    /// A request about a zone that was there once, and is gone for a reason.
+    package static func zoneGone(_ zone: ZoneID, _ reason: ZoneDeletionReason) -> SyncError {
+        switch reason {
+        case .deleted:
+            .zoneNotFound(zone)
+        case .purged:
+            SyncError(.userDeletedZone, "The user removed the data of the zone \(zone).")
+        case .encryptedDataReset:
+            SyncError(
+                .zoneNotFound,
+                "The zone \(zone) is gone because the account's encryption was reset.",
+                userDidResetEncryptedData: true
+            )
+        }
+    }
+
     /// An item of an atomic batch in which another one failed.
     package static func batchFailed(_ record: RecordID, because cause: RecordID?) -> SyncError {
         let other = cause.map { " \($0)" } ?? " another item"
@@ -179,6 +195,15 @@ extension SyncError {
     }
 
     // MARK: Where it cannot be done
+
+    /// A delta of a zone that CloudKit gives none of, under the strict switch.
+    package static func noDelta(of zone: ZoneID) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "CloudKit cannot fetch changes of the zone \(zone), and this store is strict; use a custom "
+                + "zone, or open the store without the strict switch."
+        )
+    }
 
     /// Something that this database does not do.
     package static func badDatabase(_ database: DatabaseID, _ action: String) -> SyncError {

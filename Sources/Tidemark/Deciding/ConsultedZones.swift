@@ -120,7 +120,9 @@ package struct ConsultedZones: Sendable {
             case .implicit: identity.isImplicit
             case .none: false
             }
-        if !comesIntoBeing { consulted.error = .zoneNotFound(zone) }
+        if !comesIntoBeing {
+            consulted.error = .zoneGone(zone, search.standing?.end?.reason ?? .deleted)
+        }
         return consulted
     }
 }

@@ -49,6 +49,7 @@ extension ModifyZonesRequest {
     package var contentBytes: [UInt8] {
         var bytes: [UInt8] = [2]
         bytes.append(variableInteger: UInt64(saves.count))
+        if deletionReason != .deleted { bytes[0] = 3 + deletionReason.rawValue }
         for zone in saves + deletions {
             bytes.append(string: zone.zoneName)
             bytes.append(string: zone.ownerName)

@@ -46,7 +46,9 @@ package struct ZoneDecision: Sendable {
             lookedAt = max(lookedAt, SequenceNumber(rawValue: zones[position].lookedAt))
             let isSave = index < request.saves.count
             outcomes.append(
-                isSave ? create(zones[position], caller) : delete(zones[position], caller)
+                isSave
+                    ? create(zones[position], caller)
+                    : delete(zones[position], request.deletionReason, caller)
             )
         }
     }
@@ -61,13 +63,17 @@ package struct ZoneDecision: Sendable {
         return .event(plan.eventCount - 1)
     }
 
-    private mutating func delete(_ zone: ConsultedZone, _ caller: Caller) -> ItemOutcome {
+    private mutating func delete(
+        _ zone: ConsultedZone,
+        _ reason: ZoneDeletionReason,
+        _ caller: Caller
+    ) -> ItemOutcome {
         if let error = zone.error { return ItemOutcome(error) }
         guard !zone.identity.isImplicit else {
             return ItemOutcome(.badDatabase(caller.database, "let its default zone be deleted"))
         }
         guard let key = zone.key else { return ItemOutcome(.zoneNotFound(zone.zone)) }
-        plan.deleteZone(key, .deleted)
+        plan.deleteZone(key, reason)
         return .event(plan.eventCount - 1)
     }
 }

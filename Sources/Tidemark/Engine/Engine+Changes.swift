@@ -22,6 +22,8 @@ extension Engine {
             options.limits
         )
         if let error = zones[0].error { throw error }
+        if options.isStrict, zones[0].identity.isImplicit { throw .noDelta(of: request.zone) }
+        let selection = request.desiredKeys.map { FieldSelection($0) }
         let start = try start(of: request, zones[0], picture)
         guard let key = zones[0].key else {
             let token = token(.zone, place: 0, at: picture.bound)
@@ -43,7 +45,7 @@ extension Engine {
         let token = token(.zone, place: key, at: end, quiet: start.quiet > end ? start.quiet : 0)
         return ZoneChanges(
             zone: request.zone,
-            changes: page.changes,
+            changes: page.changes.narrowed(to: selection),
             token: token,
             moreComing: page.end != nil
         )
@@ -199,5 +201,16 @@ extension SyncError {
             case .belowHorizon:
                 .tokenExpired("deletions after it have been forgotten")
             }
+    }
+}
+
+extension [RecordChange] {
+    /// The same changes, of each record the selected fields alone.
+    fileprivate func narrowed(to selection: FieldSelection?) -> [RecordChange] {
+        guard let selection else { return self }
+        return map { change in
+            guard case .changed(let record) = change else { return change }
+            return .changed(record.narrowed(to: selection))
+        }
     }
 }

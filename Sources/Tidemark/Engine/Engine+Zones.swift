@@ -13,7 +13,7 @@ extension Engine {
         do throws(ViewIndexError) {
             for standing in try picture.zones(of: caller.database, after: 0, limit: .max)
             where standing.end == nil && !standing.identity.isImplicit {
-                zones.append(Zone(standing.identity))
+                zones.append(Zone(standing.identity, isStrict: options.isStrict))
             }
         } catch {
             throw SyncError(error)
@@ -22,7 +22,7 @@ extension Engine {
             database: caller.database,
             zoneName: Name(ZoneID.defaultZoneName)
         )
-        if implicit.isImplicit { zones.append(Zone(implicit)) }
+        if implicit.isImplicit { zones.append(Zone(implicit, isStrict: options.isStrict)) }
         return zones.sorted { $0.zoneID < $1.zoneID }
     }
 
@@ -32,6 +32,9 @@ extension Engine {
         as caller: Caller
     ) throws(SyncError) -> DatabaseChanges {
         try checkAccess(of: caller, writes: false)
+        if options.isStrict, caller.database.scope == .public {
+            throw .badDatabase(caller.database, "list changed zones, and this store is strict")
+        }
         let limit = try pageLimit(request.limit)
         let picture = try picture(.visible)
         let place = views.hash.key(of: caller.database)
@@ -68,8 +71,9 @@ extension Engine {
         if moreComing { found.removeLast(found.count - limit) }
         let end = moreComing ? found.last?.head ?? picture.bound : picture.bound
         return DatabaseChanges(
-            changes: found.map { standing in
-                standing.end.map { .deleted(standing.identity.zone, $0.reason) }
+            changes: found.compactMap { standing in
+                if options.isStrict, standing.identity.isImplicit { return nil }
+                return standing.end.map { .deleted(standing.identity.zone, $0.reason) }
                     ?? .changed(standing.identity.zone)
             },
             token: token(.database, place: place, at: end, quiet: quiet > end ? quiet : 0),
@@ -80,10 +84,11 @@ extension Engine {
 
 extension Zone {
     /// A zone, with what zones of its kind can do here.
-    init(_ identity: ZoneIdentity) {
+    init(_ identity: ZoneIdentity, isStrict: Bool) {
+        let implicit: Capabilities = isStrict ? [] : [.fetchChanges]
         self.init(
             zoneID: identity.zone,
-            capabilities: identity.isImplicit ? [.fetchChanges] : [.fetchChanges, .atomic]
+            capabilities: identity.isImplicit ? implicit : [.fetchChanges, .atomic]
         )
     }
 }

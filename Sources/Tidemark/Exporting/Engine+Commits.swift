@@ -81,9 +81,17 @@ private struct LineBuilder {
             changes.append(.createZone(identity.zone))
             emptyZones.insert(identity.zone)
         case .zoneDeleted:
-            changes.append(.deleteZone(identity.zone))
+            changes.append(.deleteZone(identity.zone, reason: try reason(of: payload)))
         default:
             try addRecord(event, in: identity.zone)
+        }
+    }
+
+    private func reason(of deletion: RawSpan) throws(SyncError) -> ZoneDeletionReason {
+        do throws(EventFormatError) {
+            return try ZoneEvent.readDeletion(deletion)
+        } catch {
+            throw SyncError(error)
         }
     }
 

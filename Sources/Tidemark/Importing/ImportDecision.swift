@@ -86,18 +86,18 @@ struct ImportDecision {
         by rules: RecordRules,
         _ author: Authorship
     ) throws(SyncError) {
-        let endings = reading.epochs.indices.filter { reading.epochs[$0].ends }
-        for epoch in endings {
+        for epoch in reading.epochs.indices {
+            guard let reason = reading.epochs[epoch].end else { continue }
             if reading.epochs[epoch].isWanted { _ = key(of: epoch) }
             for (step, item) in zip(reading.steps, items) where item.zone == epoch {
                 try decide(step, item, by: rules, author)
             }
-            plan.deleteZone(key(of: epoch), .deleted)
+            plan.deleteZone(key(of: epoch), reason)
         }
-        for (step, item) in zip(reading.steps, items) where !reading.epochs[item.zone].ends {
+        for (step, item) in zip(reading.steps, items) where reading.epochs[item.zone].end == nil {
             try decide(step, item, by: rules, author)
         }
-        for (index, epoch) in reading.epochs.enumerated() where epoch.isWanted && !epoch.ends {
+        for (index, epoch) in reading.epochs.enumerated() where epoch.isWanted && epoch.end == nil {
             _ = key(of: index)
         }
     }

@@ -16,8 +16,8 @@ struct LineReading {
         var zone: ConsultedZone
         /// The line says that the zone is to be there.
         var isWanted = false
-        /// The line deletes the zone.
-        var ends = false
+        /// Why the line deletes the zone; `nil` if it does not.
+        var end: ZoneDeletionReason?
     }
 
     /// What the line does to one record.
@@ -87,9 +87,9 @@ struct LineReading {
             steps.append(Step(change: change, beginsWithDeletion: change.isDeletion))
         case .createZone:
             epochs[epoch].isWanted = true
-        case .deleteZone:
+        case .deleteZone(_, let reason):
             guard epochs[epoch].isWanted || epochs[epoch].zone.key != nil else { return }
-            epochs[epoch].ends = true
+            epochs[epoch].end = reason
             latest[zone] = epochs.count
             var next = Epoch(zone: zones[zone])
             next.zone.key = nil
@@ -137,7 +137,7 @@ extension ChangeStreamLine.Change {
     fileprivate var zone: ZoneID {
         switch self {
         case .save(let record, _, _, _), .delete(let record): record.zone
-        case .createZone(let zone), .deleteZone(let zone): zone
+        case .createZone(let zone), .deleteZone(let zone, _): zone
         }
     }
 

@@ -103,7 +103,7 @@ extension ChangeStreamLine.Change {
     fileprivate var zone: ZoneID {
         switch self {
         case .save(let record, _, _, _), .delete(let record): record.zone
-        case .createZone(let zone), .deleteZone(let zone): zone
+        case .createZone(let zone), .deleteZone(let zone, _): zone
         }
     }
 }

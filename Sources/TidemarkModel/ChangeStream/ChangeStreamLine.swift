@@ -12,7 +12,7 @@ public struct ChangeStreamLine: Hashable, Sendable {
         /// A zone is created, if there is none.
         case createZone(ZoneID)
         /// A zone is deleted with all that is in it, if there is one.
-        case deleteZone(ZoneID)
+        case deleteZone(ZoneID, reason: ZoneDeletionReason = .deleted)
     }
 
     /// The claimed time in milliseconds since 1970.
@@ -96,9 +96,10 @@ extension ChangeStreamLine {
             case .createZone(let zone):
                 bytes.append(3)
                 bytes.append(counted: zone.zoneName)
-            case .deleteZone(let zone):
-                bytes.append(4)
+            case .deleteZone(let zone, let reason):
+                bytes.append(reason == .deleted ? 4 : 6)
                 bytes.append(counted: zone.zoneName)
+                if reason != .deleted { bytes.append(reason.rawValue) }
             }
         }
     }

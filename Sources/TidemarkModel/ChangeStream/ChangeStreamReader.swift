@@ -114,6 +114,7 @@ package struct ChangeStreamReader: Sendable {
         var recordName: JSONText?
         var recordType: JSONText?
         var parent: Name?
+        var reason: ZoneDeletionReason?
         var fields: Fields?
         var members = MemberNames()
         var object = try reader.openObject()
@@ -130,12 +131,20 @@ package struct ChangeStreamReader: Sendable {
                 fields = try readFields(from: &reader, at: start)
             } else if try members.take(5, "parent", key, in: reader) {
                 parent = Name(try reader.nonEmptyString("parent"))
+            } else if try members.take(6, "reason", key, in: reader) {
+                reason = try readReason(from: &reader)
             } else {
-                throw reader.unknownMember(key, "op, zone, recordName, recordType, parent, fields")
+                throw reader.unknownMember(
+                    key,
+                    "op, zone, recordName, recordType, parent, fields, reason"
+                )
             }
         }
         guard let operation else { throw JSONError("A change needs an \"op\".", at: start) }
         guard let zone else { throw JSONError("A change needs a \"zone\".", at: start) }
+        guard reason == nil || reader.isWord(operation, "deleteZone") else {
+            throw JSONError("Only a deleteZone has a \"reason\".", at: start)
+        }
         let zoneID = self.zone(zone, in: reader)
         if reader.isWord(operation, "save") {
             guard let recordName, let recordType, let fields else {
@@ -167,12 +176,31 @@ package struct ChangeStreamReader: Sendable {
             throw JSONError("Only a save and a delete have a \"recordName\".", at: start)
         }
         if reader.isWord(operation, "createZone") { return .createZone(zoneID) }
-        if reader.isWord(operation, "deleteZone") { return .deleteZone(zoneID) }
+        if reader.isWord(operation, "deleteZone") {
+            return .deleteZone(zoneID, reason: reason ?? .deleted)
+        }
         throw JSONError(
             "There is no op \"\(reader.copy(operation))\"; the ops are save, delete, createZone, "
                 + "deleteZone.",
             at: start
         )
+    }
+
+    private func readReason(
+        from reader: inout JSONReader
+    ) throws(JSONError) -> ZoneDeletionReason {
+        reader.skipSpace()
+        let start = reader.offset
+        let name = try reader.string()
+        guard let reason = ZoneDeletionReason.allCases.first(where: { $0.streamName == name })
+        else {
+            throw JSONError(
+                "There is no reason \"\(name)\"; the reasons are deleted, purged, "
+                    + "encryptedDataReset.",
+                at: start
+            )
+        }
+        return reason
     }
 
     private mutating func readFields(

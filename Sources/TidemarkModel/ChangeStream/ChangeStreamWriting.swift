@@ -65,9 +65,10 @@ extension [UInt8] {
         case .createZone(let zone):
             append(literal: "{\"op\":\"createZone\",\"zone\":")
             append(jsonString: zone.zoneName)
-        case .deleteZone(let zone):
+        case .deleteZone(let zone, let reason):
             append(literal: "{\"op\":\"deleteZone\",\"zone\":")
             append(jsonString: zone.zoneName)
+            append(member: ",\"reason\":", reason.streamName, unless: "deleted")
         }
         append(literal: "}")
     }

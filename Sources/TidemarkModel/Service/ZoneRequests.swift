@@ -45,11 +45,18 @@ public struct ModifyZonesRequest: Hashable, Sendable {
     public var saves: [ZoneID]
     /// Zones to delete, with all that is in them.
     public var deletions: [ZoneID]
+    /// Why they are deleted: clients hear of it.
+    public var deletionReason: ZoneDeletionReason
 
     /// Describes a request.
-    public init(saves: [ZoneID] = [], deletions: [ZoneID] = []) {
+    public init(
+        saves: [ZoneID] = [],
+        deletions: [ZoneID] = [],
+        deletionReason: ZoneDeletionReason = .deleted
+    ) {
         self.saves = saves
         self.deletions = deletions
+        self.deletionReason = deletionReason
     }
 }
 

@@ -96,7 +96,7 @@ struct GeneratedHistory {
                     state[id.zone.zoneName]?[Self.key(id)] = nil
                 case .createZone:
                     break
-                case .deleteZone(let zone):
+                case .deleteZone(let zone, _):
                     state[zone.zoneName] = nil
                 }
             }

@@ -1,0 +1,119 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Tidemark
+import TidemarkModel
+
+@Suite struct ZoneEndTests {
+    let folder: ScratchFolder
+    let store: Store
+    let anna: Client
+
+    init() async throws {
+        folder = try ScratchFolder()
+        store = try Store.open(at: folder.path(), access: .creating)
+        anna = Client(store: store)
+        try await anna.createZone()
+        try await anna.modify([try anna.save("a", ["n": 1])])
+    }
+
+    private func end(_ reason: ZoneDeletionReason) async throws {
+        let request = ModifyZonesRequest(deletions: [anna.zone], deletionReason: reason)
+        _ = try await store.modifyZones(request, as: anna.caller).deletions[0].get()
+    }
+
+    @Test(
+        arguments: [
+            (.deleted, .zoneNotFound), (.purged, .userDeletedZone),
+            (.encryptedDataReset, .zoneNotFound),
+        ] as [(ZoneDeletionReason, SyncError.Code)]
+    )
+    func `whoever uses a zone learns why it is gone`(
+        reason: ZoneDeletionReason,
+        code: SyncError.Code
+    ) async throws {
+        let before = try await store.databaseChanges(DatabaseChangesRequest(), as: anna.caller)
+        try await end(reason)
+        let delta = try await store.databaseChanges(
+            DatabaseChangesRequest(since: before.token),
+            as: anna.caller
+        )
+        #expect(delta.changes == [.deleted(anna.zone, reason)])
+        let save = try await anna.modify([try anna.save("b", ["n": 1])]).saves[0].error
+        let fetch = try await anna.fetch("a")[0].error
+        for error in [save, fetch] {
+            #expect(error?.code == code)
+            #expect(error?.userDidResetEncryptedData == (reason == .encryptedDataReset))
+        }
+        let error = await #expect(throws: SyncError.self) { try await anna.changes() }
+        #expect(error?.code == code)
+        try await anna.createZone()
+        #expect(try await anna.fetch("a")[0].error?.code == .unknownItem)
+        try store.close()
+    }
+
+    @Test func `an export tells why a zone ended`() async throws {
+        try await end(.purged)
+        var lines: [ChangeStreamLine] = []
+        try store.visitCommits { line in
+            lines.append(line)
+            return true
+        }
+        #expect(lines.last?.changes == [.deleteZone(anna.zone, reason: .purged)])
+        let copy = try Store.open(at: folder.path("copy.tide"), access: .creating)
+        var importing = try copy.beginImport()
+        for line in lines {
+            var text: [UInt8] = []
+            text.append(json: line)
+            var reader = ChangeStreamReader()
+            _ = try await importing.add(try reader.read(text))
+        }
+        try await importing.finish()
+        let other = Client(store: copy)
+        #expect(try await other.fetch("a")[0].error?.code == .userDeletedZone)
+        try copy.close()
+        try store.close()
+    }
+
+    @Test func `a strict store gives no deltas where CloudKit does not`() async throws {
+        var options = StoreOptions()
+        options.isStrict = true
+        let store = try Store.open(
+            at: folder.path("strict.tide"),
+            access: .creating,
+            options: options
+        )
+        var bert = Client(store: store)
+        bert.zone = .default
+        try await bert.modify([try bert.save("a", ["n": 1])])
+        let refused = await #expect(throws: SyncError.self) { try await bert.changes() }
+        #expect(refused?.code == .invalidArguments)
+        let zones = try await store.databaseChanges(DatabaseChangesRequest(), as: bert.caller)
+        #expect(zones.changes.isEmpty)
+        #expect(try await store.zones(as: bert.caller).map(\.capabilities) == [[]])
+        bert.caller.database = DatabaseID(scope: .public)
+        let database = await #expect(throws: SyncError.self) {
+            try await store.databaseChanges(DatabaseChangesRequest(), as: bert.caller)
+        }
+        #expect(database?.code == .badDatabase)
+        try store.close()
+    }
+
+    @Test func `a delta can be fetched in part`() async throws {
+        try await anna.modify([try anna.save("b", ["n": 2, "text": "long"])])
+        try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
+        let page = try await store.zoneChanges(
+            ZoneChangesRequest(zone: anna.zone, desiredKeys: ["text"]),
+            as: anna.caller
+        )
+        #expect(page.changes.count == 1)
+        guard case .changed(let record) = page.changes[0] else {
+            Issue.record("expected a record")
+            return
+        }
+        #expect(record["text"] == .string("long"))
+        #expect(record["n"] == nil)
+        try store.close()
+    }
+}
