@@ -97,21 +97,27 @@ extension BindingRules {
             guard case .save = verdicts[index] else { continue }
             let before = try items[index].live?.readBody().namedBindings ?? [:]
             do throws(SyncError) {
-                for (name, binding) in targets.sorted(by: { $0.key < $1.key }) {
+                let ordered = targets.sorted { $0.key < $1.key }
+                let new = ordered.filter { !(before[$0.key] ?? []).isSuperset(of: $0.value) }
+                for (name, _) in ordered {
                     let target = RecordPlace(zone: items[index].zone, name: name)
-                    let isNew = !(before[name] ?? []).isSuperset(of: binding)
                     if case .delete? = named[target].map({ verdicts[$0] }) {
                         throw .targetDeleted(recordID(index), name)
                     }
-                    guard isNew else { continue }
+                }
+                for (name, _) in new {
+                    let target = RecordPlace(zone: items[index].zone, name: name)
                     guard try isThere(target, verdicts) else {
                         throw .targetMissing(recordID(index), name)
                     }
-                    if binding.contains(.parent) { try checkLine(of: index, from: name, verdicts) }
-                    if binding.contains(.deleteSelf) {
-                        added[target, default: 0] += 1
-                        try checkCount(of: target, adding: added[target] ?? 1, index)
-                    }
+                }
+                for (name, binding) in new where binding.contains(.parent) {
+                    try checkLine(of: index, from: name, verdicts)
+                }
+                for (name, binding) in new where binding.contains(.deleteSelf) {
+                    let target = RecordPlace(zone: items[index].zone, name: name)
+                    added[target, default: 0] += 1
+                    try checkCount(of: target, adding: added[target] ?? 1, index)
                 }
             } catch {
                 guard error.code != .internalError else { throw error }
@@ -224,11 +230,12 @@ extension BindingRules {
     ) throws(SyncError) -> [(item: ConsultedItem, binding: Binding)] {
         var bound: [(item: ConsultedItem, binding: Binding)] = []
         for (item, stored) in try neighbours.sources(of: target) {
-            var binding = stored
-            if let index = named[RecordPlace(item)], case .save = verdicts[index] {
-                binding = bindings[index]?[target.name] ?? []
-            }
-            if !binding.isEmpty { bound.append((item, binding)) }
+            if let index = named[RecordPlace(item)], case .save = verdicts[index] { continue }
+            bound.append((item, stored))
+        }
+        for (index, targets) in bindings where items[index].zone == target.zone {
+            guard case .save = verdicts[index], let binding = targets[target.name] else { continue }
+            bound.append((items[index], binding))
         }
         return bound
     }

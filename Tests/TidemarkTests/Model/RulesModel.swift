@@ -17,6 +17,15 @@ struct RulesModel {
         var created: Int
         /// The number of the change that last set or removed each field.
         var stamps: [String: Int] = [:]
+        /// What the record is bound to, and how.
+        var bindings: Set<Bond> = []
+    }
+
+    /// A record's tie to another one of its zone.
+    struct Bond: Hashable {
+        enum Kind: Hashable { case deleteSelf, validate, parent }
+        var target: String
+        var kind: Kind
     }
 
     struct Zone {
@@ -51,6 +60,9 @@ struct RulesModel {
         /// The number of the version that the client holds; `nil` for none.
         var held: Int?
         var policy: SavePolicy
+        /// The references to set, of any action; `nil` says nothing about them.
+        var links: Set<Bond>?
+        var parent: ParentChange = .unchanged
     }
 
     struct Deletion {
@@ -70,6 +82,7 @@ struct RulesModel {
         }
         var codes = saves.map { code(of: $0, in: zoneName) }
         codes += deletions.map { code(of: $0, in: zoneName) }
+        settle(saves, deletions, in: zoneName, &codes)
         if isAtomic, zoneName != "_defaultZone", codes.contains(where: { $0 != nil }) {
             return codes.map { $0 ?? .batchRequestFailed }
         }
@@ -77,18 +90,112 @@ struct RulesModel {
             if zones[zoneName] == nil { zones[zoneName] = Zone(epoch: nextNumber()) }
             apply(save, in: zoneName)
         }
-        for (deletion, code) in zip(deletions, codes.dropFirst(saves.count)) where code == nil {
-            guard let old = zones[zoneName]?.records[deletion.name], old.fields != nil else {
-                continue
+        let accepted = zip(deletions, codes.dropFirst(saves.count)).filter { $0.1 == nil }
+        for name in accepted.map(\.0.name) {
+            guard live(name, in: zoneName) != nil else { continue }
+            for gone in closure(of: name, live(in: zoneName)).sorted() {
+                let number = nextNumber()
+                let created = zones[zoneName]?.records[gone]?.created ?? number
+                zones[zoneName]?.records[gone] = Version(
+                    number: number,
+                    fields: nil,
+                    created: created
+                )
             }
-            let number = nextNumber()
-            zones[zoneName]?.records[deletion.name] = Version(
-                number: number,
-                fields: nil,
-                created: old.created
-            )
         }
         return codes
+    }
+
+    /// What each record that is there is bound to.
+    private func live(in zone: String) -> [String: Set<Bond>] {
+        (zones[zone]?.records ?? [:]).filter { $0.value.fields != nil }.mapValues(\.bindings)
+    }
+
+    /// A record and all that is deleted with it.
+    private func closure(of root: String, _ records: [String: Set<Bond>]) -> Set<String> {
+        var gone: Set<String> = [root]
+        while true {
+            let more = records.filter { name, bonds in
+                !gone.contains(name)
+                    && bonds.contains { $0.kind == .deleteSelf && gone.contains($0.target) }
+            }
+            if more.isEmpty { return gone }
+            gone.formUnion(more.keys)
+        }
+    }
+
+    private func bindings(of save: Save, in zone: String) -> Set<Bond> {
+        let old = live(save.name, in: zone)?.bindings ?? []
+        let isWhole = save.policy == .replace || save.policy == .replaceIfUnchanged
+        var bonds = save.links ?? (isWhole ? [] : old.filter { $0.kind != .parent })
+        switch save.parent {
+        case .unchanged: bonds.formUnion(old.filter { $0.kind == .parent })
+        case .set(let name): bonds.insert(Bond(target: name.string, kind: .parent))
+        case .removed: break
+        }
+        return bonds
+    }
+
+    /// Refuses what ties between records forbid, until nothing more has to be refused: saves first,
+    /// since what becomes of deletions depends on them.
+    private func settle(
+        _ saves: [Save],
+        _ deletions: [Deletion],
+        in zone: String,
+        _ codes: inout [SyncError.Code?]
+    ) {
+        while true {
+            let before = codes
+            let stored = live(in: zone)
+            let saving = saves.indices.filter { codes[$0] == nil }
+            let deleting = deletions.indices.filter {
+                codes[saves.count + $0] == nil && stored[deletions[$0].name] != nil
+            }
+            let roots = Set(deleting.map { deletions[$0].name })
+            var after = stored
+            for index in saving { after[saves[index].name] = bindings(of: saves[index], in: zone) }
+            for index in saving {
+                let name = saves[index].name
+                codes[index] = problem(name, after, stored, roots)
+            }
+            if codes != before { continue }
+            let gone = roots.reduce(into: Set<String>()) { $0.formUnion(closure(of: $1, after)) }
+            for index in deleting {
+                let mine = closure(of: deletions[index].name, after)
+                let isHeld = after.contains { name, bonds in
+                    !gone.contains(name)
+                        && bonds.contains { $0.kind != .deleteSelf && mine.contains($0.target) }
+                }
+                if isHeld { codes[saves.count + index] = .referenceViolation }
+            }
+            if codes != before { continue }
+            for index in saving where gone.contains(saves[index].name) {
+                codes[index] = .referenceViolation
+            }
+            if codes == before { return }
+        }
+    }
+
+    /// What is wrong with the ties of a record that is saved.
+    private func problem(
+        _ name: String,
+        _ after: [String: Set<Bond>],
+        _ stored: [String: Set<Bond>],
+        _ roots: Set<String>
+    ) -> SyncError.Code? {
+        let bonds = after[name] ?? []
+        if bonds.contains(where: { roots.contains($0.target) }) { return .referenceViolation }
+        let new = bonds.subtracting(stored[name] ?? [])
+        if new.contains(where: { after[$0.target] == nil }) { return .referenceViolation }
+        guard new.contains(where: { $0.kind == .parent }) else { return nil }
+        var next = bonds.first { $0.kind == .parent }?.target
+        var steps = 0
+        while let place = next, steps < 1_000 {
+            if place == name { return .invalidArguments }
+            next = after[place]?.first { $0.kind == .parent }?.target
+            steps += 1
+        }
+        return nil
     }
 
     private func live(_ name: String, in zone: String) -> Version? {
@@ -136,7 +243,8 @@ struct RulesModel {
             number: number,
             fields: fields,
             created: old?.created ?? number,
-            stamps: stamps
+            stamps: stamps,
+            bindings: bindings(of: save, in: zone)
         )
         zones[zone]?.records[save.name] = version
         history[number] = (zones[zone]?.epoch ?? 0, save.name, version.created)
