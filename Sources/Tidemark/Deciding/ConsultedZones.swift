@@ -121,8 +121,23 @@ package struct ConsultedZones: Sendable {
             case .none: false
             }
         if !comesIntoBeing {
-            consulted.error = .zoneGone(zone, search.standing?.end?.reason ?? .deleted)
+            let reason = try epoch.key.flatMap { (key) throws(SyncError) in
+                try Self.reason(ofEnd: key, picture)
+            }
+            consulted.error = .zoneGone(zone, reason ?? .deleted)
         }
         return consulted
+    }
+
+    /// Why a zone that is no more ended.
+    private static func reason(
+        ofEnd zone: UInt64,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> ZoneDeletionReason? {
+        do throws(ViewIndexError) {
+            return try picture.zone(zone).end?.reason
+        } catch {
+            throw SyncError(error)
+        }
     }
 }

@@ -52,8 +52,10 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// The events of records, in order of their sequence numbers.
     package var entries: [Entry] { chains.entries }
 
-    /// How many things it holds in memory: entries, zones and requests.
-    package var heldCount: Int { chains.entries.count + zones.count + requests.count }
+    /// How many things it holds in memory: entries, zones, requests and changes of bindings.
+    package var heldCount: Int {
+        chains.entries.count + zones.count + requests.count + references.changes.count
+    }
 
     /// What the checkpoint policy counts: events of records, zones and requests; or, where that is
     /// more, each 512 bytes of payload, since an opening after a crash has to read them all.

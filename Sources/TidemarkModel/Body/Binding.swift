@@ -37,19 +37,18 @@ extension Fields {
     package func visitBindings(_ visit: (RawSpan, Binding) -> Void) {
         let span = bytes.span.bytes
         for row in 0..<count {
-            let entry = FieldEntry(at: row, in: span)
-            switch FieldType(rawValue: entry.type) {
-            case .reference:
+            let type = FieldEntry.type(at: row, in: span)
+            if type == FieldType.reference.rawValue {
+                let entry = FieldEntry(at: row, in: span)
                 Self.visit(span.extracting(entry.valueRange), visit)
-            case .referenceList:
+            } else if type == FieldType.referenceList.rawValue {
+                let entry = FieldEntry(at: row, in: span)
                 let list = span.extracting(entry.valueRange)
                 var offset = 0
                 while let length = list.nextWord32(&offset), list.byteCount - offset >= length {
                     Self.visit(list.extracting(offset..<offset + length), visit)
                     offset += length
                 }
-            default:
-                continue
             }
         }
     }

@@ -41,6 +41,11 @@ struct FieldEntry: Sendable {
         stampByteCount = Int(UInt8(truncatingIfNeeded: word >> 56))
     }
 
+    /// The type in a row, without reading the rest of it.
+    static func type(at index: Int, in bytes: RawSpan) -> UInt8 {
+        bytes.byte(at: tableOffset + byteCount * index + 5)
+    }
+
     var nameRange: Range<Int> { start..<start + nameByteCount }
 
     var stampRange: Range<Int> { start + nameByteCount..<start + nameByteCount + stampByteCount }
