@@ -12,8 +12,10 @@ package struct LogEvent: Sendable {
     package let zone: UInt64
     /// The commit that holds it.
     package let commit: LogCommit
-    private let block: [UInt8]
-    private let payloadRange: Range<Int>
+    /// The raw bytes of the block that holds it.
+    package let block: [UInt8]
+    /// Where in the block its payload lies: for those who read millions of them.
+    package let payloadRange: Range<Int>
     private let envelopeRange: Range<Int>
 
     /// An event at two ranges of a block, which must lie within it.

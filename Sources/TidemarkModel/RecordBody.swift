@@ -56,14 +56,14 @@ public struct RecordBody: Sendable {
         guard span.byte(at: 1) == 0 else {
             throw BodyError("Expected no flags; found \(span.byte(at: 1)).", at: 1)
         }
-        self.bytes = bytes
+        let textEnd = Self.textEnd(in: span)
         guard textEnd <= span.byteCount else {
             throw BodyError(
                 "The texts end at byte \(textEnd), but there are \(span.byteCount) bytes.",
                 at: Self.headerByteCount
             )
         }
-        for text in [Text.recordName, .recordType] where range(of: text).isEmpty {
+        for text in [Text.recordName, .recordType] where span.word16(at: text.lengthOffset) == 0 {
             throw BodyError("The \(text) is empty.", at: text.lengthOffset)
         }
         do throws(BodyError) {
@@ -71,6 +71,7 @@ public struct RecordBody: Sendable {
         } catch {
             throw BodyError(error.message, at: error.offset + textEnd)
         }
+        self.bytes = bytes
     }
 
     /// Wraps bytes that were just encoded, or were read before: nothing is checked.
@@ -108,11 +109,12 @@ extension RecordBody {
     }
 
     /// Where the texts end and the fields begin.
-    var textEnd: Int {
-        let span = bytes.span.bytes
+    var textEnd: Int { Self.textEnd(in: bytes.span.bytes) }
+
+    private static func textEnd(in span: RawSpan) -> Int {
         let early = span.word16(at: 2) + span.word16(at: 4) + span.word16(at: 6)
         let late = span.word16(at: 24) + span.word16(at: 26) + span.word16(at: 28)
-        return Self.headerByteCount + early + late + span.word16(at: 30) + span.word16(at: 32)
+        return headerByteCount + early + late + span.word16(at: 30) + span.word16(at: 32)
     }
 
     func textBytes(_ text: Text) -> ArraySlice<UInt8> {

@@ -38,16 +38,15 @@ struct DeltaPage {
     @inline(__always)
     mutating func add(_ event: LogEvent) -> Bool {
         do throws(EventFormatError) {
-            let change = try change(event)
             if event.commit.first != commitFirst {
                 countBefore = changes.count
                 lastBefore = last
                 commitFirst = event.commit.first
                 commitLast = event.commit.last
             }
-            changes.append(change)
+            changes.append(try change(event))
             last = event.sequence
-            byteCount += event.payload.count
+            byteCount += event.payloadRange.count
             return byteCount < byteLimit
         } catch {
             failure = error
@@ -65,14 +64,14 @@ struct DeltaPage {
 
     @inline(__always)
     private mutating func change(_ event: LogEvent) throws(EventFormatError) -> RecordChange {
-        let bytes = event.payload
-        let payload = bytes.span.bytes
+        let payload = event.block.span.bytes.extracting(event.payloadRange)
         let (state, bodyOffset) = try RecordEvent.start(of: payload)
         let tag = tags.tag(of: event.sequence)
         switch state {
         case .live:
             do throws(BodyError) {
-                let body = try RecordBody(stored: bytes[(bytes.startIndex + bodyOffset)...])
+                let bytes = event.block[event.payloadRange.dropFirst(bodyOffset)]
+                let body = try RecordBody(stored: bytes)
                 return .changed(Record(zone: zone, changeTag: tag, body: body))
             } catch {
                 throw EventFormatError("Event \(event.sequence) holds a damaged body: \(error)")

@@ -25,8 +25,7 @@ package struct Fold: Sendable {
         _ event: LogEvent,
         to generation: OverlayGeneration
     ) throws(EventFormatError) {
-        let bytes = event.payload
-        let payload = bytes.span.bytes
+        let payload = event.block.span.bytes.extracting(event.payloadRange)
         guard payload.byteCount > 0 else { throw Self.unknown(event, kind: nil) }
         generation.countPayloads(byteCount: payload.byteCount)
         switch EventKind(rawValue: payload.byte(at: 0)) {

@@ -18,9 +18,14 @@ struct BlockCursor {
     let entry: BlockEntry
     private let block: [UInt8]
     private var offset = 0
+    /// The position of what comes next.
     private var position: UInt64
-    private var commit: LogCommit?
+    /// The commit of the event that the cursor is at.
+    private(set) var commit = LogCommit(first: .zero, eventCount: 0, time: 0, received: 0)
     private var envelope = 0..<0
+    /// The zone of the event that the cursor is at.
+    private(set) var zone: UInt64 = 0
+    private var payload = 0..<0
 
     /// The payload of a block is not what the format allows, although its checksum is right:
     /// a defect of the writer, or of memory.
@@ -34,13 +39,40 @@ struct BlockCursor {
         position = block.entry.first.rawValue
     }
 
-    /// The next event at or after a position, or `nil` at the end of the block.
-    ///
-    /// Events before that are stepped over, which costs a tenth of making them.
-    mutating func next(
-        from target: SequenceNumber = .zero
-    ) throws(Malformed) -> LogEvent? {
-        // The one reference to the block that the event will hold.
+    /// A cursor before all events, at the end of a block without any.
+    static let nowhere: BlockCursor = {
+        let entry = BlockEntry(
+            first: .zero,
+            offset: 0,
+            storedByteCount: 0,
+            rawByteCount: 0,
+            positionCount: 1,
+            checksum: 0
+        )
+        var cursor = BlockCursor(DecodedBlock(bytes: [], entry: entry))
+        cursor.position = 1
+        return cursor
+    }()
+
+    /// The position of the event that the cursor is at.
+    var sequence: SequenceNumber { SequenceNumber(rawValue: position &- 1) }
+
+    /// The event that the cursor is at.
+    var event: LogEvent {
+        LogEvent(
+            sequence: sequence,
+            zone: zone,
+            commit: commit,
+            block: block,
+            payload: payload,
+            envelope: envelope
+        )
+    }
+
+    /// Moves to the next event at or after a position; `false` at the end of the block.
+    mutating func advance(
+        to target: SequenceNumber = .zero
+    ) throws(Malformed) -> Bool {
         let block = block
         let bytes = block.span.bytes
         while offset < bytes.byteCount {
@@ -49,19 +81,15 @@ struct BlockCursor {
             offset += 1
             switch tag {
             case EntryTag.event:
-                guard let commit, let zone = bytes.variableInteger(at: &offset),
+                // Every event has a commit before it in its block.
+                guard commit.eventCount > 0, let zone = bytes.variableInteger(at: &offset),
                     let payload = bytes.countedBytes(at: &offset)
                 else { throw Malformed(offset: start) }
                 position += 1
                 if position <= target.rawValue { continue }
-                return LogEvent(
-                    sequence: SequenceNumber(rawValue: position - 1),
-                    zone: zone,
-                    commit: commit,
-                    block: block,
-                    payload: payload,
-                    envelope: envelope
-                )
+                self.zone = zone
+                self.payload = payload
+                return true
             case EntryTag.commit:
                 try readCommit(in: bytes, start: start)
             case EntryTag.gap:
@@ -76,7 +104,7 @@ struct BlockCursor {
         guard position == entry.first.rawValue + UInt64(entry.positionCount) else {
             throw Malformed(offset: offset)
         }
-        return nil
+        return false
     }
 
     private mutating func readCommit(in bytes: RawSpan, start: Int) throws(Malformed) {

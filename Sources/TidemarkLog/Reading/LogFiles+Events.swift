@@ -7,12 +7,12 @@ extension LogFiles {
         _ sequences: [SequenceNumber],
         _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
-        var cursor: BlockCursor?
+        var cursor = BlockCursor.nowhere
         var reader: SegmentReader?
         var ahead: ArraySlice<BlockAhead> = []
         for (index, sequence) in sequences.enumerated() {
-            if cursor.map({ $0.entry.last < sequence }) ?? true {
-                cursor = nil
+            if cursor.entry.last < sequence {
+                cursor = .nowhere
                 ahead = ahead.drop { $0.entry.last < sequence }
                 if ahead.isEmpty, let found = try self.reader(at: self.index(of: sequence)) {
                     reader = found
@@ -23,17 +23,12 @@ extension LogFiles {
                 else { continue }
                 cursor = BlockCursor(block)
             }
-            guard let reader else { continue }
-            while let event = try self.next(in: &cursor, of: reader, from: sequence) {
-                if event.sequence == sequence {
-                    guard visit(event) else { return }
-                    break
-                }
-                // Past it: the position holds no event, and no later one may be skipped.
-                if event.sequence > sequence {
-                    cursor = nil
-                    break
-                }
+            guard let reader, try advance(&cursor, of: reader, to: sequence) else { continue }
+            if cursor.sequence == sequence {
+                guard visit(cursor.event) else { return }
+            } else {
+                // The position holds no event, and no later one may be skipped.
+                cursor = .nowhere
             }
         }
     }
@@ -77,10 +72,9 @@ extension LogFiles {
                 if entries.isEmpty { break }
                 for next in blocks(Array(entries), in: reader, keeping: false) {
                     guard let block = try sound(next) else { continue }
-                    var cursor: BlockCursor? = BlockCursor(block)
-                    while let event = try self.next(in: &cursor, of: reader) {
-                        if event.sequence < first { continue }
-                        guard event.sequence <= last, visit(event) else { return }
+                    var cursor = BlockCursor(block)
+                    while try advance(&cursor, of: reader, to: first) {
+                        guard cursor.sequence <= last, visit(cursor.event) else { return }
                     }
                 }
                 blockIndex += entries.count
@@ -112,10 +106,10 @@ extension LogFiles {
                 guard let entry = reader.entry(at: index), entry.last >= first else { continue }
                 guard entry.first <= last else { return }
                 guard let block = try block(entry, in: reader, keeping: false) else { continue }
-                var cursor: BlockCursor? = BlockCursor(block)
-                while let event = try next(in: &cursor, of: reader) {
-                    if event.zone != zone || event.sequence < first { continue }
-                    guard event.sequence <= last, visit(event) else { return }
+                var cursor = BlockCursor(block)
+                while try advance(&cursor, of: reader, to: first) {
+                    if cursor.zone != zone { continue }
+                    guard cursor.sequence <= last, visit(cursor.event) else { return }
                 }
             }
             segmentIndex += 1
@@ -169,8 +163,8 @@ extension LogFiles {
         guard let entry = reader.entry(at: index),
             let block = try block(entry, in: reader, keeping: true)
         else { return nil }
-        var cursor: BlockCursor? = BlockCursor(block)
-        return try next(in: &cursor, of: reader)?.commit.time
+        var cursor = BlockCursor(block)
+        return try advance(&cursor, of: reader) ? cursor.commit.time : nil
     }
 
     /// The reader at an index, passing over segments that cannot be read.
@@ -228,20 +222,20 @@ extension LogFiles {
         }
     }
 
-    /// The next event of a block; a block that is malformed inside ends there.
-    private func next(
-        in cursor: inout BlockCursor?,
+    /// Moves to the next event of a block; one that is malformed inside ends there.
+    @inline(__always)
+    private func advance(
+        _ cursor: inout BlockCursor,
         of reader: SegmentReader,
-        from target: SequenceNumber = .zero
-    ) throws(LogError) -> LogEvent? {
+        to target: SequenceNumber = .zero
+    ) throws(LogError) -> Bool {
         do throws(BlockCursor.Malformed) {
-            return try cursor?.next(from: target)
+            return try cursor.advance(to: target)
         } catch {
-            if let entry = cursor?.entry {
-                try meet(reader.damaged(entry, "is malformed at its raw byte \(error.offset)"))
-            }
-            cursor = nil
-            return nil
+            let malformed = "is malformed at its raw byte \(error.offset)"
+            try meet(reader.damaged(cursor.entry, malformed))
+            cursor = .nowhere
+            return false
         }
     }
 }

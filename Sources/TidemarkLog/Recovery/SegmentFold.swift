@@ -148,7 +148,8 @@ struct SegmentFold {
     ) throws(LogError) {
         var cursor = BlockCursor(block)
         do throws(BlockCursor.Malformed) {
-            while let event = try cursor.next() {
+            while try cursor.advance() {
+                let event = cursor.event
                 postings.add(zone: event.zone, block: index)
                 summary.eventCount += 1
                 summary.eventHash.add(event)
