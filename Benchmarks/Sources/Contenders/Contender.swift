@@ -7,6 +7,8 @@ import Workload
 package enum Work: String, CaseIterable, Sendable {
     case oneWriter, manyWriters, insertBatches, updateBatches, firstSync, firstSyncAfterUpdates
     case smallDelta, open
+    /// A first sync without blocks that are kept decoded; for Tidemark alone.
+    case firstSyncUncached
 }
 
 /// An engine that does the work of a sync server: keeps the current version of each record of a

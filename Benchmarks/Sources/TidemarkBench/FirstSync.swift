@@ -2,34 +2,53 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contenders
+import Foundation
 import Workload
 
 /// A device's first sync: every live record of a zone, in the order in which they came.
 final class FirstSync<Engine: Contender>: Trial {
     private let reading: ZoneReading<Engine>
-    /// Beside Tidemark only: its records in compressed blocks.
-    private let floor: LZ4Floor?
+    /// Beside Tidemark only: what it does when no block is kept decoded, and what LZ4 takes for that.
+    private let decoding: (reading: ZoneReading<Engine>, floor: LZ4Floor)?
 
     init(_ setting: Setting) async throws {
         reading = try await ZoneReading(setting, .firstSync, roundCount: 1)
+        guard Engine.name == "tidemark" else {
+            decoding = nil
+            return
+        }
+        var uncached = setting
+        uncached.folder += "/uncached"
+        try FileManager.default.createDirectory(
+            atPath: uncached.folder,
+            withIntermediateDirectories: true
+        )
         let history = History(
             zoneCount: 1,
             recordCount: setting.scale.zoneRecordCount,
             roundCount: 1
         )
-        floor = Engine.name == "tidemark" ? LZ4Floor(history, setting.pages) : nil
+        decoding = (
+            try await ZoneReading(uncached, .firstSyncUncached, roundCount: 1),
+            LZ4Floor(history, setting.pages)
+        )
     }
 
     func measure(_ repetition: Int) async throws -> [String: Double] {
-        let speed = try await reading.recordsPerSecond()
-        var results = [Name.firstSync: speed]
-        if let floor {
-            results[Name.firstSyncShare] = speed / (try floor.recordsPerSecond(into: Sink()))
+        var results = [Name.firstSync: try await reading.recordsPerSecond()]
+        if let decoding {
+            let speed = try await decoding.reading.recordsPerSecond()
+            results[Name.firstSyncUncached] = speed
+            results[Name.firstSyncShare] =
+                speed / (try decoding.floor.recordsPerSecond(into: Sink()))
         }
         return results
     }
 
-    func end() async throws { try await reading.store.close() }
+    func end() async throws {
+        try await reading.store.close()
+        try await decoding?.reading.store.close()
+    }
 }
 
 /// The same after every record was updated three times in random order and the store was compacted.

@@ -12,6 +12,7 @@ enum Name {
     static let updateBatches = "save.batch400.update"
     static let firstSync = "firstSync.fresh"
     static let firstSyncAfterUpdates = "firstSync.updatedAndCompacted"
+    static let firstSyncUncached = "firstSync.uncached"
     static let firstSyncShare = "firstSync.shareOfLZ4Alone"
     static let replay = "replay"
     static let history = "disk.history"
@@ -127,6 +128,7 @@ struct Measurement: Encodable {
                 unit: "records/s",
                 bar: .later(.timesSQLite(3), "compaction")
             ),
+            Measurement(name: Name.firstSyncUncached, unit: "records/s", bar: .none),
             Measurement(name: Name.firstSyncShare, unit: "", bar: .atLeast(0.5)),
         ]
         for count in scale.eventCounts {

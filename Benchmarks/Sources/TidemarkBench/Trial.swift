@@ -22,7 +22,7 @@ struct Setting: Sendable {
     let scale: Scale
     let pages: PageSource
     /// An empty folder of the trial's own.
-    let folder: String
+    var folder: String
     /// The events of the log, for works that are done at several sizes.
     var eventCount = 0
     /// The real history, or a generated one of its size, where it is the work.

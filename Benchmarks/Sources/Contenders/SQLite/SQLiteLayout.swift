@@ -50,7 +50,8 @@ package struct SQLiteLayout: Sendable, CustomStringConvertible {
         case .updateBatches:
             layout.tables = .rowid
             layout.checkpointPageCount = 10_000
-        case .insertBatches, .firstSync, .firstSyncAfterUpdates, .smallDelta, .open:
+        case .insertBatches, .firstSync, .firstSyncAfterUpdates, .firstSyncUncached,
+            .smallDelta, .open:
             layout.pageByteCount = 16_384
         }
         return layout

@@ -15,28 +15,30 @@ package final class TidemarkContender: Contender {
     private let store: Store
 
     package static func conditions(for work: Work) -> String {
-        "Tidemark, cache \(cacheByteCount >> 20) MiB, pages of a delta: up to \(recordsPerPage) "
-            + "records, else default options"
+        "Tidemark, cache \(cacheByteCount(for: work) >> 20) MiB, pages of a delta: up to "
+            + "\(recordsPerPage) records, else default options"
     }
 
     /// SQLite answers a whole zone with one statement; fewer, larger pages come closest to that.
     private static let recordsPerPage = 5_000
     /// As much as the others have.
-    private static let cacheByteCount = 64 << 20
+    private static func cacheByteCount(for work: Work) -> Int {
+        work == .firstSyncUncached ? 0 : 64 << 20
+    }
 
     package static func open(
         _ folder: String,
         for work: Work,
         durability: Durability
     ) async throws -> TidemarkContender {
-        try TidemarkContender(folder, durability)
+        try TidemarkContender(folder, work, durability)
     }
 
-    private init(_ folder: String, _ durability: Durability) throws {
+    private init(_ folder: String, _ work: Work, _ durability: Durability) throws {
         var options = StoreOptions()
         options.durability = durability == .full ? .full : .none
         options.limits.recordsPerPage = Self.recordsPerPage
-        options.cacheByteCount = Self.cacheByteCount
+        options.cacheByteCount = Self.cacheByteCount(for: work)
         store = try Store.open(
             at: Self.path(in: folder),
             access: .creating,
