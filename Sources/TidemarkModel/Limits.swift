@@ -43,6 +43,14 @@ public struct Limits: Hashable, Sendable {
     ///
     /// Never more than 255, whatever is set.
     public var identifierByteCount = 255
+    /// Record types of a schema.
+    ///
+    /// CloudKit names no figure for this and the next two.
+    public var recordTypesPerSchema = 1_000
+    /// Fields of a record type, system fields left out.
+    public var fieldsPerRecordType = 1_000
+    /// Custom roles of a schema.
+    public var rolesPerSchema = 100
     /// UTF-8 bytes of a request id.
     public var requestIDByteCount = 255
     /// Records in one page of a delta, where a request does not ask for fewer.

@@ -1,0 +1,86 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Schema {
+    /// What makes another schema of this one: none if they are equal, and always in one order,
+    /// roles first, then record types by name.
+    ///
+    /// Applied to this schema, the changes give the other. O(names of both).
+    public func changes(to other: Schema) -> [SchemaChange] {
+        var changes: [SchemaChange] = []
+        for (old, new) in Self.pairs(roles, other.roles) {
+            switch (old, new) {
+            case (nil, let role?): changes.append(.roleAdded(role))
+            case (let role?, nil): changes.append(.roleRemoved(role))
+            default: break
+            }
+        }
+        for (old, new) in Self.pairs(recordTypes, other.recordTypes) where old != new {
+            switch (old, new) {
+            case (let old?, let new?): changes += old.changes(to: new)
+            case (nil, let new?): changes.append(.recordTypeAdded(new))
+            case (let old?, nil): changes.append(.recordTypeRemoved(old.name))
+            case (nil, nil): break
+            }
+        }
+        return changes
+    }
+
+    /// What two sorted lists have, side by side by name.
+    fileprivate static func pairs<Item: NamedItem>(
+        _ first: [Item],
+        _ second: [Item]
+    ) -> [(Item?, Item?)] {
+        var pairs: [(Item?, Item?)] = []
+        var left = first[...]
+        var right = second[...]
+        while !left.isEmpty || !right.isEmpty {
+            let (old, new) = (left.first, right.first)
+            if let old, new.map({ old.name < $0.name }) ?? true {
+                pairs.append((left.removeFirst(), nil))
+            } else if let new, old.map({ new.name < $0.name }) ?? true {
+                pairs.append((nil, right.removeFirst()))
+            } else {
+                pairs.append((left.removeFirst(), right.removeFirst()))
+            }
+        }
+        return pairs
+    }
+}
+
+extension Schema.RecordType {
+    /// What makes another record type of the same name of this one.
+    fileprivate func changes(to other: Self) -> [SchemaChange] {
+        var changes: [SchemaChange] = []
+        for (old, new) in Schema.pairs(fields, other.fields) where old != new {
+            switch (old, new) {
+            case (let old?, let new?):
+                if old.type != new.type {
+                    changes.append(
+                        .fieldTypeChanged(name, new.name, from: old.type, to: new.type)
+                    )
+                }
+                if old.indexes != new.indexes {
+                    changes.append(
+                        .indexesChanged(name, new.name, from: old.indexes, to: new.indexes)
+                    )
+                }
+            case (nil, let new?): changes.append(.fieldAdded(name, new))
+            case (let old?, nil): changes.append(.fieldRemoved(name, old.name))
+            case (nil, nil): break
+            }
+        }
+        for (old, new) in Schema.pairs(grants, other.grants) where old != new {
+            guard let role = (old ?? new)?.role else { continue }
+            changes.append(
+                .permissionsChanged(
+                    name,
+                    role,
+                    from: old?.permissions ?? [],
+                    to: new?.permissions ?? []
+                )
+            )
+        }
+        return changes
+    }
+}

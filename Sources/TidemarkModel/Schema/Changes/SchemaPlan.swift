@@ -1,0 +1,131 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A change of a schema that somebody asked for, judged before it is made.
+public struct SchemaPlan: Hashable, Sendable {
+    /// The schema as it is.
+    public let current: Schema
+    /// The schema as it is to be.
+    public let target: Schema
+    /// What changes.
+    public let changes: [SchemaChange]
+    /// Why it is refused, and what deserves a warning.
+    public let problems: [SchemaProblem]
+
+    /// Why it is refused; none if it is allowed.
+    public var refusals: [SchemaProblem] { problems.filter { $0.severity == .error } }
+
+    /// The error of a refused plan, with every refusal in its text; `nil` if it is allowed.
+    public var error: SyncError? {
+        let refusals = refusals
+        guard !refusals.isEmpty else { return nil }
+        let reasons = refusals.map { "\($0.message) \($0.remedy)" }.joined(separator: " ")
+        return SyncError(.invalidArguments, "The schema stays as it is. \(reasons)")
+    }
+
+    /// Judges a change from one schema to another.
+    ///
+    /// What the kept schema has must not get lost; its holder and the remedy are for texts.
+    private init(
+        from current: Schema,
+        to target: Schema,
+        keeping kept: Schema,
+        of holder: String,
+        remedy: String,
+        limits: Limits
+    ) {
+        self.current = current
+        self.target = target
+        changes = current.changes(to: target)
+        var problems = target.problems(limits: limits)
+        for change in kept.changes(to: target) {
+            switch change {
+            case .recordTypeRemoved(let name):
+                problems.append(
+                    SchemaProblem(
+                        .error,
+                        change.place,
+                        "The record type \(name) is missing, and \(holder) has it.",
+                        remedy
+                    )
+                )
+            case .fieldRemoved(let recordType, let field):
+                problems.append(
+                    SchemaProblem(
+                        .error,
+                        change.place,
+                        "The field \(recordType).\(field) is missing, and \(holder) has it.",
+                        remedy
+                    )
+                )
+            case .fieldTypeChanged(_, _, let old, let new) where !old.canBecome(new):
+                problems.append(.typeChange(change, of: holder))
+            default: break
+            }
+        }
+        for change in changes {
+            if case .fieldTypeChanged(_, _, let old, let new) = change, !old.canBecome(new),
+                !problems.contains(where: { $0.place == change.place && $0.severity == .error })
+            {
+                problems.append(.typeChange(change, of: "development"))
+            }
+        }
+        self.problems = problems
+    }
+}
+
+extension SchemaPlan {
+    /// Making development's schema what a file says.
+    ///
+    /// What production has must stay, and no field of development changes its type. Everything else
+    /// may come and go.
+    public static func importing(
+        _ file: Schema,
+        into development: Schema,
+        production: Schema,
+        limits: Limits = Limits()
+    ) -> SchemaPlan {
+        SchemaPlan(
+            from: development,
+            to: file,
+            keeping: production,
+            of: "production",
+            remedy: "Production only grows: put it back into the schema.",
+            limits: limits
+        )
+    }
+
+    /// Making production's schema what development's is.
+    ///
+    /// Record types and fields are only added and keep their types; indexes, roles and grants become
+    /// what they are in development.
+    public static func promoting(
+        _ development: Schema,
+        to production: Schema,
+        limits: Limits = Limits()
+    ) -> SchemaPlan {
+        SchemaPlan(
+            from: production,
+            to: development,
+            keeping: production,
+            of: "production",
+            remedy: "Production only grows: add it to development's schema, then promote again.",
+            limits: limits
+        )
+    }
+}
+
+extension SchemaProblem {
+    /// A field that would have another type than it has.
+    fileprivate static func typeChange(_ change: SchemaChange, of holder: String) -> SchemaProblem {
+        guard case .fieldTypeChanged(let recordType, let field, let old, let new) = change else {
+            return SchemaProblem(.error, change.place, "This cannot be done: \(change).", "")
+        }
+        return SchemaProblem(
+            .error,
+            change.place,
+            "The field \(recordType).\(field) is \(old) in \(holder) and would become \(new).",
+            "A field keeps its type: give the new type to a field of another name."
+        )
+    }
+}

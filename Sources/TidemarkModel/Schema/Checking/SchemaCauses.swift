@@ -1,0 +1,132 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What saves and queries are refused for.
+///
+/// The texts begin as CloudKit's do where those are known, since programs look for them.
+extension SyncError {
+    /// A record type that production does not have.
+    package static func newRecordType(_ recordType: Name) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "Cannot create new type \(recordType) in production schema. Save one in development, "
+                + "then promote development's schema."
+        )
+    }
+
+    /// A field that production does not have.
+    package static func newField(_ field: Name, in recordType: Name) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "Cannot create or modify field '\(field)' in record '\(recordType)' in production "
+                + "schema. Save it in development, then promote development's schema."
+        )
+    }
+
+    /// A value of another type than its field has.
+    package static func valueTypeDiffers(
+        _ recordType: Name,
+        _ field: Schema.Field,
+        _ type: FieldType,
+        isEncrypted: Bool
+    ) -> SyncError {
+        guard !isEncrypted || field.type.isEncrypted else {
+            return SyncError(
+                .invalidArguments,
+                "Attempt to save encrypted data in non encrypted field type: field "
+                    + "'\(field.name)' for type '\(recordType)' is defined to be: "
+                    + "\(field.type.reportedName). Only new fields can be encrypted."
+            )
+        }
+        let found: Schema.DeclaredType = isEncrypted ? .encrypted(type) : .plain(type)
+        return SyncError(
+            .invalidArguments,
+            "invalid attempt to set value type \(found.reportedName) for field '\(field.name)' for "
+                + "type '\(recordType)', defined to be: \(field.type.reportedName). A field keeps "
+                + "the type of its first value; use another field."
+        )
+    }
+
+    /// An encrypted value in the public database.
+    package static func encryptedInPublic(_ recordType: Name, _ field: Name) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "encrypted fields are not supported in the public database: field '\(field)' for type "
+                + "'\(recordType)'."
+        )
+    }
+
+    /// An encrypted value of a type that cannot be.
+    package static func cannotEncrypt(
+        _ recordType: Name,
+        _ field: Name,
+        _ type: FieldType
+    ) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "Field '\(field)' for type '\(recordType)' is \(type.webName) and cannot be encrypted: "
+                + "assets always are, and references have to be read."
+        )
+    }
+
+    /// A name that is the system's.
+    package static func reservedName(_ what: String, _ name: Name) -> SyncError {
+        .invalidName(what, name.string, "is kept for the system; choose another name")
+    }
+
+    /// One record type too many.
+    package static func tooManyRecordTypes(_ name: Name, limit: Int) -> SyncError {
+        SyncError(
+            .limitExceeded,
+            "The record type \(name) would be one too many: the schema has \(limit), which is all "
+                + "that is allowed."
+        )
+    }
+
+    /// One field too many.
+    package static func tooManyFields(_ count: Int, of recordType: Name, limit: Int) -> SyncError {
+        SyncError(
+            .limitExceeded,
+            "The record type \(recordType) would have \(count) fields; at most \(limit) are allowed."
+        )
+    }
+
+    /// A query for a record type that does not exist.
+    package static func recordTypeNotFound(_ recordType: Name) -> SyncError {
+        SyncError(.unknownItem, "Did not find record type: \(recordType).")
+    }
+
+    /// A query by a field that does not exist.
+    package static func fieldNotFound(_ key: Name, in recordType: Name) -> SyncError {
+        SyncError(.invalidArguments, "Unknown field '\(key)' for type '\(recordType)'.")
+    }
+
+    /// A query by a field that nobody can ask for in this way.
+    package static func cannotIndex(
+        _ key: Name,
+        _ type: Schema.DeclaredType,
+        _ index: Schema.Indexes,
+        _ reason: String
+    ) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "Field '\(key)' has a value type of \(type.reportedName) and cannot be \(index): "
+                + "\(reason)."
+        )
+    }
+
+    /// A query in production whose index is missing.
+    package static func indexMissing(
+        _ key: Name,
+        _ field: Name,
+        _ recordType: Name,
+        _ index: Schema.Indexes
+    ) -> SyncError {
+        let asked = "\(index)".lowercased()
+        return SyncError(
+            .invalidArguments,
+            "Field '\(key)' is not marked \(asked). Add the index: tidemark schema index STORE "
+                + "\(recordType).\(field) \(asked)."
+        )
+    }
+}

@@ -1,0 +1,204 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What builds of an app write or ask that production's schema does not have, seen before it
+/// fails there.
+///
+/// Gaps are counted per build. The number kept is bounded, since names come from clients.
+public struct SchemaDrift: Hashable, Sendable {
+    /// Something that production lacks, or has otherwise.
+    public enum Gap: Hashable, Sendable {
+        /// A record type that is written.
+        case recordType(Name)
+        /// A field that is written.
+        case field(Name, Name, Schema.DeclaredType)
+        /// A field that is written with another type than it has.
+        case type(Name, Name, written: Schema.DeclaredType, declared: Schema.DeclaredType)
+        /// Indexes that a query uses.
+        case indexes(Name, Name, Schema.Indexes)
+    }
+
+    /// A gap, and how often a build met it.
+    public struct Entry: Hashable, Sendable {
+        /// The build; `nil` for clients that do not say.
+        public let build: Name?
+        /// What is missing.
+        public let gap: Gap
+        /// How often it was met.
+        public internal(set) var count: Int
+        /// When it was met first, in milliseconds since 1970.
+        public internal(set) var firstSeen: Int64
+        /// When it was met last, in milliseconds since 1970.
+        public internal(set) var lastSeen: Int64
+    }
+
+    /// What an entry is known by.
+    private struct Key: Hashable {
+        var build: Name?
+        var gap: Gap
+    }
+
+    /// How many entries are kept.
+    public let capacity: Int
+    /// How often a gap was met that there was no room for.
+    public private(set) var uncounted = 0
+    private var entries: [Key: Entry] = [:]
+
+    /// No drift.
+    public init(capacity: Int = 10_000) {
+        self.capacity = capacity
+    }
+
+    /// Whether no gap was met.
+    public var isEmpty: Bool { entries.isEmpty && uncounted == 0 }
+
+    /// Counts gaps that a build met at a time; says which of them are new for the build.
+    @discardableResult
+    public mutating func note(_ gaps: [Gap], build: Name?, at time: Int64) -> [Gap] {
+        gaps.filter { gap in
+            merge(Entry(build: build, gap: gap, count: 1, firstSeen: time, lastSeen: time))
+        }
+    }
+
+    /// Adds what was counted elsewhere.
+    public mutating func merge(_ other: SchemaDrift) {
+        uncounted += other.uncounted
+        for entry in other.sortedEntries { merge(entry) }
+    }
+
+    /// Forgets the gaps that production's schema has closed.
+    public mutating func settle(with production: Schema) {
+        entries = entries.filter { !$0.key.gap.isClosed(in: production) }
+    }
+
+    /// The gaps of each build, builds and gaps in the order of their names; clients that do not
+    /// name their build come first.
+    public var byBuild: [(build: Name?, entries: [Entry])] {
+        var groups: [(build: Name?, entries: [Entry])] = []
+        for entry in sortedEntries {
+            if let last = groups.indices.last, groups[last].build == entry.build {
+                groups[last].entries.append(entry)
+            } else {
+                groups.append((entry.build, [entry]))
+            }
+        }
+        return groups
+    }
+
+    /// Adds an entry to what is there; says whether it is new.
+    @discardableResult
+    private mutating func merge(_ entry: Entry) -> Bool {
+        let key = Key(build: entry.build, gap: entry.gap)
+        if let index = entries.index(forKey: key) {
+            entries.values[index].count += entry.count
+            entries.values[index].firstSeen = min(
+                entries.values[index].firstSeen,
+                entry.firstSeen
+            )
+            entries.values[index].lastSeen = max(entries.values[index].lastSeen, entry.lastSeen)
+            return false
+        }
+        guard entries.count < capacity else {
+            uncounted += entry.count
+            return false
+        }
+        entries[key] = entry
+        return true
+    }
+
+    private var sortedEntries: [Entry] {
+        entries.values.sorted { first, second in
+            if first.build != second.build {
+                guard let left = first.build else { return true }
+                return second.build.map { left < $0 } ?? false
+            }
+            return first.gap.sortKey.lexicographicallyPrecedes(second.gap.sortKey)
+        }
+    }
+}
+
+extension SchemaDrift.Gap {
+    /// Whether a schema has what this gap says is missing.
+    func isClosed(in schema: Schema) -> Bool {
+        switch self {
+        case .recordType(let name):
+            schema[name] != nil
+        case .field(let recordType, let field, let type):
+            schema[recordType]?[field].map { $0.type.takes(type) } ?? false
+        case .type(let recordType, let field, let written, _):
+            schema[recordType]?[field].map { $0.type.takes(written) } ?? false
+        case .indexes(let recordType, let field, let indexes):
+            schema[recordType]?[field].map { $0.indexes.isSuperset(of: indexes) } ?? false
+        }
+    }
+
+    /// Gaps in the order of record type, field, kind, text.
+    fileprivate var sortKey: [Name] {
+        switch self {
+        case .recordType(let name): [name]
+        case .field(let recordType, let field, let type):
+            [recordType, field, "field", Name("\(type)")]
+        case .type(let recordType, let field, let written, let declared):
+            [recordType, field, "type", Name("\(written)"), Name("\(declared)")]
+        case .indexes(let recordType, let field, let indexes):
+            [recordType, field, "indexes", Name("\(indexes)")]
+        }
+    }
+}
+
+extension SchemaDrift.Gap: CustomStringConvertible {
+    /// What is missing, in a few words: `field Note.due TIMESTAMP`.
+    public var description: String {
+        switch self {
+        case .recordType(let name): "record type \(name)"
+        case .field(let recordType, let field, let type): "field \(recordType).\(field) \(type)"
+        case .type(let recordType, let field, let written, let declared):
+            "field \(recordType).\(field) is \(declared), written as \(written)"
+        case .indexes(let recordType, let field, let indexes):
+            "index \(recordType).\(field) \(indexes)"
+        }
+    }
+}
+
+extension Schema.DeclaredType {
+    /// Whether values of another declared type may be stored under this one.
+    fileprivate func takes(_ other: Self) -> Bool {
+        switch other {
+        case .plain(let type): admits(type, isEncrypted: false)
+        case .encrypted(let type): admits(type, isEncrypted: true)
+        case .number, .numberList: self == other
+        }
+    }
+}
+
+extension Schema {
+    /// What this schema lacks for a save.
+    ///
+    /// ``RecordChecks`` says faster that it lacks nothing.
+    public func gaps(saving fields: Fields, as recordType: Name) -> [SchemaDrift.Gap] {
+        guard let own = self[recordType] else { return [.recordType(recordType)] }
+        return fields.compactMap { field in
+            guard let type = field.type else { return nil }
+            let name = Name(field.name)
+            let written: DeclaredType = field.isEncrypted ? .encrypted(type) : .plain(type)
+            guard let declared = own[name] else { return .field(recordType, name, written) }
+            guard !declared.type.admits(type, isEncrypted: field.isEncrypted) else { return nil }
+            return .type(recordType, name, written: written, declared: declared.type)
+        }
+    }
+
+    /// What this schema lacks for a query by some indexes of a record type.
+    ///
+    /// Keys that name no field are the query's own mistake, and no gap.
+    public func gaps(
+        querying recordType: Name,
+        using needs: [(key: Name, indexes: Indexes)]
+    ) -> [SchemaDrift.Gap] {
+        guard let own = self[recordType] else { return [.recordType(recordType)] }
+        return needs.compactMap { key, indexes in
+            guard let field = own.field(key: key) else { return nil }
+            let missing = indexes.subtracting(field.indexes)
+            return missing.isEmpty ? nil : .indexes(recordType, field.name, missing)
+        }
+    }
+}

@@ -1,0 +1,91 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Schema {
+    /// Who somebody is to a record, or to the container.
+    public struct Role: NamedItem, Hashable, Sendable {
+        /// The role's name.
+        public let name: Name
+
+        /// Names a role.
+        public init(_ name: Name) {
+            self.name = name
+        }
+
+        /// Anyone, signed in or not.
+        public static let world = Role("_world")
+        /// Anyone who is signed in.
+        public static let icloud = Role("_icloud")
+        /// Who created the record.
+        public static let creator = Role("_creator")
+
+        /// Whether this is one of the three roles that every container has.
+        public var isBuiltIn: Bool { self == .world || self == .icloud || self == .creator }
+    }
+
+    /// What a role may do with the records of a type in the public database.
+    ///
+    /// Raw values are on disk.
+    public struct Permissions: OptionSet, Hashable, Sendable {
+        /// One bit for each permission.
+        public let rawValue: UInt8
+
+        /// Wraps bits.
+        public init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        /// Fetching and finding records.
+        public static let read = Permissions(rawValue: 1)
+        /// Saving records that do not exist.
+        public static let create = Permissions(rawValue: 2)
+        /// Changing and deleting records.
+        public static let write = Permissions(rawValue: 4)
+
+        /// All three.
+        static let all: Permissions = [.read, .create, .write]
+
+        /// Each permission that is here, in the order in which CloudKit exports them.
+        var each: [Permissions] { [.read, .create, .write].filter(contains) }
+    }
+
+    /// A permission given to a role.
+    public struct Grant: NamedItem, Hashable, Sendable {
+        /// Who may do it.
+        public let role: Role
+        /// What the role may do.
+        public let permissions: Permissions
+
+        /// Gives permissions to a role.
+        public init(_ permissions: Permissions, to role: Role) {
+            self.permissions = permissions
+            self.role = role
+        }
+
+        var name: Name { role.name }
+
+        /// What a record type has that comes into being with its first record: everybody reads,
+        /// who is signed in creates, and creators change what is theirs.
+        public static let standard = [
+            Grant(.write, to: .creator), Grant(.create, to: .icloud), Grant(.read, to: .world),
+        ]
+    }
+}
+
+extension Schema.Role: CustomStringConvertible {
+    /// The role's name.
+    public var description: String { name.string }
+}
+
+extension Schema.Permissions: CustomStringConvertible {
+    /// The permissions in the schema language: `READ, CREATE, WRITE`.
+    public var description: String { each.map(\.word).joined(separator: ", ") }
+
+    private var word: String {
+        switch self {
+        case .read: "READ"
+        case .create: "CREATE"
+        default: "WRITE"
+        }
+    }
+}

@@ -1,0 +1,80 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Schema {
+    /// What queries may do with a field.
+    ///
+    /// Raw values are on disk.
+    public struct Indexes: OptionSet, Hashable, Sendable {
+        /// One bit for each index.
+        public let rawValue: UInt8
+
+        /// Wraps bits.
+        public init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        /// Equality, membership, distance.
+        public static let queryable = Indexes(rawValue: 1)
+        /// Order and ranges.
+        public static let sortable = Indexes(rawValue: 2)
+        /// Words of a text.
+        public static let searchable = Indexes(rawValue: 4)
+
+        /// All three.
+        static let all: Indexes = [.queryable, .sortable, .searchable]
+
+        /// Each index that is here, in the order in which CloudKit exports them.
+        var each: [Indexes] {
+            [.queryable, .searchable, .sortable].filter(contains)
+        }
+    }
+}
+
+extension Schema.Indexes: CustomStringConvertible {
+    /// The indexes in the schema language: `QUERYABLE SEARCHABLE SORTABLE`.
+    public var description: String { each.map(\.word).joined(separator: " ") }
+
+    private var word: String {
+        switch self {
+        case .queryable: "QUERYABLE"
+        case .searchable: "SEARCHABLE"
+        default: "SORTABLE"
+        }
+    }
+}
+
+extension Schema.DeclaredType {
+    /// What becomes of an index on a field of some type.
+    enum IndexUse: Hashable {
+        /// Queries use it.
+        case used
+        /// CloudKit takes it and no query can use it, for this reason.
+        case idle(String)
+        /// It is refused, for this reason.
+        case refused(String)
+    }
+
+    /// What becomes of one index on a field of this type.
+    ///
+    /// Idle ones stand in schemas that CloudKit exports, those of Core Data's mirroring above all.
+    func use(of index: Schema.Indexes) -> IndexUse {
+        if isEncrypted { return .refused("the store cannot read what a client encrypted") }
+        switch (element ?? self, index) {
+        case (.plain(.asset), _):
+            return .refused("an asset's bytes are not part of the record")
+        case (.plain(.string), .searchable): return .used
+        case (_, .searchable): return .refused("only texts can be searched for words")
+        case (.plain(.bytes), _): return .idle("no predicate can name a field of bytes")
+        case (_, .sortable) where element != nil: return .idle("lists have no order")
+        case (.plain(.reference), .sortable):
+            return .idle("references are compared for equality alone")
+        default: return .used
+        }
+    }
+
+    /// The indexes that a field gets by itself when a record brings it: all that queries use.
+    public var automaticIndexes: Schema.Indexes {
+        Schema.Indexes(Schema.Indexes.all.each.filter { use(of: $0) == .used })
+    }
+}

@@ -1,0 +1,114 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Schema {
+    /// A record type: its fields and who may use it in the public database.
+    ///
+    /// The six system fields are among the fields, as every record has them.
+    public struct RecordType: NamedItem, Hashable, Sendable {
+        /// The type's name.
+        public let name: Name
+        /// The fields in the order of their names' bytes, system fields included.
+        public private(set) var fields: [Field]
+        /// Who may do what in the public database, in the order of the roles' bytes.
+        public private(set) var grants: [Grant]
+
+        /// Describes a record type; of two fields with one name the later counts.
+        ///
+        /// System fields that are not given have no index. Grants to one role add up.
+        public init(_ name: Name, fields: [Field] = [], grants: [Grant] = []) {
+            self.name = name
+            let system = SystemField.allCases.map { Field($0.name, $0.type) }
+            self.fields = (system + fields.map(\.withSystemType)).sortedByName()
+            self.grants = []
+            for grant in grants {
+                set(self[grant.role].union(grant.permissions), for: grant.role)
+            }
+        }
+
+        /// The field of a name.
+        ///
+        /// O(log fields).
+        public subscript(name: Name) -> Field? {
+            fields.place(of: name).found.map { fields[$0] }
+        }
+
+        /// What a role may do.
+        public subscript(role: Role) -> Permissions {
+            grants.place(of: role.name).found.map { grants[$0].permissions } ?? []
+        }
+
+        /// Adds a field, or puts it in the place of the one of that name; a system field keeps its
+        /// type.
+        public mutating func set(_ field: Field) {
+            fields.set(field.withSystemType)
+        }
+
+        /// Removes a field if there is one; a system field stays and loses its indexes.
+        public mutating func remove(field name: Name) {
+            guard let index = fields.place(of: name).found else { return }
+            if fields[index].isSystem {
+                fields[index].indexes = []
+            } else {
+                fields.remove(at: index)
+            }
+        }
+
+        /// Says what a role may do, instead of what it might before.
+        public mutating func set(_ permissions: Permissions, for role: Role) {
+            if !permissions.isEmpty {
+                grants.set(Grant(permissions, to: role))
+            } else if let index = grants.place(of: role.name).found {
+                grants.remove(at: index)
+            }
+        }
+    }
+
+    /// A field: its name, what its values are, and how it can be asked for.
+    public struct Field: NamedItem, Hashable, Sendable {
+        /// The field's name.
+        public let name: Name
+        /// What its values are.
+        public var type: DeclaredType
+        /// What queries may do with it.
+        public var indexes: Indexes
+
+        /// Describes a field.
+        public init(_ name: Name, _ type: DeclaredType, _ indexes: Indexes = []) {
+            self.name = name
+            self.type = type
+            self.indexes = indexes
+        }
+
+        /// Whether every record type has this field.
+        public var isSystem: Bool { SystemField(name) != nil }
+
+        /// The field with the type that it must have if it is a system field.
+        var withSystemType: Field {
+            SystemField(name).map { Field(name, $0.type, indexes) } ?? self
+        }
+    }
+}
+
+extension Schema.RecordType {
+    /// The type of users' records, as a new container has it.
+    public static let users = Schema.RecordType(
+        "Users",
+        fields: [Schema.Field("roles", .plain(.int64List))],
+        grants: [Schema.Grant(.write, to: .creator), Schema.Grant(.read, to: .world)]
+    )
+
+    /// The type of shares, as CloudKit fills it in once there is one.
+    public static let share = Schema.RecordType(
+        "cloudkit.share",
+        fields: [
+            Schema.Field("cloudkit.thumbnailImageData", .plain(.bytes)),
+            Schema.Field("cloudkit.title", .plain(.string)),
+            Schema.Field("cloudkit.type", .plain(.string)),
+        ],
+        grants: Schema.Grant.standard
+    )
+
+    /// Whether the system made this type and knows what it means.
+    public var isSystem: Bool { name == Self.users.name || name == Self.share.name }
+}

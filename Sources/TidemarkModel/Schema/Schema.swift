@@ -1,0 +1,100 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the records of a container look like, and who may do what with them in public.
+///
+/// Record types and roles are in the order of their names' bytes and no name comes twice, so equal
+/// schemas are equal values. The type `Users` is always there. Whether names, indexes and limits
+/// are right is a question of its own: ``problems(limits:)``.
+public struct Schema: Hashable, Sendable {
+    /// The custom roles.
+    public private(set) var roles: [Role]
+    /// The record types, `Users` among them.
+    public private(set) var recordTypes: [RecordType]
+
+    /// A schema with the record type `Users` alone, as a new container has.
+    public init() {
+        roles = []
+        recordTypes = [.users]
+    }
+
+    /// Collects roles and record types in any order; of two with one name the later counts.
+    ///
+    /// O(n log n).
+    public init(roles: [Role] = [], recordTypes: [RecordType]) {
+        self.roles = roles.sortedByName()
+        self.recordTypes = ([.users] + recordTypes).sortedByName()
+    }
+
+    /// The record type of a name.
+    ///
+    /// O(log record types).
+    public subscript(name: Name) -> RecordType? {
+        recordTypes.place(of: name).found.map { recordTypes[$0] }
+    }
+
+    /// Whether a role is built in, or one of this schema's own.
+    public func knows(_ role: Role) -> Bool {
+        role.isBuiltIn || roles.place(of: role.name).found != nil
+    }
+
+    /// Adds a record type, or puts it in the place of the one of that name.
+    public mutating func set(_ recordType: RecordType) {
+        recordTypes.set(recordType)
+    }
+
+    /// Adds a custom role if there is none of that name.
+    public mutating func set(_ role: Role) {
+        roles.set(role)
+    }
+
+    /// Removes a record type if there is one; `Users` becomes what it is in a new container.
+    public mutating func remove(recordType name: Name) {
+        if name == RecordType.users.name {
+            recordTypes.set(.users)
+        } else if let index = recordTypes.place(of: name).found {
+            recordTypes.remove(at: index)
+        }
+    }
+
+    /// Removes a custom role if there is one; grants to it stay.
+    public mutating func remove(_ role: Role) {
+        if let index = roles.place(of: role.name).found { roles.remove(at: index) }
+    }
+}
+
+/// What is found by its name in a sorted array.
+protocol NamedItem {
+    /// The name.
+    var name: Name { get }
+}
+
+extension Array where Element: NamedItem {
+    /// The elements by their names' bytes; of two with one name, the later in this array.
+    func sortedByName() -> Self {
+        var last: [Name: Int] = [:]
+        for (index, element) in enumerated() { last[element.name] = index }
+        return last.sorted { $0.key < $1.key }.map { self[$0.value] }
+    }
+
+    /// Where the element of a name is, and where one would have to go.
+    func place(of name: Name) -> (found: Int?, insertion: Int) {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle].name < name { low = middle + 1 } else { high = middle }
+        }
+        return (low < count && self[low].name == name ? low : nil, low)
+    }
+
+    /// Puts an element where its name belongs.
+    mutating func set(_ element: Element) {
+        let place = place(of: element.name)
+        if let index = place.found {
+            self[index] = element
+        } else {
+            insert(element, at: place.insertion)
+        }
+    }
+}

@@ -1,0 +1,81 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A schema as it was read from a text, and where in the text everything is.
+public struct SchemaFile: Sendable {
+    /// What the text says.
+    public let schema: Schema
+    /// Where roles, record types, fields and grants are named for the first time.
+    let positions: [Schema.Place: TextPosition]
+
+    /// Reads a text of the schema language, as `.ckdb` files hold it.
+    ///
+    /// The first thing that cannot be read is an error; whether names, indexes and limits are right
+    /// is asked with ``problems(limits:)``. O(bytes) and the sorting of names.
+    public init(_ text: String) throws(SchemaSyntaxError) {
+        try self.init(bytes: Array(text.utf8)[...])
+    }
+
+    /// Reads the bytes of a `.ckdb` file.
+    public init(bytes: ArraySlice<UInt8>) throws(SchemaSyntaxError) {
+        if let offset = bytes.withUnsafeBufferPointer(UTF8Text.invalidOffset) {
+            let before = bytes.prefix(offset)
+            let line = before.split(separator: 0x0A, omittingEmptySubsequences: false)
+            let column = line.last.map { $0.count { $0 & 0xC0 != 0x80 } } ?? 0
+            throw SchemaSyntaxError(
+                "The text is not UTF-8; save it in that encoding.",
+                at: TextPosition(line: line.count, column: column + 1)
+            )
+        }
+        var parser = try SchemaParser(bytes)
+        self = try parser.read()
+    }
+
+    init(schema: Schema, positions: [Schema.Place: TextPosition]) {
+        self.schema = schema
+        self.positions = positions
+    }
+
+    /// Where something is named, or what it is part of.
+    public func position(of place: Schema.Place) -> TextPosition? {
+        var place: Schema.Place? = place
+        while let current = place {
+            if let position = positions[current] { return position }
+            place = current.container
+        }
+        return nil
+    }
+
+    /// What is wrong with the schema, in the order of the text.
+    public func problems(limits: Limits = Limits()) -> [(SchemaProblem, TextPosition)] {
+        let start = TextPosition(line: 1, column: 1)
+        return schema.problems(limits: limits)
+            .map { ($0, position(of: $0.place) ?? start) }
+            .sorted { ($0.1.line, $0.1.column) < ($1.1.line, $1.1.column) }
+    }
+}
+
+extension Schema {
+    /// Something in a schema.
+    public enum Place: Hashable, Sendable {
+        /// The schema as a whole.
+        case schema
+        /// A custom role.
+        case role(Name)
+        /// A record type.
+        case recordType(Name)
+        /// A field of a record type.
+        case field(Name, Name)
+        /// What a role may do with a record type.
+        case grant(Name, Role)
+
+        /// What it is part of.
+        var container: Place? {
+            switch self {
+            case .schema: nil
+            case .role, .recordType: .schema
+            case .field(let recordType, _), .grant(let recordType, _): .recordType(recordType)
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A place in a text.
+public struct TextPosition: Hashable, Sendable, CustomStringConvertible {
+    /// The line, from 1.
+    public var line: Int
+    /// The column, from 1, in Unicode scalars.
+    public var column: Int
+
+    /// Names a place.
+    public init(line: Int, column: Int) {
+        self.line = line
+        self.column = column
+    }
+
+    /// `line:column`, as compilers print it.
+    public var description: String { "\(line):\(column)" }
+}
+
+/// Why a text is not a schema: the first thing in it that cannot be read.
+public struct SchemaSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Where it is.
+    public let position: TextPosition
+    /// What was expected, what was found, and what to do.
+    public let message: String
+
+    /// Describes an error.
+    init(_ message: String, at position: TextPosition) {
+        self.position = position
+        self.message = message
+    }
+
+    /// The place and the message.
+    public var description: String { "\(position): \(message)" }
+}

@@ -1,0 +1,67 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// The words of the schema language.
+enum SchemaWords {
+    /// Whether two words are the same whatever their case, which keywords do not care about.
+    static func areEqual(_ first: String, _ second: String) -> Bool {
+        func lowercased(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte | 0x20 : byte }
+        return first.utf8.count == second.utf8.count
+            && zip(first.utf8, second.utf8).allSatisfy { lowercased($0) == lowercased($1) }
+    }
+
+    /// Whether a word can be a name in double quotes alone.
+    static func isReserved(_ word: String) -> Bool {
+        ["GRANT", "PREFERRED", "QUERYABLE", "SORTABLE", "SEARCHABLE"]
+            .contains { areEqual($0, word) }
+    }
+
+    /// A name as the language writes it: in double quotes where it needs them.
+    static func name(_ name: Name) -> String {
+        let isPlain = name.withBytes { bytes in
+            guard let first = bytes.first, isLetter(first) else { return false }
+            return bytes.allSatisfy { isLetter($0) || (48...57).contains($0) || $0 == 95 }
+        }
+        return isPlain && !isReserved(name.string) ? name.string : "\"\(name)\""
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        (65...90).contains(byte) || (97...122).contains(byte)
+    }
+}
+
+extension FieldType {
+    /// The type that a word of the schema language names; not a list.
+    init?(schemaWord word: String) {
+        let types = Self.allCases.filter { $0.element == nil }
+        let found = types.first { type in
+            SchemaWords.areEqual(word, Schema.DeclaredType.plain(type).description)
+        }
+        guard let found else { return nil }
+        self = found
+    }
+
+    /// What somebody probably meant who wrote a type of another language.
+    static func likelySchemaWord(for word: String) -> String? {
+        let guesses = [
+            ("BOOL", "INT64, with 0 and 1"), ("BOOLEAN", "INT64, with 0 and 1"), ("INT", "INT64"),
+            ("INTEGER", "INT64"), ("FLOAT", "DOUBLE"), ("REAL", "DOUBLE"), ("TEXT", "STRING"),
+            ("DATE", "TIMESTAMP"), ("DATETIME", "TIMESTAMP"), ("TIME", "TIMESTAMP"),
+            ("DATA", "BYTES"), ("BLOB", "BYTES"), ("FILE", "ASSET"), ("ASSETID", "ASSET"),
+            ("REF", "REFERENCE"), ("ARRAY", "LIST<…>"),
+        ]
+        return guesses.first { SchemaWords.areEqual($0.0, word) }?.1
+    }
+}
+
+extension Schema.DeclaredType {
+    /// The type of a list of such values; `nil` for lists.
+    var list: Self? {
+        switch self {
+        case .plain(let type): FieldType(rawValue: type.rawValue | 16).map(Self.plain)
+        case .encrypted(let type): FieldType(rawValue: type.rawValue | 16).map(Self.encrypted)
+        case .number: .numberList
+        case .numberList: nil
+        }
+    }
+}
