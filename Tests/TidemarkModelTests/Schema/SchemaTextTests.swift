@@ -337,24 +337,26 @@ import Testing
 
     // MARK: Properties
 
-    @Test(arguments: 0..<400)
+    @Test(arguments: 0..<40)
     func `a schema that is written reads back as itself`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
-        let schema = Schema.random(using: &generator)
-        let file = try SchemaFile(schema.text)
-        #expect(file.schema == schema)
-        #expect(file.schema.text == schema.text)
-        #expect(file.problems().allSatisfy { $0.0.severity == .warning }, "\(file.problems())")
-        // Order and white space of a text do not matter.
-        let squeezed = schema.text.split { $0.isWhitespace }.joined(separator: " ")
-        #expect(try SchemaFile(squeezed).schema == schema)
+        for _ in 0..<10 {
+            let schema = Schema.random(using: &generator)
+            let file = try SchemaFile(schema.text)
+            #expect(file.schema == schema)
+            #expect(file.schema.text == schema.text)
+            #expect(file.problems().allSatisfy { $0.0.severity == .warning })
+            // White space does not matter.
+            let squeezed = schema.text.split { $0.isWhitespace }.joined(separator: " ")
+            #expect(try SchemaFile(squeezed).schema == schema)
+        }
     }
 
-    @Test(arguments: 0..<400)
+    @Test(arguments: 0..<40)
     func `a damaged text is read or refused, and never anything else`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let text = Schema.random(using: &generator).text
-        for _ in 0..<8 {
+        for _ in 0..<80 {
             let bytes = Array(text.utf8).damaged(by: &generator)
             do throws(SchemaSyntaxError) {
                 let schema = try SchemaFile(bytes: bytes[...]).schema
@@ -369,39 +371,44 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<400)
+    @Test(arguments: 0..<40)
     func `words in the wrong order are read or refused`(_ seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
-        var words = Schema.random(using: &generator).text.split { $0.isWhitespace }.map(String.init)
-        for _ in 0..<3 {
-            let index = Int.random(in: 0..<words.count, using: &generator)
-            switch Int.random(in: 0..<3, using: &generator) {
-            case 0: words.remove(at: index)
-            case 1: words.insert(words.randomElement(using: &generator) ?? ";", at: index)
-            default: words.swapAt(index, Int.random(in: 0..<words.count, using: &generator))
+        let words = Schema.random(using: &generator).text.split { $0.isWhitespace }
+            .map(String.init)
+        for _ in 0..<40 {
+            var words = words
+            for _ in 0..<Int.random(in: 1...3, using: &generator) {
+                let index = Int.random(in: 0..<words.count, using: &generator)
+                switch Int.random(in: 0..<3, using: &generator) {
+                case 0: words.remove(at: index)
+                case 1: words.insert(words.randomElement(using: &generator) ?? ";", at: index)
+                default: words.swapAt(index, Int.random(in: 0..<words.count, using: &generator))
+                }
             }
+            guard let schema = try? SchemaFile(words.joined(separator: "\n")).schema else {
+                continue
+            }
+            let isSound = schema.problems().allSatisfy { $0.severity == .warning }
+            #expect(!isSound || (try? SchemaFile(schema.text).schema) == schema)
         }
-        let text = words.joined(separator: "\n")
-        guard let schema = try? SchemaFile(text).schema else { return }
-        let isSound = schema.problems().allSatisfy { $0.severity == .warning }
-        #expect(!isSound || (try? SchemaFile(schema.text).schema) == schema)
     }
 
     @Test(.timeLimit(.minutes(1)))
     func `a long text takes no more than its length`() throws {
-        let fields = (0..<30_000).map { "field\($0) STRING" }.joined(separator: ",")
+        let fields = (0..<6_000).map { "field\($0) STRING" }.joined(separator: ",")
         let file = try SchemaFile("DEFINE SCHEMA RECORD TYPE A (\(fields));")
-        #expect(file.schema["A"]?.fields.count == 30_006)
+        #expect(file.schema["A"]?.fields.count == 6_006)
         #expect(
             file.problems().map(\.0.message) == [
-                "Record type A has 30000 fields; at most 1000 are allowed."
+                "Record type A has 6000 fields; at most 1000 are allowed."
             ]
         )
         #expect(throws: SchemaSyntaxError.self) {
-            try SchemaFile("DEFINE SCHEMA" + String(repeating: "/*", count: 500_000))
+            try SchemaFile("DEFINE SCHEMA" + String(repeating: "/*", count: 100_000))
         }
         #expect(throws: SchemaSyntaxError.self) {
-            try SchemaFile(String(repeating: "(", count: 500_000))
+            try SchemaFile(String(repeating: "(", count: 100_000))
         }
     }
 }

@@ -171,7 +171,7 @@ private struct SchemaByteReader {
                 break
             }
             shift += 7
-            guard shift <= 28 else { throw failure("The number of \(what) is too large.") }
+            guard shift < 28 else { throw failure("The number of \(what) is too large.") }
         }
         guard value <= bytes.endIndex - index else {
             throw failure(

@@ -15,7 +15,8 @@ public struct RecordChecks: Sendable {
 
     /// A field: its name, and one bit for each type of value that it takes.
     private struct FieldRow {
-        var name: Range<Int>
+        var nameStart: Int
+        var nameByteCount: Int
         var plain: UInt32 = 0
         var encrypted: UInt32 = 0
     }
@@ -32,7 +33,8 @@ public struct RecordChecks: Sendable {
             let name = append(recordType.name)
             let first = fields.count
             for field in recordType.fields where !field.isSystem {
-                var row = FieldRow(name: append(field.name))
+                let own = append(field.name)
+                var row = FieldRow(nameStart: own.lowerBound, nameByteCount: own.count)
                 for type in FieldType.allCases {
                     let bit: UInt32 = 1 << UInt32(type.rawValue)
                     if field.type.admits(type, isEncrypted: false) { row.plain |= bit }
@@ -75,8 +77,15 @@ public struct RecordChecks: Sendable {
     ) -> Bool {
         names.withUnsafeBytes { names in
             guard let rows = fields(of: recordType, names) else { return false }
-            return saved.bytes.withUnsafeBytes { bytes in
-                walk(saved, bytes, rows, names, allowsEncrypted: scope != .public)
+            return saved.bytes.withUnsafeBytes { saved in
+                fields.withUnsafeBufferPointer { fields in
+                    Self.walk(
+                        saved,
+                        UnsafeBufferPointer(rebasing: fields[rows]),
+                        names,
+                        allowsEncrypted: scope != .public
+                    )
+                }
             }
         }
     }
@@ -101,34 +110,46 @@ public struct RecordChecks: Sendable {
     }
 
     /// Walks the fields of a save beside those of its type.
-    private func walk(
-        _ saved: Fields,
-        _ bytes: UnsafeRawBufferPointer,
-        _ rows: Range<Int>,
+    ///
+    /// Reads the rows of the offset table (``FieldEntry``) straight from the bytes, whose structure
+    /// was checked when the fields were made.
+    private static func walk(
+        _ saved: UnsafeRawBufferPointer,
+        _ rows: UnsafeBufferPointer<FieldRow>,
         _ names: UnsafeRawBufferPointer,
         allowsEncrypted: Bool
     ) -> Bool {
-        let span = saved.bytes.span.bytes
-        var next = rows.lowerBound
-        for index in 0..<span.word16(at: 0) {
-            let entry = FieldEntry(at: index, in: span)
-            if entry.type == FieldEntry.removed { continue }
-            let name = UnsafeRawBufferPointer(rebasing: bytes[entry.nameRange])
+        let count = Int(UInt16(littleEndian: saved.loadUnaligned(as: UInt16.self)))
+        let dataStart = FieldEntry.tableOffset + count * FieldEntry.byteCount
+        var start = dataStart
+        var next = 0
+        for index in 0..<count {
+            let row = UInt64(
+                littleEndian: saved.loadUnaligned(
+                    fromByteOffset: FieldEntry.tableOffset + index * FieldEntry.byteCount,
+                    as: UInt64.self
+                )
+            )
+            let nameStart = start
+            start = dataStart + Int(truncatingIfNeeded: row & 0xFFFF_FFFF)
+            let nameByteCount = Int(truncatingIfNeeded: row >> 32 & 0xFF)
+            let type = UInt32(truncatingIfNeeded: row >> 40 & 0xFF)
+            if type == FieldEntry.removed { continue }
+            let name = UnsafeRawBufferPointer(
+                rebasing: saved[nameStart..<nameStart + nameByteCount]
+            )
             var order = -1
             while order < 0 {
-                guard next < rows.upperBound else { return false }
-                order = ByteOrder.compare(
-                    UnsafeRawBufferPointer(rebasing: names[fields[next].name]),
-                    name
-                )
+                guard next < rows.count else { return false }
+                let own = rows[next].nameStart..<rows[next].nameStart + rows[next].nameByteCount
+                order = ByteOrder.compare(UnsafeRawBufferPointer(rebasing: names[own]), name)
                 if order <= 0 { next += 1 }
             }
             guard order == 0 else { return false }
-            let row = fields[next - 1]
-            let isEncrypted = entry.flags & FieldEntry.encrypted != 0
+            let isEncrypted = row >> 48 & UInt64(FieldEntry.encrypted) != 0
             if isEncrypted, !allowsEncrypted { return false }
-            let types = isEncrypted ? row.encrypted : row.plain
-            guard types >> UInt32(entry.type) & 1 == 1 else { return false }
+            let types = isEncrypted ? rows[next - 1].encrypted : rows[next - 1].plain
+            guard types >> type & 1 == 1 else { return false }
         }
         return true
     }
