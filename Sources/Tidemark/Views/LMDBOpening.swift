@@ -24,8 +24,16 @@ struct LMDBOpening: @unchecked Sendable {
     /// How many snapshots there can be at once, of all processes.
     private static let readerCount: UInt32 = 1022
 
-    /// How large the map of a file that may grow is, if the system gives that much.
-    static let largestMapByteCount = 1 << 40
+    /// How large the map of a file that may grow is, if the system gives that much: room for two
+    /// thousand million records, and for hundreds of open stores in one process.
+    static var largestMapByteCount: Int {
+        #if TIDEMARK_PTHREAD_LOCK
+        // The sanitizer leaves a process little address space.
+        1 << 32
+        #else
+        1 << 38
+        #endif
+    }
 
     /// Opens the environment in a folder, and its tables; `writing` creates them.
     init(
