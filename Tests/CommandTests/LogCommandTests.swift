@@ -226,6 +226,7 @@ import TidemarkLog
         // A closing frame comes last; before it lies the commit's last block.
         try overwrite(segment, at: UInt64(end) - 300 - distance, with: garbage)
         let outcome = try await Command.run("log", "salvage", store, folder.path("copy.tide"))
+        #expect(outcome.status == 1, "\(outcome.errors)")
         let report = try #require(try outcome.objects().first)
         let lost = try #require(report["lost"] as? [[String: Int]])
         let lostCount = lost.reduce(0) { $0 + ($1["last"] ?? 0) - ($1["first"] ?? 0) + 1 }
