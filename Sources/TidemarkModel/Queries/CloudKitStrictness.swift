@@ -1,0 +1,91 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Query {
+    /// What CloudKit would refuse and Tidemark does not.
+    ///
+    /// An engine that is to answer as CloudKit does refuses a query for which this is not `nil`, with
+    /// this error: `invalidArguments`, naming the first such construct.
+    public var cloudKitRefusal: SyncError? {
+        if Name(recordType) == Name("Users") {
+            return SyncError(
+                .invalidArguments,
+                "CloudKit does not query the type Users. Fetch user records by their names."
+            )
+        }
+        if let refusal = predicate.cloudKitRefusal { return refusal }
+        for descriptor in sortDescriptors where descriptor.origin != nil && !descriptor.isAscending
+        {
+            return SyncError(
+                .invalidArguments,
+                "CloudKit does not sort by distance in descending order (\(descriptor))."
+            )
+        }
+        return nil
+    }
+}
+
+extension Query.Predicate {
+    /// What CloudKit would refuse and Tidemark does not, first by place in the text; `nil` if there is
+    /// no such thing.
+    ///
+    /// Filters of CloudKit Web Services count as CloudKit.
+    public var cloudKitRefusal: SyncError? {
+        guard let (construct, advice) = refusedConstruct else { return nil }
+        return SyncError(
+            .invalidArguments,
+            "CloudKit does not support \(construct) (\(self)). \(advice)"
+        )
+    }
+
+    private var refusedConstruct: (construct: String, advice: String)? {
+        switch self {
+        case .always, .never, .words: return nil
+        case .comparison(let comparison): return comparison.refusedConstruct
+        case .distance(let test):
+            guard test.relation == .greaterThan || test.relation == .greaterThanOrEqual else {
+                return nil
+            }
+            return ("distances beyond a radius", "Query what is within, and leave that out.")
+        case .and(let parts):
+            return parts.lazy.compactMap(\.refusedConstruct).first
+        case .or:
+            return ("OR", "Run one query for each part, and put the results together.")
+        case .not(let part):
+            if let refused = part.refusedConstruct { return refused }
+            switch part {
+            case .comparison(let comparison) where comparison.relation != .between: return nil
+            case .comparison: return ("NOT before BETWEEN", "Run two queries with < and >.")
+            case .and: return ("NOT before AND", "Run one query for the complement of each part.")
+            case .words: return ("NOT before a search for words", "Filter the results.")
+            case .distance: return ("NOT before a distance", "Filter the results.")
+            case .not: return ("NOT before NOT", "Leave both out.")
+            default: return ("NOT before a constant", "Write the other constant.")
+            }
+        }
+    }
+}
+
+extension Query.Comparison {
+    fileprivate var refusedConstruct: (construct: String, advice: String)? {
+        if case .null = operand {
+            return ("comparisons with nil", "Keep a field that says whether \(key) is set.")
+        }
+        if !options.isEmpty {
+            return (
+                "options such as [cd]",
+                "Search for words with self CONTAINS, or keep a folded "
+                    + "copy of \(key) in a field of its own."
+            )
+        }
+        if case .value(let value) = operand, relation == .equal || relation == .notEqual,
+            value.type.element != nil
+        {
+            return ("\(relation.text) with a list", "Use CONTAINS for one of its values.")
+        }
+        if case .system(let field) = key, field.type == .reference, relation == .beginsWith {
+            return ("BEGINSWITH on \(key)", "Keep the name in a field of its own.")
+        }
+        return nil
+    }
+}

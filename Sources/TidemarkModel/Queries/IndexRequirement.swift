@@ -1,0 +1,114 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Query {
+    /// The kinds of index that the schema language has.
+    public enum IndexKind: String, Hashable, CaseIterable, Sendable {
+        /// Equality and membership.
+        case queryable = "QUERYABLE"
+        /// Ranges and order.
+        case sortable = "SORTABLE"
+        /// Words.
+        case searchable = "SEARCHABLE"
+    }
+
+    /// An index that a query needs.
+    public struct IndexRequirement: Hashable, Sendable {
+        /// What is indexed; `nil` for any field with an index for words.
+        public let key: Key?
+        /// The kind of index.
+        public let kind: IndexKind
+
+        /// Describes a need.
+        public init(_ key: Key?, _ kind: IndexKind) {
+            self.key = key
+            self.kind = kind
+        }
+    }
+
+    /// The indexes that the query needs, each once, in the order in which the predicate and then the
+    /// order name them.
+    ///
+    /// O(size of the query).
+    public var requirements: [IndexRequirement] {
+        var requirements = predicate.requirements
+        for descriptor in sortDescriptors {
+            let kind: IndexKind = descriptor.origin == nil ? .sortable : .queryable
+            requirements.append(IndexRequirement(descriptor.key, kind))
+        }
+        return requirements.eachOnce
+    }
+}
+
+extension Query.Predicate {
+    /// The indexes that the predicate needs, each once.
+    ///
+    /// A predicate that could be fulfilled by any record of the type needs one on the record's name.
+    public var requirements: [Query.IndexRequirement] {
+        var found: [Query.IndexRequirement] = []
+        collect(&found)
+        return found.eachOnce
+    }
+
+    private func collect(_ found: inout [Query.IndexRequirement]) {
+        switch self {
+        case .always: found.append(.init(.system(.recordID), .queryable))
+        case .never: break
+        case .comparison(let comparison):
+            found.append(.init(comparison.key, comparison.relation.indexKind))
+        case .words(let search): found.append(.init(search.key, .searchable))
+        case .distance(let test): found.append(.init(test.key, .queryable))
+        case .and(let parts) where parts.isEmpty: Query.Predicate.always.collect(&found)
+        case .and(let parts):
+            // What is true anyway needs nothing beside other parts.
+            let others = parts.filter { $0 != .always }
+            for part in others.isEmpty ? parts : others { part.collect(&found) }
+        case .or(let parts):
+            for part in parts { part.collect(&found) }
+        case .not(.never): Query.Predicate.always.collect(&found)
+        case .not(.always): break
+        case .not(let part): part.collect(&found)
+        }
+    }
+}
+
+extension Query.Relation {
+    /// The kind of index that finds what is related so.
+    public var indexKind: Query.IndexKind {
+        switch self {
+        case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .between: .sortable
+        default: .queryable
+        }
+    }
+}
+
+extension [Query.IndexRequirement] {
+    fileprivate var eachOnce: [Query.IndexRequirement] {
+        var seen: Set<Query.IndexRequirement> = []
+        return filter { seen.insert($0).inserted }
+    }
+}
+
+extension SyncError {
+    /// A query for which there is no index, in CloudKit's words.
+    ///
+    /// `command` is what adds the index, such as a line of the command line.
+    package static func notIndexed(
+        _ requirement: Query.IndexRequirement,
+        recordType: String,
+        command: String
+    ) -> SyncError {
+        let kind = requirement.kind.rawValue.lowercased()
+        let what =
+            switch requirement.key {
+            case nil: "No field is marked \(kind)"
+            // CloudKit names the record's name so in this message.
+            case .system(.recordID): "Field 'recordName' is not marked \(kind)"
+            case .some(let key): "Field '\(key)' is not marked \(kind)"
+            }
+        return SyncError(
+            .invalidArguments,
+            "\(what) in the record type \(recordType). Add the index with: \(command)"
+        )
+    }
+}

@@ -1,0 +1,33 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A number of either kind, compared by its exact value.
+enum Number: Sendable {
+    case whole(Int64)
+    case real(Double)
+
+    /// Below zero, zero or above it, as the first is less than, equal to or greater than the
+    /// second.
+    ///
+    /// Nothing is rounded: 2^53 + 1 is greater than 2^53, whichever of them is whole.
+    static func compare(_ first: Number, _ second: Number) -> Int {
+        switch (first, second) {
+        case (.whole(let left), .whole(let right)): order(left, right)
+        case (.real(let left), .real(let right)): order(left, right)
+        case (.whole(let left), .real(let right)): compare(left, right)
+        case (.real(let left), .whole(let right)): -compare(right, left)
+        }
+    }
+
+    private static func compare(_ whole: Int64, _ real: Double) -> Int {
+        if real >= 0x1p63 { return -1 }
+        if real < -0x1p63 { return 1 }
+        let truncated = real.rounded(.towardZero)
+        let order = order(whole, Int64(truncated))
+        return order != 0 ? order : self.order(truncated, real)
+    }
+
+    static func order<Value: Comparable>(_ left: Value, _ right: Value) -> Int {
+        left < right ? -1 : left > right ? 1 : 0
+    }
+}

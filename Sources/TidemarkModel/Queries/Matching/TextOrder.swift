@@ -1,0 +1,50 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Comparing texts by their bytes, folded where asked.
+enum TextOrder {
+    /// Below zero, zero or above it, as a text comes before, with or after a folded one.
+    static func compare(
+        _ range: Range<Int>,
+        in bytes: RawSpan,
+        _ options: Query.TextOptions,
+        to other: [UInt8]
+    ) -> Int {
+        guard !options.isEmpty else {
+            return compare(range, in: bytes, to: other.span.bytes, 0..<other.count)
+        }
+        var folded = FoldedText(range, options)
+        for byte in other {
+            guard let own = folded.next(in: bytes) else { return -1 }
+            if own != byte { return Int(own) - Int(byte) }
+        }
+        return folded.next(in: bytes) == nil ? 0 : 1
+    }
+
+    /// Whether a text begins with a folded one.
+    static func begins(
+        _ range: Range<Int>,
+        in bytes: RawSpan,
+        _ options: Query.TextOptions,
+        with prefix: [UInt8]
+    ) -> Bool {
+        var folded = FoldedText(range, options)
+        for byte in prefix where folded.next(in: bytes) != byte { return false }
+        return true
+    }
+
+    /// Below zero, zero or above it, as some bytes come before, with or after others.
+    static func compare(
+        _ range: Range<Int>,
+        in bytes: RawSpan,
+        to other: RawSpan,
+        _ otherRange: Range<Int>
+    ) -> Int {
+        for index in 0..<min(range.count, otherRange.count) {
+            let own = bytes.byte(at: range.lowerBound + index)
+            let theirs = other.byte(at: otherRange.lowerBound + index)
+            if own != theirs { return Int(own) - Int(theirs) }
+        }
+        return range.count - otherRange.count
+    }
+}

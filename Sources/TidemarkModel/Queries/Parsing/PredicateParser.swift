@@ -1,0 +1,169 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Query.Predicate {
+    /// Bytes that a predicate's text may have, and parentheses that may be open in it.
+    package static let textByteCountLimit = 100_000
+    package static let depthLimit = 64
+
+    /// Reads a predicate in the language of `NSPredicate`, as far as CloudKit has it, and `OR`,
+    /// `NOT`, `NONE`, `nil` and options such as `==[cd]` beyond.
+    ///
+    /// `%@` stands for the next argument, as `%d`, `%f` and the other numeric ones do; `%K` for the
+    /// next argument as a key. Arguments that nothing stands for are left out of account.
+    ///
+    /// Throws `invalidArguments` with the place, what was expected and what to do, also for what
+    /// CloudKit does not have, such as `LIKE`. O(bytes).
+    public init(format: String, _ arguments: [Query.Operand] = []) throws(SyncError) {
+        let text = Array(format.utf8)
+        do throws(PredicateError) {
+            guard text.count <= Self.textByteCountLimit else {
+                throw PredicateError(
+                    "It has \(text.count) bytes; at most \(Self.textByteCountLimit) are allowed. "
+                        + "Give long lists as arguments.",
+                    at: 0
+                )
+            }
+            var parser = try PredicateParser(text, arguments)
+            self = try parser.wholePredicate()
+        } catch {
+            throw .invalidPredicate(error, in: text)
+        }
+    }
+}
+
+extension Query.SortDescriptor {
+    /// Reads what ``description`` writes: a key, or
+    /// `distanceToLocation:fromLocation:(key, place)`, and `ASC` or `DESC` where wanted.
+    ///
+    /// Throws `invalidArguments` with the place and what was expected.
+    public init(text: String) throws(SyncError) {
+        let bytes = Array(text.utf8)
+        do throws(PredicateError) {
+            var parser = try PredicateParser(bytes, [])
+            self = try parser.wholeSortDescriptor()
+        } catch {
+            throw .invalidPredicate(error, in: bytes)
+        }
+    }
+}
+
+/// Reads predicates by recursive descent.
+struct PredicateParser {
+    private var lexer: PredicateLexer
+    private var arguments: ArraySlice<Query.Operand>
+    private var depth = 0
+    private(set) var token = PredicateLexer.Token.end
+    private(set) var tokenStart = 0
+
+    init(_ text: [UInt8], _ arguments: [Query.Operand]) throws(PredicateError) {
+        lexer = PredicateLexer(text)
+        self.arguments = arguments[...]
+        try advance()
+    }
+
+    mutating func wholePredicate() throws(PredicateError) -> Query.Predicate {
+        let predicate = try disjunction()
+        guard token == .end else { throw unexpected("AND, OR or the end") }
+        return predicate
+    }
+
+    private mutating func disjunction() throws(PredicateError) -> Query.Predicate {
+        let first = try conjunction()
+        guard isWord(.or) else { return first }
+        var parts = [first]
+        while try skip(.or) { parts.append(try conjunction()) }
+        return .or(parts)
+    }
+
+    private mutating func conjunction() throws(PredicateError) -> Query.Predicate {
+        let first = try negation()
+        guard isWord(.and) else { return first }
+        var parts = [first]
+        while try skip(.and) { parts.append(try negation()) }
+        return .and(parts)
+    }
+
+    private mutating func negation() throws(PredicateError) -> Query.Predicate {
+        guard depth < Query.Predicate.depthLimit else {
+            throw PredicateError(
+                "More than \(Query.Predicate.depthLimit) parentheses and NOTs are open here.",
+                at: tokenStart
+            )
+        }
+        depth += 1
+        defer { depth -= 1 }
+        if try skip(.not) { return .not(try negation()) }
+        if try skip("(") {
+            let inner = try disjunction()
+            try expect(")")
+            return inner
+        }
+        if try skip(.truePredicate) { return .always }
+        if try skip(.falsePredicate) { return .never }
+        return try comparison()
+    }
+}
+
+// MARK: Tokens
+
+extension PredicateParser {
+    mutating func advance() throws(PredicateError) {
+        tokenStart = lexer.skipSpace()
+        token = try lexer.next()
+    }
+
+    var word: PredicateWord? {
+        switch token {
+        case .word(let text): PredicateWord(text)
+        case .symbol("AND"): .and
+        case .symbol("OR"): .or
+        case .symbol("NOT"): .not
+        default: nil
+        }
+    }
+
+    func isWord(_ word: PredicateWord) -> Bool { self.word == word }
+
+    mutating func skip(_ word: PredicateWord) throws(PredicateError) -> Bool {
+        guard isWord(word) else { return false }
+        try advance()
+        return true
+    }
+
+    mutating func skip(_ symbol: String) throws(PredicateError) -> Bool {
+        guard token == .symbol(symbol) else { return false }
+        try advance()
+        return true
+    }
+
+    mutating func expect(_ symbol: String) throws(PredicateError) {
+        guard try skip(symbol) else { throw unexpected("'\(symbol)'") }
+    }
+
+    /// What stands here instead of what was expected.
+    func unexpected(_ expected: String) -> PredicateError {
+        let found =
+            switch token {
+            case .word(let text): "'\(text)'"
+            case .escapedName(let name): "the field '\(name)'"
+            case .string: "a text"
+            case .number: "a number"
+            case .symbol(let symbol): "'\(symbol)'"
+            case .placeholder(let letters): "'%\(letters)'"
+            case .end: "the end"
+            }
+        return PredicateError("Expected \(expected); found \(found).", at: tokenStart)
+    }
+
+    /// The argument that a placeholder stands for.
+    mutating func nextArgument(_ letters: String) throws(PredicateError) -> Query.Operand {
+        guard let argument = arguments.popFirst() else {
+            throw PredicateError(
+                "%\(letters) stands for an argument, and there is none left.",
+                at: tokenStart
+            )
+        }
+        return argument
+    }
+}

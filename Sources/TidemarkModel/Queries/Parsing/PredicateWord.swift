@@ -1,0 +1,73 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// The words that predicates reserve, in any case; a field of such a name is written with `#`.
+enum PredicateWord: String, CaseIterable {
+    case and = "AND"
+    case or = "OR"
+    case not = "NOT"
+    case any = "ANY"
+    case someOf = "SOME"
+    case all = "ALL"
+    case noneOf = "NONE"
+    case `in` = "IN"
+    case between = "BETWEEN"
+    case contains = "CONTAINS"
+    case beginsWith = "BEGINSWITH"
+    case endsWith = "ENDSWITH"
+    case like = "LIKE"
+    case matches = "MATCHES"
+    case tokenMatches = "TOKENMATCHES"
+    case null = "NULL"
+    case `nil` = "NIL"
+    case yes = "YES"
+    case no = "NO"
+    case `true` = "TRUE"
+    case `false` = "FALSE"
+    case truePredicate = "TRUEPREDICATE"
+    case falsePredicate = "FALSEPREDICATE"
+    case itself = "SELF"
+    case allTokens = "ALLTOKENS"
+
+    /// The word that a text is, whatever its case; `nil` for any other text.
+    init?(_ text: String) {
+        guard text.utf8.count <= 14, text.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
+        let upper = text.uppercased()
+        guard let word = Self(rawValue: upper) else { return nil }
+        self = word
+    }
+}
+
+/// Why a text is no predicate, and where.
+struct PredicateError: Error {
+    /// What is wrong and what to do, as a sentence.
+    let message: String
+    /// The byte of the text at which it is.
+    let offset: Int
+
+    init(_ message: String, at offset: Int) {
+        self.message = message
+        self.offset = offset
+    }
+}
+
+extension SyncError {
+    /// A predicate's text that cannot be understood, or asks for what there is not.
+    static func invalidPredicate(_ error: PredicateError, in text: [UInt8]) -> SyncError {
+        let before = String(decoding: text[..<min(error.offset, text.count)], as: UTF8.self)
+        var shown = String(decoding: text, as: UTF8.self)
+        if shown.count > 200 { shown = shown.prefix(200) + "…" }
+        return SyncError(
+            .invalidArguments,
+            "The predicate \"\(shown)\" was refused at character \(before.count + 1): "
+                + error.message
+        )
+    }
+
+    /// A predicate that asks for what there is not.
+    static func invalidPredicate(_ predicate: Query.Predicate, _ problem: String) -> SyncError {
+        var shown = predicate.description
+        if shown.count > 200 { shown = shown.prefix(200) + "…" }
+        return SyncError(.invalidArguments, "The predicate \"\(shown)\" was refused: \(problem)")
+    }
+}

@@ -1,0 +1,250 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Query {
+    /// One filter of CloudKit Web Services (`filterBy`), its value decoded.
+    public struct WebFilter: Hashable, Sendable {
+        /// How a field is compared.
+        ///
+        /// Raw values are CloudKit's names.
+        public enum Comparator: String, Hashable, CaseIterable, Sendable {
+            /// The field is the value.
+            case equals = "EQUALS"
+            /// The field is not the value.
+            case notEquals = "NOT_EQUALS"
+            /// The field comes before the value.
+            case lessThan = "LESS_THAN"
+            /// The field does not come after the value.
+            case lessThanOrEquals = "LESS_THAN_OR_EQUALS"
+            /// The field comes after the value.
+            case greaterThan = "GREATER_THAN"
+            /// The field does not come before the value.
+            case greaterThanOrEquals = "GREATER_THAN_OR_EQUALS"
+            /// The location lies within a distance of the value.
+            case near = "NEAR"
+            /// All words of the value occur.
+            case containsAllTokens = "CONTAINS_ALL_TOKENS"
+            /// One of the words of the value occurs.
+            case containsAnyTokens = "CONTAINS_ANY_TOKENS"
+            /// The field is one of the values.
+            case `in` = "IN"
+            /// The field is none of the values.
+            case notIn = "NOT_IN"
+            /// The list holds the value.
+            case listContains = "LIST_CONTAINS"
+            /// The list does not hold the value.
+            case notListContains = "NOT_LIST_CONTAINS"
+            /// The list holds all of the values.
+            case listContainsAll = "LIST_CONTAINS_ALL"
+            /// The list lacks one of the values.
+            case notListContainsAll = "NOT_LIST_CONTAINS_ALL"
+            /// The list holds one of the values.
+            case listContainsAny = "LIST_CONTAINS_ANY"
+            /// The list holds none of the values.
+            case notListContainsAny = "NOT_LIST_CONTAINS_ANY"
+            /// The text begins with the value.
+            case beginsWith = "BEGINS_WITH"
+            /// The text does not begin with the value.
+            case notBeginsWith = "NOT_BEGINS_WITH"
+            /// A text of the list begins with the value.
+            case listMemberBeginsWith = "LIST_MEMBER_BEGINS_WITH"
+            /// No text of the list begins with the value.
+            case notListMemberBeginsWith = "NOT_LIST_MEMBER_BEGINS_WITH"
+        }
+
+        /// The field; `nil` where a system field is named, or a search goes through all words.
+        public var fieldName: String?
+        /// A system field, in CloudKit JS's spelling or another.
+        public var systemFieldName: String?
+        /// How it is compared, as it was sent.
+        public var comparator: String
+        /// What it is compared with.
+        public var value: FieldValue
+        /// The distance in metres, for `NEAR`.
+        public var distance: Double?
+
+        /// Describes a filter.
+        public init(
+            fieldName: String? = nil,
+            systemFieldName: String? = nil,
+            comparator: String,
+            value: FieldValue,
+            distance: Double? = nil
+        ) {
+            self.fieldName = fieldName
+            self.systemFieldName = systemFieldName
+            self.comparator = comparator
+            self.value = value
+            self.distance = distance
+        }
+    }
+
+    /// One criterion of CloudKit Web Services' order (`sortBy`).
+    public struct WebSort: Hashable, Sendable {
+        /// The field; `nil` where a system field is named.
+        public var fieldName: String?
+        /// A system field, in CloudKit JS's spelling or another.
+        public var systemFieldName: String?
+        /// Whether small values come first.
+        public var ascending: Bool
+        /// The place from which distances are measured.
+        public var relativeLocation: Location?
+
+        /// Describes a criterion.
+        public init(
+            fieldName: String? = nil,
+            systemFieldName: String? = nil,
+            ascending: Bool = true,
+            relativeLocation: Location? = nil
+        ) {
+            self.fieldName = fieldName
+            self.systemFieldName = systemFieldName
+            self.ascending = ascending
+            self.relativeLocation = relativeLocation
+        }
+    }
+}
+
+extension Query.Predicate {
+    /// What fulfils all filters.
+    ///
+    /// Throws `invalidArguments`, naming the filter, for what CloudKit does not have.
+    public init(filters: [Query.WebFilter]) throws(SyncError) {
+        var parts: [Query.Predicate] = []
+        for (index, filter) in filters.enumerated() {
+            do throws(WebFilterError) {
+                parts.append(try filter.predicate())
+            } catch {
+                throw SyncError(.invalidArguments, "filterBy[\(index)]: \(error.message)")
+            }
+        }
+        switch parts.count {
+        case 0: self = .always
+        case 1: self = parts[0]
+        default: self = .and(parts)
+        }
+    }
+}
+
+extension Query.SortDescriptor {
+    /// Reads the criteria of an order.
+    ///
+    /// Throws `invalidArguments`, naming the criterion, where none or two fields are named.
+    public static func descriptors(
+        of criteria: [Query.WebSort]
+    ) throws(SyncError) -> [Query.SortDescriptor] {
+        var descriptors: [Query.SortDescriptor] = []
+        for (index, criterion) in criteria.enumerated() {
+            do throws(WebFilterError) {
+                let key = try Query.Key(criterion.fieldName, criterion.systemFieldName)
+                if let place = criterion.relativeLocation {
+                    let ascending = criterion.ascending
+                    descriptors.append(.init(key, distanceFrom: place, ascending: ascending))
+                } else {
+                    descriptors.append(.init(key, ascending: criterion.ascending))
+                }
+            } catch {
+                throw SyncError(.invalidArguments, "sortBy[\(index)]: \(error.message)")
+            }
+        }
+        return descriptors
+    }
+}
+
+private struct WebFilterError: Error {
+    let message: String
+
+    init(_ message: String) {
+        self.message = message
+    }
+}
+
+extension Query.Key {
+    fileprivate init(_ fieldName: String?, _ systemFieldName: String?) throws(WebFilterError) {
+        switch (fieldName, systemFieldName) {
+        case (let name?, nil):
+            guard !name.isEmpty else { throw WebFilterError("The fieldName is empty.") }
+            self.init(name)
+        case (nil, let name?):
+            guard let field = Query.SystemField(webName: name) else {
+                let known = Query.SystemField.allCases.map(\.webName).joined(separator: ", ")
+                throw WebFilterError("There is no system field \"\(name)\"; there are \(known).")
+            }
+            self = .system(field)
+        case (nil, nil): throw WebFilterError("Expected a fieldName or a systemFieldName.")
+        case (_?, _?):
+            throw WebFilterError("Expected a fieldName or a systemFieldName; found both.")
+        }
+    }
+}
+
+extension Query.WebFilter {
+    fileprivate func predicate() throws(WebFilterError) -> Query.Predicate {
+        guard let comparator = Comparator(rawValue: comparator) else {
+            let known = Comparator.allCases.map(\.rawValue).joined(separator: ", ")
+            throw WebFilterError("There is no comparator \"\(comparator)\"; there are \(known).")
+        }
+        let predicate: Query.Predicate
+        switch comparator {
+        case .containsAllTokens, .containsAnyTokens:
+            predicate = try words(requiresAll: comparator == .containsAllTokens)
+        case .near: predicate = try near()
+        default:
+            let (relation, isNegated) = comparator.relation
+            let key = try Query.Key(fieldName, systemFieldName)
+            let comparison = Query.Predicate.compare(key, relation, .value(value))
+            predicate = isNegated ? .not(comparison) : comparison
+        }
+        guard distance == nil || comparator == .near else {
+            throw WebFilterError("A distance belongs to NEAR; found \(comparator.rawValue).")
+        }
+        if let problem = predicate.problem { throw WebFilterError(problem) }
+        return predicate
+    }
+
+    private func words(requiresAll: Bool) throws(WebFilterError) -> Query.Predicate {
+        guard case .string(let text) = value else {
+            throw WebFilterError("\(comparator) needs a STRING; found \(value.type.webName).")
+        }
+        guard fieldName != nil || systemFieldName != nil else {
+            return .words(Query.WordSearch(text, requiresAll: requiresAll))
+        }
+        let key = try Query.Key(fieldName, systemFieldName)
+        return .words(Query.WordSearch(text, in: key, requiresAll: requiresAll))
+    }
+
+    private func near() throws(WebFilterError) -> Query.Predicate {
+        let key = try Query.Key(fieldName, systemFieldName)
+        guard case .location(let place) = value else {
+            throw WebFilterError("NEAR needs a LOCATION; found \(value.type.webName).")
+        }
+        guard let distance else { throw WebFilterError("NEAR needs a distance in metres.") }
+        return .distance(Query.DistanceTest(key, from: place, .lessThanOrEqual, distance))
+    }
+}
+
+extension Query.WebFilter.Comparator {
+    /// The relation, and whether it must not hold.
+    fileprivate var relation: (Query.Relation, isNegated: Bool) {
+        switch self {
+        case .equals, .near, .containsAllTokens, .containsAnyTokens: (.equal, false)
+        case .notEquals: (.notEqual, false)
+        case .lessThan: (.lessThan, false)
+        case .lessThanOrEquals: (.lessThanOrEqual, false)
+        case .greaterThan: (.greaterThan, false)
+        case .greaterThanOrEquals: (.greaterThanOrEqual, false)
+        case .in: (.in, false)
+        case .notIn: (.in, true)
+        case .listContains: (.contains, false)
+        case .notListContains: (.contains, true)
+        case .listContainsAll: (.containsAll, false)
+        case .notListContainsAll: (.containsAll, true)
+        case .listContainsAny: (.containsAny, false)
+        case .notListContainsAny: (.containsAny, true)
+        case .beginsWith: (.beginsWith, false)
+        case .notBeginsWith: (.beginsWith, true)
+        case .listMemberBeginsWith: (.memberBeginsWith, false)
+        case .notListMemberBeginsWith: (.memberBeginsWith, true)
+        }
+    }
+}

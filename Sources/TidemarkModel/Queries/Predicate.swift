@@ -1,0 +1,223 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Query {
+    /// What a record must fulfil, as a syntax tree.
+    ///
+    /// A record fulfils a predicate or it does not; there is nothing between. So `NOT` is the exact
+    /// complement, and a comparison with a field that is absent, encrypted or of another type is not
+    /// fulfilled, unless it asks for `!=`.
+    ///
+    /// The description is the canonical text; it parses back to an equal tree, but for a compound of
+    /// one part, which is that part, and of none, which is ``always`` or ``never``.
+    public indirect enum Predicate: Hashable, Sendable {
+        /// Every record fulfils it: `TRUEPREDICATE`.
+        case always
+        /// No record fulfils it: `FALSEPREDICATE`.
+        case never
+        /// A field is compared with a value.
+        case comparison(Comparison)
+        /// Words occur in the record's texts.
+        case words(WordSearch)
+        /// A location field lies at some distance from a place.
+        case distance(DistanceTest)
+        /// All parts are fulfilled.
+        case and([Predicate])
+        /// At least one part is fulfilled.
+        ///
+        /// CloudKit has no such thing.
+        case or([Predicate])
+        /// The part is not fulfilled.
+        case not(Predicate)
+
+        /// Compares a field with a value.
+        public static func compare(
+            _ key: Key,
+            _ relation: Relation,
+            _ operand: Operand,
+            options: TextOptions = []
+        ) -> Predicate {
+            .comparison(Comparison(key, relation, operand, options: options))
+        }
+    }
+
+    /// How a field is compared with a value.
+    public enum Relation: Hashable, CaseIterable, Sendable {
+        /// The field is the value: `==`.
+        case equal
+        /// The field is not the value, or absent: `!=`.
+        case notEqual
+        /// The field comes before the value: `<`.
+        case lessThan
+        /// The field does not come after the value: `<=`.
+        case lessThanOrEqual
+        /// The field comes after the value: `>`.
+        case greaterThan
+        /// The field does not come before the value: `>=`.
+        case greaterThanOrEqual
+        /// The field lies between two values, or is one of them: `BETWEEN {a, b}`.
+        case between
+        /// The text begins with the value: `BEGINSWITH`.
+        case beginsWith
+        /// The field is one of the values: `IN {…}`.
+        case `in`
+        /// The list holds the value: `CONTAINS`, or `value IN list`.
+        case contains
+        /// The list holds all of the values: `ALL {…} IN list`.
+        case containsAll
+        /// The list holds at least one of the values: `ANY {…} IN list`.
+        case containsAny
+        /// A text of the list begins with the value: `ANY list BEGINSWITH`.
+        case memberBeginsWith
+    }
+
+    /// What a field is compared with.
+    public enum Operand: Hashable, Sendable {
+        /// A value.
+        case value(FieldValue)
+        /// The time at which the query is answered: `now()`.
+        case now
+        /// Nothing: `nil`. The field is absent.
+        ///
+        /// CloudKit has no such thing.
+        case null
+    }
+
+    /// Which differences between texts do not count: `[cd]`.
+    public struct TextOptions: OptionSet, Hashable, Sendable {
+        /// The options as bits.
+        public let rawValue: UInt8
+
+        /// Makes options of bits.
+        public init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        /// Upper and lower case: `[c]`.
+        public static let caseInsensitive = TextOptions(rawValue: 1)
+        /// Accents, and whether they are written composed or decomposed: `[d]`.
+        public static let diacriticInsensitive = TextOptions(rawValue: 2)
+    }
+
+    /// A comparison of a field with a value.
+    public struct Comparison: Hashable, Sendable {
+        /// What is compared.
+        public let key: Key
+        /// How.
+        public let relation: Relation
+        /// With what: coordinates alone of a location, and the record's name alone of a reference.
+        public let operand: Operand
+        /// Which differences between texts do not count.
+        public let options: TextOptions
+
+        /// Compares a field with a value.
+        ///
+        /// Of a reference only the record's name is kept: a target lies always in the zone of the
+        /// record that refers to it. Texts for system fields that refer to a record are taken as that
+        /// record's name.
+        public init(
+            _ key: Key,
+            _ relation: Relation,
+            _ operand: Operand,
+            options: TextOptions = []
+        ) {
+            self.key = key
+            self.relation = relation
+            self.operand = operand.normalized(for: key, relation)
+            self.options = options
+        }
+    }
+
+    /// A search for words, upper and lower case and accents aside.
+    public struct WordSearch: Hashable, Sendable {
+        private let words: Name
+        /// The field to search; `nil` for all that can be searched.
+        public let key: Key?
+        /// Whether all words must occur, rather than one of them.
+        public let requiresAll: Bool
+
+        /// Searches for the words of a text.
+        public init(_ text: String, in key: Key? = nil, requiresAll: Bool = false) {
+            words = Name(text)
+            self.key = key
+            self.requiresAll = requiresAll
+        }
+
+        /// The words, separated by white space.
+        public var text: String { words.string }
+    }
+
+    /// A comparison of a distance on the Earth's surface.
+    public struct DistanceTest: Hashable, Sendable {
+        /// The location field.
+        public let key: Key
+        /// Where the distance is measured from: coordinates alone.
+        public let origin: Location
+        /// One of `<`, `<=`, `>` and `>=`; CloudKit knows the first two.
+        public let relation: Relation
+        /// The distance to compare with, in metres.
+        public let radius: Double
+
+        /// Compares the distance between a location field and a place, in metres.
+        public init(_ key: Key, from origin: Location, _ relation: Relation, _ radius: Double) {
+            self.key = key
+            self.origin = origin.coordinates
+            self.relation = relation
+            self.radius = radius
+        }
+    }
+}
+
+extension Query.Operand {
+    /// Leaves out what comparisons do not look at.
+    fileprivate func normalized(for key: Query.Key, _ relation: Query.Relation) -> Query.Operand {
+        guard case .value(let value) = self else { return self }
+        if case .system(let field) = key, field.type == .reference, relation != .beginsWith {
+            switch value {
+            case .string(let name): return .value(.reference(Reference(recordName: name)))
+            case .stringList(let names):
+                return .value(.referenceList(names.map { Reference(recordName: $0) }))
+            default: break
+            }
+        }
+        switch value {
+        case .location(let place): return .value(.location(place.coordinates))
+        case .locationList(let places): return .value(.locationList(places.map(\.coordinates)))
+        case .reference(let link):
+            return .value(.reference(Reference(recordName: link.recordName)))
+        case .referenceList(let links):
+            let names = links.map { Reference(recordName: $0.recordName) }
+            return .value(.referenceList(names))
+        default: return self
+        }
+    }
+}
+
+extension Query.Operand: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral
+{
+    /// A text.
+    public init(stringLiteral value: String) {
+        self = .value(.string(value))
+    }
+
+    /// A whole number.
+    public init(integerLiteral value: Int64) {
+        self = .value(.int64(value))
+    }
+
+    /// A floating-point number.
+    public init(floatLiteral value: Double) {
+        self = .value(.double(value))
+    }
+
+    /// One or zero: CloudKit has no truth values.
+    public init(booleanLiteral value: Bool) {
+        self = .value(.int64(value ? 1 : 0))
+    }
+
+    /// Nothing.
+    public init(nilLiteral: ()) {
+        self = .null
+    }
+}

@@ -1,0 +1,80 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which records of a type to find, and in which order (Docs/queries.md).
+///
+/// The parts of a query are nested here because Foundation has a `Predicate` and a `SortDescriptor`
+/// of its own.
+public struct Query: Hashable, Sendable {
+    private var typeName: Name
+    /// What a record must fulfil.
+    public var predicate: Predicate
+    /// The order of the results: by the first, then by the second, and so on.
+    ///
+    /// Records that are equal by all of them, and all records where there is none, are in the order
+    /// of their names' bytes.
+    public var sortDescriptors: [SortDescriptor]
+
+    /// Asks for the records of a type that fulfil a predicate.
+    public init(
+        recordType: String,
+        predicate: Predicate = .always,
+        sortDescriptors: [SortDescriptor] = []
+    ) {
+        typeName = Name(recordType)
+        self.predicate = predicate
+        self.sortDescriptors = sortDescriptors
+    }
+
+    /// The type of the records to find.
+    public var recordType: String {
+        get { typeName.string }
+        set { typeName = Name(newValue) }
+    }
+}
+
+extension Query: CustomStringConvertible {
+    /// The type, the predicate's text, and the order.
+    public var description: String {
+        let order = sortDescriptors.map(\.description).joined(separator: ", ")
+        return "\(recordType) where \(predicate)" + (order.isEmpty ? "" : " by \(order)")
+    }
+}
+
+extension Query {
+    /// One criterion of an order.
+    public struct SortDescriptor: Hashable, Sendable {
+        /// What is compared.
+        public let key: Key
+        /// Whether small values come first.
+        public let isAscending: Bool
+        /// The place from which distances are measured; `nil` to compare the values themselves.
+        public let origin: Location?
+
+        /// Orders by a value.
+        ///
+        /// Records without the value come first in an ascending order, last in a descending one.
+        public init(_ key: Key, ascending: Bool = true) {
+            self.key = key
+            isAscending = ascending
+            origin = nil
+        }
+
+        /// Orders by the distance of a location field from a place, near ones first.
+        ///
+        /// Records without the location come last in an ascending order. CloudKit has no descending
+        /// one.
+        public init(_ key: Key, distanceFrom origin: Location, ascending: Bool = true) {
+            self.key = key
+            isAscending = ascending
+            self.origin = origin.coordinates
+        }
+    }
+}
+
+extension Location {
+    /// The place without what a fix knows beside its coordinates.
+    ///
+    /// Queries look at nothing else.
+    package var coordinates: Location { Location(latitude: latitude, longitude: longitude) }
+}

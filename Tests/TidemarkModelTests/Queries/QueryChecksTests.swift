@@ -1,0 +1,132 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TidemarkModel
+
+@Suite struct QueryChecksTests {
+    static let refusals: [(String, String?)] = [
+        ("a == 1 AND b IN {1} AND NOT (c == 2)", nil),
+        ("TRUEPREDICATE", nil), ("FALSEPREDICATE", nil), ("NOT (a IN {1})", nil),
+        ("self CONTAINS 'x' AND ANY tags IN {'x'}", nil), ("a BETWEEN {1, 2}", nil),
+        ("distanceToLocation:fromLocation:(p, LOCATION(1, 2)) <= 5", nil),
+        ("recordID == 'x' AND creationDate < now()", nil),
+        ("a == 1 OR b == 1", "OR"), ("a == 1 AND (b == 1 OR c == 1)", "OR"),
+        ("NOT (a == 1 AND b == 1)", "NOT before AND"), ("NOT (NOT (a == 1))", "NOT before NOT"),
+        ("NOT (a == 1 OR b == 1)", "OR"), ("NOT (a BETWEEN {1, 2})", "NOT before BETWEEN"),
+        ("NOT (self CONTAINS 'x')", "NOT before a search for words"),
+        (
+            "NOT (distanceToLocation:fromLocation:(p, LOCATION(1, 2)) <= 5)",
+            "NOT before a distance"
+        ),
+        ("NOT TRUEPREDICATE", "NOT before a constant"),
+        ("distanceToLocation:fromLocation:(p, LOCATION(1, 2)) > 5", "distances beyond a radius"),
+        ("a == nil", "comparisons with nil"), ("a ==[c] 'x'", "options such as [cd]"),
+        ("tags != {'x'}", "!= with a list"), ("tags == {'x'}", "== with a list"),
+        ("recordID BEGINSWITH 'x'", "BEGINSWITH on recordID"),
+    ]
+
+    @Test(arguments: refusals)
+    func `what CloudKit would refuse is told`(text: String, construct: String?) throws {
+        let refusal = try Query.Predicate(format: text).cloudKitRefusal
+        #expect((refusal == nil) == (construct == nil))
+        guard let construct, let refusal else { return }
+        #expect(refusal.code == .invalidArguments)
+        #expect(refusal.message.hasPrefix("CloudKit does not support \(construct) ("))
+    }
+
+    @Test func `a query can be refused for its type and its order`() {
+        #expect(Query(recordType: "Note").cloudKitRefusal == nil)
+        #expect(Query(recordType: "Users").cloudKitRefusal?.message.contains("Users") == true)
+        let place = Location(latitude: 1, longitude: 2)
+        let far = Query.SortDescriptor("p", distanceFrom: place, ascending: false)
+        let near = Query.SortDescriptor("p", distanceFrom: place)
+        #expect(Query(recordType: "Note", sortDescriptors: [near]).cloudKitRefusal == nil)
+        #expect(Query(recordType: "Note", sortDescriptors: [far]).cloudKitRefusal != nil)
+    }
+
+    static let needs: [(String, [String])] = [
+        ("TRUEPREDICATE", ["recordID QUERYABLE"]), ("FALSEPREDICATE", []),
+        ("NOT FALSEPREDICATE", ["recordID QUERYABLE"]),
+        ("a == 1 AND TRUEPREDICATE", ["a QUERYABLE"]),
+        ("TRUEPREDICATE AND TRUEPREDICATE", ["recordID QUERYABLE"]),
+        ("a == 1 AND a > 2 AND a < 3 AND a != 5", ["a QUERYABLE", "a SORTABLE"]),
+        ("a BETWEEN {1, 2} OR b BEGINSWITH 'x'", ["a SORTABLE", "b QUERYABLE"]),
+        ("'x' IN tags AND NOT (c IN {1})", ["tags QUERYABLE", "c QUERYABLE"]),
+        ("self CONTAINS 'x' AND t TOKENMATCHES 'y'", ["* SEARCHABLE", "t SEARCHABLE"]),
+        ("recordID == 'x'", ["recordID QUERYABLE"]),
+        ("creationDate > now()", ["creationDate SORTABLE"]),
+        ("distanceToLocation:fromLocation:(p, LOCATION(1, 2)) < 5", ["p QUERYABLE"]),
+    ]
+
+    @Test(arguments: needs)
+    func `each comparison needs its index`(text: String, needs: [String]) throws {
+        let requirements = try Query.Predicate(format: text).requirements
+        #expect(
+            requirements.map { "\($0.key.map { "\($0)" } ?? "*") \($0.kind.rawValue)" } == needs
+        )
+    }
+
+    @Test func `an order needs indexes too`() throws {
+        let place = Location(latitude: 1, longitude: 2)
+        let query = Query(
+            recordType: "Note",
+            predicate: .compare("a", .lessThan, 1),
+            sortDescriptors: [.init("a"), .init("b"), .init("p", distanceFrom: place)]
+        )
+        #expect(
+            query.requirements == [
+                .init("a", .sortable), .init("b", .sortable), .init("p", .queryable),
+            ]
+        )
+    }
+
+    @Test func `a missing index is named in CloudKit's words`() {
+        func message(_ key: Query.Key?, _ kind: Query.IndexKind) -> String {
+            SyncError.notIndexed(.init(key, kind), recordType: "Note", command: "do it").message
+        }
+        #expect(
+            message("recordID", .queryable)
+                == "Field 'recordName' is not marked queryable in the record type Note. Add the "
+                + "index with: do it"
+        )
+        #expect(message("a", .sortable).hasPrefix("Field 'a' is not marked sortable in"))
+        #expect(message(nil, .searchable).hasPrefix("No field is marked searchable in"))
+    }
+
+    static let types: [(String, String?)] = [
+        ("title == 'x' AND count > 1.5 AND price IN {1, 2}", nil),
+        ("title == nil AND raw != nil AND unknown == 1", nil),
+        ("tags CONTAINS 'x' AND ANY numbers IN {1} AND ALL {1.5} IN numbers", nil),
+        ("due < now() AND owner == REFERENCE('x') AND owner BEGINSWITH 'x'", nil),
+        ("tags == {'x'} AND tags == {} AND place == LOCATION(1, 2)", nil),
+        ("title TOKENMATCHES 'x' AND tags TOKENMATCHES 'x' AND creationDate < now()", nil),
+        ("title CONTAINS 'x'", "holds STRING, and CONTAINS looks into lists. Use BEGINSWITH"),
+        ("count CONTAINS 1", "holds INT64, and CONTAINS looks into lists. Use == or IN."),
+        ("tags == 'x'", "holds STRING_LIST. Use CONTAINS for one of its values."),
+        ("title == 1", "holds STRING and is compared with INT64."),
+        ("count == {1}", "holds INT64 and is compared with a list. Use IN."),
+        ("numbers CONTAINS 'x'", "holds INT64_LIST and is compared with STRING."),
+        ("raw == 'x'", "holds BYTES, which cannot be queried."),
+        ("photo == 'x'", "holds ASSETID, which cannot be queried."),
+        ("due > 5", "holds TIMESTAMP and is compared with INT64."),
+        ("owner == 'x'", "holds REFERENCE and is compared with STRING."),
+        ("count TOKENMATCHES 'x'", "holds INT64; words are in STRING and STRING_LIST."),
+        (
+            "NOT (distanceToLocation:fromLocation:(title, LOCATION(1, 2)) < 5)",
+            "holds STRING; a distance needs LOCATION."
+        ),
+    ]
+
+    @Test(arguments: types)
+    func `what does not fit the types of the fields is told`(text: String, reason: String?) throws {
+        let types = Dictionary(uniqueKeysWithValues: queriedFields.map { (Name($0.name), $0.type) })
+        let mismatch = try Query.Predicate(format: text).mismatch { types[$0] }
+        guard let reason else {
+            #expect(mismatch == nil)
+            return
+        }
+        #expect(mismatch?.contains(reason) == true, "\(mismatch ?? "")")
+    }
+}
