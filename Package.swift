@@ -29,7 +29,8 @@ let package = Package(
         .executable(name: "tidemark", targets: ["TidemarkCommand"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0")
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
         .systemLibrary(
@@ -49,6 +50,15 @@ let package = Package(
         ),
         .target(name: "TidemarkModel", swiftSettings: shipped),
         .target(name: "TidemarkLog", dependencies: ["CLZ4", "CXXHash"], swiftSettings: shipped),
+        .target(
+            name: "TidemarkQuery",
+            dependencies: [
+                "TidemarkModel",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: shipped
+        ),
         .target(
             name: "Tidemark",
             dependencies: ["TidemarkModel", "TidemarkLog", "CLMDB"],
@@ -74,9 +84,15 @@ let package = Package(
             path: "Docs/Examples/TwoDevices",
             swiftSettings: everywhere
         ),
+        .target(
+            name: "GeneratedQueries",
+            dependencies: ["TidemarkModel"],
+            path: "Tests/GeneratedQueries",
+            swiftSettings: shipped
+        ),
         .testTarget(
             name: "TidemarkModelTests",
-            dependencies: ["TidemarkModel"],
+            dependencies: ["TidemarkModel", "GeneratedQueries"],
             exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),
@@ -84,6 +100,11 @@ let package = Package(
             name: "TidemarkLogTests",
             dependencies: ["TidemarkLog", "CLZ4"],
             exclude: ["Fixtures"],
+            swiftSettings: everywhere
+        ),
+        .testTarget(
+            name: "TidemarkQueryTests",
+            dependencies: ["TidemarkQuery", "TidemarkModel", "GeneratedQueries"],
             swiftSettings: everywhere
         ),
         .testTarget(

@@ -20,6 +20,14 @@ extension Query.Predicate {
 extension Query.Comparison {
     fileprivate var problem: String? {
         switch operand {
+        case .null, .now:
+            guard options.isEmpty else { return optionsProblem("nil and now()") }
+        case .value(let value):
+            guard options.isEmpty || (value.type.element ?? value.type) == .string else {
+                return optionsProblem(value.type.webName)
+            }
+        }
+        switch operand {
         case .null:
             return relation == .equal || relation == .notEqual
                 ? nil : "nil can be compared with == and != alone."
@@ -31,13 +39,12 @@ extension Query.Comparison {
             }
         case .value(let value):
             if let invalidity = value.invalidity { return "The value for \(key) \(invalidity)." }
-            if let problem = problem(of: value) { return problem }
-            guard !options.isEmpty, (value.type.element ?? value.type) != .string else {
-                return nil
-            }
-            return "Options such as [cd] need a text, and \(key) is compared with "
-                + "\(value.type.webName)."
+            return problem(of: value)
         }
+    }
+
+    private func optionsProblem(_ found: String) -> String {
+        "Options such as [cd] need a text; \(key) is compared with \(found)."
     }
 
     private func problem(of value: FieldValue) -> String? {

@@ -2,34 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import GeneratedQueries
 import Testing
 
 @testable import TidemarkModel
-
-extension PredicateGenerator {
-    /// A record with some of the fields that predicates look at, sometimes of another type.
-    mutating func record() throws -> Record {
-        var builder = FieldsBuilder()
-        for (name, type) in queriedFields where !chance(4) {
-            let other = chance(10) ? pick(FieldType.allCases) : type
-            let value = ValuePool.value(of: other, using: &random)
-            try builder.set(name, value, isEncrypted: chance(20))
-        }
-        let header = RecordHeader(
-            recordName: Name(pick(ValuePool.names)),
-            recordType: "Note",
-            created: Authorship(time: pick(ValuePool.times), user: chance(3) ? nil : UserID("u-1")),
-            modified: Authorship(time: pick(ValuePool.times), user: UserID(pick(ValuePool.names))),
-            parentName: chance(2) ? nil : Name(pick(ValuePool.names)),
-            shareName: chance(2) ? nil : Name(pick(ValuePool.names))
-        )
-        return Record(
-            zone: .default,
-            changeTag: nil,
-            body: RecordBody(header, fields: try builder.finish())
-        )
-    }
-}
 
 func record(_ fields: KeyValuePairs<String, FieldValue?>) throws -> Record {
     let moment = Authorship(time: 1000, user: UserID("u-1"))

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import GeneratedQueries
 import Testing
 
 @testable import TidemarkModel
@@ -47,7 +48,8 @@ import Testing
         ("a BEGINSWITH 1", 1, "BEGINSWITH needs a text; found INT64."),
         ("a CONTAINS {1}", 1, "CONTAINS looks for one value."),
         ("a ==[x] 'y'", 6, "Expected options such as cd; found 'x'."),
-        ("a ==[c] 1", 1, "Options such as [cd] need a text, and a is compared with INT64."),
+        ("a ==[c] 1", 1, "Options such as [cd] need a text; a is compared with INT64."),
+        ("a ==[c] nil", 1, "Options such as [cd] need a text; a is compared with nil and now()."),
         ("a < nil", 1, "nil can be compared with == and != alone."),
         ("a IN now()", 1, "now() can be compared with"),
         ("a < REFERENCE('x')", 1, "< compares numbers, dates and texts; found REFERENCE."),

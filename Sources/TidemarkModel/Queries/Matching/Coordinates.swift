@@ -24,9 +24,6 @@ struct Coordinates: Sendable {
         longitude = place.longitude
     }
 
-    /// The mean radius of the Earth in metres, as geodesists define it for a sphere.
-    static let earthRadius = 6_371_008.8
-
     /// The distance in metres on the surface of a sphere (haversine formula).
     ///
     /// Within 0.6 % of the distance on the ellipsoid; exact to less than a millimetre on the sphere.
@@ -37,11 +34,14 @@ struct Coordinates: Sendable {
         let chord =
             northward * northward
             + cos(latitude * degree) * cos(other.latitude * degree) * eastward * eastward
-        return 2 * Self.earthRadius * asin(min(1, chord.squareRoot()))
+        return 2 * Location.earthRadius * asin(min(1, chord.squareRoot()))
     }
 }
 
 extension Location {
+    /// The mean radius of the Earth in metres, as geodesists define it for a sphere.
+    package static let earthRadius = 6_371_008.8
+
     /// The distance in metres to another place, as queries measure it: on a sphere of the Earth's mean
     /// radius.
     public func distance(to other: Location) -> Double {

@@ -3,7 +3,7 @@
 
 /// UTF-8 in which the differences that do not count have been taken away, byte by byte as it is
 /// read, so that comparing needs no memory.
-struct FoldedText {
+package struct FoldedText {
     private let options: Query.TextOptions
     private var offset: Int
     private let end: Int
@@ -40,14 +40,14 @@ struct FoldedText {
     }
 
     /// All of a text's bytes, folded.
-    static func bytes(of text: String, _ options: Query.TextOptions) -> [UInt8] {
+    package static func bytes(of text: String, _ options: Query.TextOptions) -> [UInt8] {
         let raw = Array(text.utf8)
         let span = raw.span.bytes
         return bytes(in: span, 0..<span.byteCount, options)
     }
 
     /// All bytes of a range, folded.
-    static func bytes(
+    package static func bytes(
         in span: RawSpan,
         _ range: Range<Int>,
         _ options: Query.TextOptions

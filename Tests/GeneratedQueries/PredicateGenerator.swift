@@ -1,29 +1,29 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-@testable import TidemarkModel
+package import TidemarkModel
 
 /// Values from pools so small that random predicates meet random records.
-struct ValuePool {
-    static let texts = [
+package struct ValuePool {
+    package static let texts = [
         "", "a", "A", "ab", "Ab", "abc", "é", "e\u{301}", "E", "É", "ß", "ss", "SS", "ς", "Σ", "σ",
         "the cat", "Cat, dog!", "dog", "\u{1F30A} wave", "l'été", "L'ETE", "in", "한글",
         "\u{1112}\u{1161}\u{11AB}글", "a\u{0}b", "İ", "i", "ı", "x\"y\\z\n\u{7F}",
         "user@example.com",
     ]
-    static let wholes: [Int64] = [.min, -1, 0, 1, 2, 3, 1 << 53, 1 << 53 + 1, .max]
-    static let reals = [
+    package static let wholes: [Int64] = [.min, -1, 0, 1, 2, 3, 1 << 53, 1 << 53 + 1, .max]
+    package static let reals = [
         -1.5, -0.0, 0, 0.1, 1, 2.5, 9_007_199_254_740_992, 9_223_372_036_854_775_808, -1e300,
     ]
-    static let times: [Int64] = [-1, 0, 1_700_000_000_000, 1_700_000_000_001]
-    static let names = ["a", "b", "é", "note-1", "note-2", "u-1"]
-    static let places = [
+    package static let times: [Int64] = [-1, 0, 1_700_000_000_000, 1_700_000_000_001]
+    package static let names = ["a", "b", "é", "note-1", "note-2", "u-1"]
+    package static let places = [
         Location(latitude: 0, longitude: 0), Location(latitude: 52.5, longitude: 13.4),
         Location(latitude: 52.52, longitude: 13.41), Location(latitude: -90, longitude: 10),
         Location(latitude: 0, longitude: 179.999), Location(latitude: 0, longitude: -180),
     ]
 
-    static func value(
+    package static func value(
         of type: FieldType,
         using generator: inout SeededGenerator
     ) -> FieldValue {
@@ -50,7 +50,7 @@ struct ValuePool {
 }
 
 /// Fields of the records that generated predicates look at.
-let queriedFields: [(name: String, type: FieldType)] = [
+package let queriedFields: [(name: String, type: FieldType)] = [
     ("title", .string), ("body", .string), ("count", .int64), ("price", .double),
     ("due", .timestamp), ("place", .location), ("owner", .reference), ("tags", .stringList),
     ("numbers", .int64List), ("prices", .doubleList), ("links", .referenceList),
@@ -58,20 +58,27 @@ let queriedFields: [(name: String, type: FieldType)] = [
 ]
 
 /// Random predicates that make sense.
-struct PredicateGenerator {
-    var random: SeededGenerator
+package struct PredicateGenerator {
+    /// Where the randomness comes from.
+    package var random: SeededGenerator
 
-    init(seed: UInt64) {
+    /// A generator whose output the seed decides.
+    package init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
     }
 
-    mutating func chance(_ one: Int) -> Bool { Int.random(in: 0..<one, using: &random) == 0 }
+    /// Whether the one of so many cases came.
+    package mutating func chance(_ one: Int) -> Bool {
+        Int.random(in: 0..<one, using: &random) == 0
+    }
 
-    mutating func pick<Element>(_ pool: [Element]) -> Element {
+    /// Any one of these.
+    package mutating func pick<Element>(_ pool: [Element]) -> Element {
         pool[Int.random(in: 0..<pool.count, using: &random)]
     }
 
-    mutating func predicate(depth: Int = 3) -> Query.Predicate {
+    /// A predicate of some depth.
+    package mutating func predicate(depth: Int = 3) -> Query.Predicate {
         switch depth == 0 ? 20 : Int.random(in: 0..<24, using: &random) {
         case 0...2: return .and((0...pick([1, 2])).map { _ in predicate(depth: depth - 1) })
         case 3...5: return .or((0...pick([1, 2])).map { _ in predicate(depth: depth - 1) })

@@ -1,0 +1,227 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import GRDB
+import Synchronization
+package import TidemarkModel
+
+/// Live records in tables of SQLite, so that queries find them without reading them all.
+///
+/// A projection of the log: it takes changes in the order of their sequence numbers, stores in the
+/// same transaction how far it came, and can be deleted at any time. One row holds one live record,
+/// under the sequence number of the event that saved it; what a query answers with are those numbers.
+///
+/// Every value of every field that is not encrypted has a column or, for lists, a table. Indexes on
+/// them are made by the first query that needs them and kept from then on, so that catching up does
+/// not pay for what nobody asks.
+package final class QueryIndex: Sendable {
+    private let database: any DatabaseWriter
+    private let catalog: Mutex<Catalog>
+
+    /// Opens the index at a path, or makes it; without a path it is in memory.
+    ///
+    /// An index of another format, or of another log (`identity` differs), is emptied.
+    package init(path: String?, identity: String) throws(QueryIndexError) {
+        do {
+            var configuration = Configuration()
+            configuration.prepareDatabase { database in
+                // Nothing is lost that the log does not hold, so no commit waits for the disk.
+                try database.execute(sql: "PRAGMA synchronous = NORMAL")
+                SQLFunctions.add(to: database)
+            }
+            if let path {
+                database = try DatabasePool(path: path, configuration: configuration)
+            } else {
+                database = try DatabaseQueue(configuration: configuration)
+            }
+            let catalog = try database.write { database in
+                try Catalog.open(database, identity: identity)
+            }
+            self.catalog = Mutex(catalog)
+        } catch {
+            throw QueryIndexError("opening", error)
+        }
+    }
+
+    /// How far the log has been taken in; zero for nothing.
+    package var sequence: UInt64 { catalog.withLock(\.sequence) }
+
+    /// Takes in what happened up to a sequence number, all or nothing.
+    ///
+    /// Changes are in ascending order; those up to ``sequence`` are passed over.
+    package func apply(
+        _ changes: [IndexedChange],
+        through sequence: UInt64
+    ) async throws(QueryIndexError) {
+        do {
+            try await database.write { [self] database in
+                var writer = RowWriter(database, catalog.withLock { $0 })
+                for change in changes where change.sequence > writer.catalog.sequence {
+                    try writer.apply(change)
+                }
+                try writer.finish(through: sequence)
+                let written = writer.catalog
+                database.afterNextTransaction { [self] _ in catalog.withLock { $0 = written } }
+            }
+        } catch {
+            throw QueryIndexError("taking in changes", error)
+        }
+    }
+
+    /// Finds a page of records, in the query's order.
+    ///
+    /// `zones` are the keys of the zones to look into. `after` continues where a page of the same
+    /// query in the same zones ended: a record that does not change while pages are fetched is on
+    /// exactly one of them; one that changes is on the page where its new values put it, if that has
+    /// not been fetched yet. `searchedFields` are those that a search in all words looks at, if not
+    /// all.
+    ///
+    /// Throws ``QueryIndexError``, and `SyncError` `invalidArguments` for a predicate that makes no
+    /// sense or a cursor of another query.
+    package func page(
+        _ query: Query,
+        zones: [UInt64],
+        after cursor: QueryCursor? = nil,
+        limit: Int,
+        now: Int64,
+        searchedFields: [String]? = nil
+    ) async throws -> QueryPage {
+        if let problem = query.predicate.problem {
+            throw SyncError(.invalidArguments, "The predicate was refused: \(problem)")
+        }
+        let signature = QueryCursor.signature(of: query, zones: zones)
+        if let cursor, cursor.signature != signature {
+            throw SyncError(
+                .invalidArguments,
+                "The cursor belongs to another query or other zones; repeat the query unchanged."
+            )
+        }
+        let catalog = catalog.withLock { $0 }
+        guard let type = catalog.type(named: query.recordType), !zones.isEmpty, limit > 0 else {
+            return QueryPage(sequences: [], next: nil)
+        }
+        var statement = QueryStatement(type, zones: zones, now: now, searchedFields: searchedFields)
+        guard let sql = statement.select(query, after: cursor, limit: limit + 1) else {
+            throw SyncError(
+                .invalidArguments,
+                "The fields to sort by have got other types since the cursor was made; repeat the "
+                    + "query from its beginning."
+            )
+        }
+        guard statement.arguments.count <= Self.valueCountLimit else {
+            throw SyncError(
+                .limitExceeded,
+                "The query compares with \(statement.arguments.count) values; at most "
+                    + "\(Self.valueCountLimit) are allowed. Split its lists, and put the results "
+                    + "together."
+            )
+        }
+        do {
+            try await make(statement.neededIndexes)
+            return try await database.read { [statement] database in
+                try Self.read(sql, statement.arguments, database, signature, limit)
+            }
+        } catch {
+            throw QueryIndexError("answering \(query)", error)
+        }
+    }
+
+    /// How many values a query can bind: what SQLite allows unless it was built otherwise.
+    private static let valueCountLimit = 32_766
+
+    /// Makes the indexes that a query needs and nobody needed before.
+    private func make(_ needed: [NeededIndex]) async throws {
+        let missing = catalog.withLock { catalog in
+            needed.filter { !catalog.made.contains($0.name) }
+        }
+        guard !missing.isEmpty else { return }
+        try await database.write { [self] database in
+            var maker = IndexMaker(database, catalog.withLock { $0 })
+            for index in missing { try maker.make(index) }
+            let written = maker.catalog
+            database.afterNextTransaction { [self] _ in catalog.withLock { $0 = written } }
+        }
+    }
+
+    private static func read(
+        _ sql: String,
+        _ arguments: [SQLValue],
+        _ database: Database,
+        _ signature: UInt64,
+        _ limit: Int
+    ) throws -> QueryPage {
+        let statement = try PreparedStatement(sql, database)
+        // A statement left in the midst of its rows would hold on to what it sees of the database.
+        defer { statement.reset() }
+        statement.bind(arguments)
+        var sequences: [UInt64] = []
+        var next: QueryCursor?
+        while try statement.step() {
+            guard sequences.count < limit else {
+                return QueryPage(sequences: sequences, next: next)
+            }
+            sequences.append(UInt64(bitPattern: statement.int64(at: 0)))
+            if sequences.count == limit {
+                let values = (1..<statement.columnCount).map { statement.value(at: $0) }
+                next = QueryCursor(signature: signature, values: values)
+            }
+        }
+        return QueryPage(sequences: sequences, next: nil)
+    }
+}
+
+/// What happened to a record or a zone, as the query index takes it in.
+package struct IndexedChange: Sendable {
+    /// What happened.
+    package enum Content: Sendable {
+        /// A record was saved.
+        case saved(RecordBody)
+        /// A record was deleted; its type, where the event says it.
+        case deleted(recordType: String?)
+        /// A zone was deleted with all that is in it.
+        case zoneDeleted
+    }
+
+    /// The event's sequence number.
+    package let sequence: UInt64
+    /// The zone's key.
+    package let zone: UInt64
+    /// The sequence number of the live version that this replaces or deletes; zero for none.
+    package let previous: UInt64
+    /// What happened.
+    package let content: Content
+
+    /// Describes a change.
+    package init(sequence: UInt64, zone: UInt64, previous: UInt64, content: Content) {
+        self.sequence = sequence
+        self.zone = zone
+        self.previous = previous
+        self.content = content
+    }
+}
+
+/// Records that a query found.
+package struct QueryPage: Sendable {
+    /// The sequence numbers of the events that hold them, in the query's order.
+    package let sequences: [UInt64]
+    /// Where to go on; `nil` if there is no more.
+    package let next: QueryCursor?
+}
+
+extension QueryIndex {
+    /// How SQLite answers a query, in its own words.
+    package func plan(_ query: Query, zones: [UInt64]) async throws -> String {
+        guard let type = catalog.withLock({ $0.type(named: query.recordType) }) else { return "" }
+        var statement = QueryStatement(type, zones: zones, now: 0, searchedFields: nil)
+        guard let sql = statement.select(query, after: nil, limit: 100) else { return "" }
+        try await make(statement.neededIndexes)
+        return try await database.read { [statement] database in
+            let explain = try PreparedStatement("EXPLAIN QUERY PLAN " + sql, database)
+            defer { explain.reset() }
+            explain.bind(statement.arguments)
+            var lines: [String] = []
+            while try explain.step() { lines.append(explain.text(at: 3)) }
+            return lines.joined(separator: "\n")
+        }
+    }
+}

@@ -1,0 +1,246 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import GRDB
+import TidemarkModel
+
+/// What values a column or a list's table holds.
+///
+/// Raw values are stored, and ordered as values of different kinds are.
+enum ColumnKind: Int64, CaseIterable, Sendable {
+    case number = 1
+    case time = 2
+    case text = 3
+    case reference = 4
+    case location = 5
+    case numberList = 17
+    case timeList = 18
+    case textList = 19
+    case referenceList = 20
+    case locationList = 21
+    /// Bytes and assets, of which only their presence is kept.
+    case opaque = 32
+    case opaqueList = 33
+
+    init(_ type: FieldType) {
+        switch type {
+        case .int64, .double: self = .number
+        case .timestamp: self = .time
+        case .string: self = .text
+        case .reference: self = .reference
+        case .location: self = .location
+        case .int64List, .doubleList: self = .numberList
+        case .timestampList: self = .timeList
+        case .stringList: self = .textList
+        case .referenceList: self = .referenceList
+        case .locationList: self = .locationList
+        case .bytes, .asset: self = .opaque
+        case .bytesList, .assetList: self = .opaqueList
+        }
+    }
+
+    var isList: Bool { rawValue >= 17 && self != .opaque }
+
+    /// Whether the elements have a table.
+    var hasTable: Bool { isList && self != .opaqueList }
+
+    /// The kind of a list of these.
+    var list: ColumnKind { ColumnKind(rawValue: rawValue + 16) ?? self }
+}
+
+/// A column for the values of one kind that one field of one record type has.
+///
+/// A field whose type changed, as an import may, has several; a record has a value in at most one.
+struct Column: Sendable {
+    let id: Int64
+    let fieldName: Name
+    let kind: ColumnKind
+
+    /// The name in the type's table.
+    ///
+    /// For a list this holds the count of its elements.
+    var name: String { "c\(id)" }
+    /// The table of a list's elements.
+    var listTable: String { "l\(id)" }
+    /// The table of a text's words.
+    var wordTable: String { "w\(id)" }
+    /// The table of places.
+    var placeTable: String { "p\(id)" }
+}
+
+/// The table of a record type.
+struct TypeTable: Sendable {
+    let id: Int64
+    let typeName: Name
+    /// In ascending order of names, then of kinds.
+    var columns: [Column] = []
+
+    var name: String { "t\(id)" }
+
+    /// The columns of a field, in ascending order of kinds.
+    func columns(of field: Name) -> ArraySlice<Column> {
+        let start = columns.partitioningIndex { $0.fieldName >= field }
+        let end = columns[start...].firstIndex { $0.fieldName != field } ?? columns.count
+        return columns[start..<end]
+    }
+
+    /// The column for values of a kind; `nil` if no record ever had one.
+    func column(of field: Name, _ kind: ColumnKind) -> Column? {
+        columns(of: field).first { $0.kind == kind }
+    }
+}
+
+/// What tables and indexes there are, and how far the log has been taken in.
+struct Catalog: Sendable {
+    /// Raised whenever tables or meanings change: an index of another format is emptied.
+    static let format = 1
+
+    var sequence: UInt64 = 0
+    private(set) var types: [TypeTable] = []
+    /// The names of indexes that queries needed.
+    var made: Set<String> = []
+
+    /// O(types): there are few.
+    func type(named name: String) -> TypeTable? {
+        let name = Name(name)
+        return types.first { $0.typeName == name }
+    }
+
+    /// Reads what there is, or begins anew.
+    static func open(_ database: Database, identity: String) throws -> Catalog {
+        let wanted = "\(format) \(identity)"
+        if try database.tableExists("state") {
+            let row = try Row.fetchOne(database, sql: "SELECT identity, sequence FROM state")
+            if let row, row["identity"] as String? == wanted {
+                return try read(database, sequence: row["sequence"])
+            }
+            try clear(database)
+        }
+        try database.execute(
+            sql: """
+                CREATE TABLE state(identity TEXT NOT NULL, sequence INTEGER NOT NULL);
+                CREATE TABLE types(id INTEGER PRIMARY KEY, name BLOB NOT NULL);
+                CREATE TABLE columns(
+                    id INTEGER PRIMARY KEY, type INTEGER NOT NULL, name BLOB NOT NULL,
+                    kind INTEGER NOT NULL
+                );
+                CREATE TABLE made(name TEXT NOT NULL);
+                """
+        )
+        try database.execute(sql: "INSERT INTO state VALUES (?, 0)", arguments: [wanted])
+        return Catalog()
+    }
+
+    private static func clear(_ database: Database) throws {
+        // Virtual tables first: their shadow tables go with them.
+        for pattern in ["CREATE VIRTUAL%", "CREATE TABLE%"] {
+            let names = try String.fetchAll(
+                database,
+                sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE ?",
+                arguments: [pattern]
+            )
+            for name in names { try database.execute(sql: "DROP TABLE IF EXISTS \"\(name)\"") }
+        }
+    }
+
+    private static func read(_ database: Database, sequence: Int64) throws -> Catalog {
+        var catalog = Catalog(sequence: UInt64(bitPattern: sequence))
+        func text(_ row: Row) -> Name {
+            Name(String(decoding: row["name"] as Data, as: UTF8.self))
+        }
+        for row in try Row.fetchAll(database, sql: "SELECT id, name FROM types ORDER BY id") {
+            catalog.types.append(TypeTable(id: row["id"], typeName: text(row)))
+        }
+        for row in try Row.fetchAll(database, sql: "SELECT id, type, name, kind FROM columns") {
+            guard let kind = ColumnKind(rawValue: row["kind"]) else { continue }
+            let type = row["type"] as Int64
+            guard let index = catalog.types.firstIndex(where: { $0.id == type }) else { continue }
+            catalog.types[index].insert(Column(id: row["id"], fieldName: text(row), kind: kind))
+        }
+        catalog.made = try Set(String.fetchAll(database, sql: "SELECT name FROM made"))
+        return catalog
+    }
+
+    init(sequence: UInt64 = 0) {
+        self.sequence = sequence
+    }
+}
+
+extension Catalog {
+    /// Where the table of a type is in ``types``; made if there is none.
+    mutating func index(ofType name: Name, _ database: Database) throws -> Int {
+        if let index = types.firstIndex(where: { $0.typeName == name }) { return index }
+        let statement = try PreparedStatement("INSERT INTO types(name) VALUES (?)", database)
+        statement.bind(text: name.string, at: 1)
+        try statement.run()
+        let table = TypeTable(id: database.lastInsertedRowID, typeName: name)
+        try database.execute(
+            sql: """
+                CREATE TABLE \(table.name)(
+                    sequence INTEGER PRIMARY KEY, zone INTEGER NOT NULL, name BLOB NOT NULL,
+                    created INTEGER NOT NULL, modified INTEGER NOT NULL, creator BLOB, modifier BLOB,
+                    parent BLOB, share BLOB
+                )
+                """
+        )
+        types.append(table)
+        return types.count - 1
+    }
+
+    /// Adds a column to a type.
+    mutating func addColumn(
+        _ field: Name,
+        _ kind: ColumnKind,
+        toTypeAt index: Int,
+        _ database: Database
+    ) throws {
+        let statement = try PreparedStatement(
+            "INSERT INTO columns(type, name, kind) VALUES (?, ?, ?)",
+            database
+        )
+        statement.bind(.int(types[index].id), at: 1)
+        statement.bind(text: field.string, at: 2)
+        statement.bind(.int(kind.rawValue), at: 3)
+        try statement.run()
+        let column = Column(id: database.lastInsertedRowID, fieldName: field, kind: kind)
+        // No declared type: values are stored as they are given.
+        try database.execute(
+            sql: "ALTER TABLE \(types[index].name) ADD COLUMN \(column.name)"
+        )
+        if kind.hasTable {
+            try database.execute(
+                sql: """
+                    CREATE TABLE \(column.listTable)(
+                        record INTEGER NOT NULL, position INTEGER NOT NULL, zone INTEGER NOT NULL,
+                        value, PRIMARY KEY(record, position)
+                    ) WITHOUT ROWID
+                    """
+            )
+        }
+        types[index].insert(column)
+    }
+}
+
+extension TypeTable {
+    fileprivate mutating func insert(_ column: Column) {
+        let index = columns.partitioningIndex {
+            $0.fieldName == column.fieldName
+                ? $0.kind.rawValue >= column.kind.rawValue : $0.fieldName >= column.fieldName
+        }
+        columns.insert(column, at: index)
+    }
+}
+
+extension Array {
+    /// The first index at which a condition holds, if it holds for all that follow.
+    fileprivate func partitioningIndex(where holds: (Element) -> Bool) -> Int {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if holds(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}

@@ -1,0 +1,90 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import GRDB
+import TidemarkModel
+
+/// An index that a query would like to have.
+enum NeededIndex: Hashable, Sendable {
+    /// Of a column of a type's table, inside each zone, then by name.
+    case column(table: String, name: String)
+    /// Of the elements of a list, inside each zone.
+    case elements(Column.ID)
+    /// Of the words of a text column.
+    case words(type: TypeTable.ID, Column.ID)
+    /// Of places.
+    case places(type: TypeTable.ID, Column.ID)
+
+    /// The name in the catalog, and of the table where it is one.
+    var name: String {
+        switch self {
+        case .column(let table, let name): "i_\(table)_\(name)"
+        case .elements(let column): "i_l\(column)"
+        case .words(_, let column): "w\(column)"
+        case .places(_, let column): "p\(column)"
+        }
+    }
+}
+
+extension Column: Identifiable {}
+
+extension TypeTable: Identifiable {}
+
+/// Makes indexes of what is in the tables, inside one transaction.
+struct IndexMaker {
+    private let database: Database
+    /// What there is after what was made.
+    private(set) var catalog: Catalog
+
+    init(_ database: Database, _ catalog: Catalog) {
+        self.database = database
+        self.catalog = catalog
+    }
+
+    /// Makes an index, unless somebody else has.
+    mutating func make(_ index: NeededIndex) throws {
+        guard catalog.made.insert(index.name).inserted else { return }
+        switch index {
+        case .column(let table, let column):
+            let columns = column == "name" ? "zone, name" : "zone, \(column), name"
+            try database.execute(sql: "CREATE INDEX \(index.name) ON \(table)(\(columns))")
+        case .elements(let column):
+            try database.execute(
+                sql: "CREATE INDEX \(index.name) ON l\(column)(zone, value, record)"
+            )
+        case .words(let type, let column): try makeWords(type, column)
+        case .places(let type, let column): try makePlaces(type, column)
+        }
+        try database.execute(sql: "INSERT INTO made VALUES (?)", arguments: [index.name])
+    }
+
+    private func find(_ type: Int64, _ column: Int64) -> (TypeTable, Column)? {
+        guard let type = catalog.types.first(where: { $0.id == type }),
+            let column = type.columns.first(where: { $0.id == column })
+        else { return nil }
+        return (type, column)
+    }
+
+    private func makeWords(_ type: Int64, _ column: Int64) throws {
+        guard let (type, column) = find(type, column) else { return }
+        try WordRow.make(for: column, database)
+        try WordRow.forEach(of: column, in: type, database, where: "TRUE", nil) {
+            try $1.insert($0, into: column, database)
+        }
+    }
+
+    private func makePlaces(_ type: Int64, _ column: Int64) throws {
+        guard let (type, column) = find(type, column) else { return }
+        try PlaceRow.make(for: column, database)
+        let rows = try PreparedStatement(
+            "SELECT sequence, \(column.name) FROM \(type.name) WHERE \(column.name) IS NOT NULL",
+            database
+        )
+        while try rows.step() {
+            guard case .blob(let bytes) = rows.value(at: 1), let place = Location(stored: bytes)
+            else { continue }
+            try PlaceRow(place).insert(rows.int64(at: 0), into: column, database)
+        }
+        rows.reset()
+    }
+}

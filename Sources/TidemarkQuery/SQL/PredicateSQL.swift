@@ -1,0 +1,287 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// Predicates as conditions.
+///
+/// A condition may come out as NULL where something is absent; AND, OR and the WHERE around them take
+/// that for false, and NOT is written so that it does too. So the three values of SQL's logic never
+/// show.
+extension QueryStatement {
+    mutating func sql(for predicate: Query.Predicate) -> String {
+        switch predicate {
+        case .always: return "TRUE"
+        case .never: return "FALSE"
+        case .and(let parts): return join(parts, " AND ", orElse: "TRUE")
+        case .or(let parts): return join(parts, " OR ", orElse: "FALSE")
+        case .not(let part): return "((\(sql(for: part))) IS NOT TRUE)"
+        case .comparison(let comparison): return sql(for: comparison)
+        case .words(let search): return sql(for: search)
+        case .distance(let test): return sql(for: test)
+        }
+    }
+
+    private mutating func join(
+        _ parts: [Query.Predicate],
+        _ separator: String,
+        orElse empty: String
+    ) -> String {
+        var conditions: [String] = []
+        for part in parts { conditions.append(sql(for: part)) }
+        return Self.balanced(conditions[...], separator) ?? empty
+    }
+
+    /// Joins conditions as a balanced tree, since SQLite limits the depth of expressions.
+    fileprivate static func balanced(
+        _ conditions: ArraySlice<String>,
+        _ separator: String
+    ) -> String? {
+        guard conditions.count > 2 else {
+            return conditions.isEmpty ? nil : "(\(conditions.joined(separator: separator)))"
+        }
+        let middle = conditions.startIndex + conditions.count / 2
+        let halves = [conditions[..<middle], conditions[middle...]]
+        return "(\(halves.compactMap { balanced($0, separator) }.joined(separator: separator)))"
+    }
+}
+
+// MARK: Comparisons
+
+extension QueryStatement {
+    /// Names of the columns that a comparison compares values with directly.
+    func columnNames(for comparison: Query.Comparison) -> [String] {
+        switch comparison.relation {
+        case .contains, .containsAll, .containsAny, .memberBeginsWith: return []
+        default: break
+        }
+        switch comparison.key {
+        case .system(let field): return [field.columnName]
+        case .field(let name):
+            return scalarColumns(name, comparison).map(\.name)
+        }
+    }
+
+    /// The columns of a field that hold values of the operand's kind.
+    private func scalarColumns(_ field: Name, _ comparison: Query.Comparison) -> [Column] {
+        guard let kind = comparison.operandKind else { return [] }
+        var kinds = [kind]
+        if comparison.relation == .beginsWith { kinds.append(.reference) }
+        return kinds.compactMap { type.column(of: field, $0) }
+    }
+
+    fileprivate mutating func sql(for comparison: Query.Comparison) -> String {
+        if comparison.relation == .notEqual {
+            let equal = Query.Comparison(
+                comparison.key,
+                .equal,
+                comparison.operand,
+                options: comparison.options
+            )
+            return "((\(sql(for: equal))) IS NOT TRUE)"
+        }
+        if comparison.operand == .null { return absence(of: comparison.key) }
+        switch comparison.relation {
+        case .contains, .containsAll, .containsAny, .memberBeginsWith:
+            return membership(comparison)
+        case .equal where comparison.comparesLists: return listEquality(comparison)
+        default: break
+        }
+        let names = columnNames(for: comparison)
+        let conditions = names.map { condition($0, comparison) }
+        return conditions.isEmpty ? "FALSE" : "(\(conditions.joined(separator: " OR ")))"
+    }
+
+    private func absence(of key: Query.Key) -> String {
+        switch key {
+        case .system(let field): return "\(field.columnName) IS NULL"
+        case .field(let name):
+            let columns = type.columns(of: name)
+            guard !columns.isEmpty else { return "TRUE" }
+            return "(\(columns.map { "\($0.name) IS NULL" }.joined(separator: " AND ")))"
+        }
+    }
+
+    /// A value, or a list's element, against the constants.
+    private mutating func condition(_ column: String, _ comparison: Query.Comparison) -> String {
+        let constants = comparison.constants(now: now)
+        let value = folded(column, comparison.options)
+        func operation(_ sign: String, _ index: Int) -> String {
+            "\(value) \(sign) \(parameter(constants[index]))"
+        }
+        switch comparison.relation {
+        case .equal, .notEqual, .contains: return operation("=", 0)
+        case .lessThan: return operation("<", 0)
+        case .lessThanOrEqual: return operation("<=", 0)
+        case .greaterThan: return operation(">", 0)
+        case .greaterThanOrEqual: return operation(">=", 0)
+        case .between: return "(\(operation(">=", 0)) AND \(operation("<=", 1)))"
+        case .in, .containsAny, .containsAll:
+            return "\(value) IN (\(constants.map { parameter($0) }.joined(separator: ", ")))"
+        case .beginsWith, .memberBeginsWith: return prefix(value, constants[0])
+        }
+    }
+
+    private mutating func folded(_ column: String, _ options: Query.TextOptions) -> String {
+        guard !options.isEmpty else { return column }
+        return "tidemark_fold(\(column), \(options.rawValue))"
+    }
+
+    /// What begins with some bytes lies from them up to where the last of them is one greater.
+    private mutating func prefix(_ value: String, _ constant: SQLValue) -> String {
+        guard case .blob(let bytes) = constant, var last = bytes.last else {
+            return "\(value) IS NOT NULL"
+        }
+        // No byte of UTF-8 is 255.
+        last += 1
+        let end = SQLValue.blob(bytes.dropLast() + [last])
+        return "(\(value) >= \(parameter(constant)) AND \(value) < \(parameter(end)))"
+    }
+
+    // MARK: Lists
+
+    private mutating func membership(_ comparison: Query.Comparison) -> String {
+        guard case .field(let name) = comparison.key else { return "FALSE" }
+        let constants = comparison.constants(now: now)
+        let isSet = comparison.relation == .containsAll || comparison.relation == .containsAny
+        guard !isSet || !constants.isEmpty else {
+            // Every list holds all of nothing, none holds one of it.
+            let lists = type.columns(of: name).filter(\.kind.isList)
+            guard comparison.relation == .containsAll, !lists.isEmpty else { return "FALSE" }
+            return "(\(lists.map { "\($0.name) IS NOT NULL" }.joined(separator: " OR ")))"
+        }
+        var kinds: [ColumnKind] = []
+        if let kind = comparison.operandKind { kinds.append(kind.list) }
+        if comparison.relation == .memberBeginsWith { kinds.append(.referenceList) }
+        var conditions: [String] = []
+        for kind in kinds {
+            guard let column = type.column(of: name, kind) else { continue }
+            if comparison.options.isEmpty { need(.elements(column.id)) }
+            if comparison.relation == .containsAll {
+                var all: [String] = []
+                for constant in constants {
+                    let value = folded("value", comparison.options)
+                    all.append(holders(column, "\(value) = \(parameter(constant))"))
+                }
+                conditions.append(Self.balanced(all[...], " AND ") ?? "TRUE")
+            } else {
+                conditions.append(holders(column, condition("value", comparison)))
+            }
+        }
+        return conditions.isEmpty ? "FALSE" : "(\(conditions.joined(separator: " OR ")))"
+    }
+
+    /// The records whose list has an element for which a condition holds.
+    private func holders(_ column: Column, _ condition: String) -> String {
+        "sequence IN (SELECT record FROM \(column.listTable) WHERE \(isInZones) AND \(condition))"
+    }
+
+    private mutating func listEquality(_ comparison: Query.Comparison) -> String {
+        guard case .field(let name) = comparison.key, let kind = comparison.operandKind,
+            let column = type.column(of: name, kind.list)
+        else { return "FALSE" }
+        let constants = comparison.constants(now: now)
+        var conditions = ["\(column.name) = \(constants.count)"]
+        for (position, constant) in constants.enumerated() {
+            let value = folded("value", comparison.options)
+            conditions.append(
+                """
+                EXISTS (SELECT 1 FROM \(column.listTable) WHERE record = sequence AND \
+                position = \(position) AND \(value) = \(parameter(constant)))
+                """
+            )
+        }
+        return Self.balanced(conditions[...], " AND ") ?? "FALSE"
+    }
+}
+
+extension Query.Comparison {
+    /// The kind of the value, or of the list's elements, that a field is compared with.
+    fileprivate var operandKind: ColumnKind? {
+        switch operand {
+        case .null: nil
+        case .now: .time
+        case .value(let value): ColumnKind(value.type.element ?? value.type)
+        }
+    }
+
+    fileprivate var comparesLists: Bool {
+        guard case .value(let value) = operand else { return false }
+        return relation == .equal && value.type.element != nil
+    }
+
+    /// The values to compare with, as columns hold them, folded where asked.
+    fileprivate func constants(now: Int64) -> [SQLValue] {
+        switch operand {
+        case .null: return []
+        case .now: return [.int(now)]
+        case .value(let value):
+            let values = value.type.element == nil ? [value] : value.elements
+            return values.map { value in
+                switch value {
+                case .string(let text): .blob(FoldedText.bytes(of: text, options))
+                case .int64(let number), .timestamp(let number): .int(number)
+                case .double(let number): .real(number)
+                case .reference(let link): .text(link.recordName)
+                case .location(let place): .blob(place.stored)
+                default: .null
+                }
+            }
+        }
+    }
+}
+
+// MARK: Words and places
+
+extension QueryStatement {
+    fileprivate mutating func sql(for search: Query.WordSearch) -> String {
+        let words = search.foldedWords.map { "\"\(WordRow.digits(of: $0))\"" }
+        let columns: [Column]
+        switch search.key {
+        case nil: columns = type.columns.filter { $0.kind.holdsWords && isSearched($0.fieldName) }
+        case .field(let name)?: columns = type.columns(of: name).filter(\.kind.holdsWords)
+        case .system?: columns = []
+        }
+        guard !words.isEmpty, !columns.isEmpty else { return "FALSE" }
+        for column in columns { need(.words(type: type.id, column.id)) }
+        // All words means all in one record, wherever they occur.
+        let groups = search.requiresAll ? words : [words.joined(separator: " OR ")]
+        let conditions = groups.map { group in
+            let match = parameter(.text("(\(zoneWords)) AND (\(group))"))
+            let places = columns.map { column in
+                """
+                sequence IN (SELECT rowid FROM \(column.wordTable) WHERE \(column.wordTable) \
+                MATCH CAST(\(match) AS TEXT))
+                """
+            }
+            return "(\(places.joined(separator: " OR ")))"
+        }
+        return Self.balanced(conditions[...], " AND ") ?? "FALSE"
+    }
+
+    fileprivate mutating func sql(for test: Query.DistanceTest) -> String {
+        guard case .field(let name) = test.key, let column = type.column(of: name, .location) else {
+            return "FALSE"
+        }
+        let latitude = parameter(.real(test.origin.latitude))
+        let longitude = parameter(.real(test.origin.longitude))
+        let radius = parameter(.real(test.radius))
+        let exact =
+            "tidemark_distance(\(column.name), \(latitude), \(longitude)) "
+            + "\(test.relation.text) \(radius)"
+        guard test.relation == .lessThan || test.relation == .lessThanOrEqual,
+            let boxes = Box.boxes(around: test.origin, radius: test.radius)
+        else { return exact }
+        need(.places(type: type.id, column.id))
+        let near = boxes.map { box in
+            """
+            latitudeTo >= \(parameter(.real(box.south))) AND \
+            latitudeFrom <= \(parameter(.real(box.north))) AND \
+            longitudeTo >= \(parameter(.real(box.west))) AND \
+            longitudeFrom <= \(parameter(.real(box.east)))
+            """
+        }
+        let rows = near.map { "SELECT id FROM \(column.placeTable) WHERE \($0)" }
+        return "(sequence IN (\(rows.joined(separator: " UNION "))) AND \(exact))"
+    }
+}

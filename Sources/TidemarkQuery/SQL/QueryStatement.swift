@@ -1,0 +1,189 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// A query as SQL: the text, what is bound to its parameters, and the indexes it would like.
+struct QueryStatement: Sendable {
+    let type: TypeTable
+    let now: Int64
+    private let zones: [UInt64]
+    private let searchedFields: Set<Name>?
+    /// What is bound: the first is `?1`.
+    private(set) var arguments: [SQLValue] = []
+    private(set) var neededIndexes: [NeededIndex] = []
+    /// The parameters of the zones, between parentheses.
+    private var zoneList = ""
+
+    init(_ type: TypeTable, zones: [UInt64], now: Int64, searchedFields: [String]?) {
+        self.type = type
+        self.zones = zones
+        self.now = now
+        self.searchedFields = searchedFields.map { Set($0.map { Name($0) }) }
+    }
+
+    /// Whether a search in all words looks at a field.
+    func isSearched(_ field: Name) -> Bool { searchedFields?.contains(field) ?? true }
+
+    /// Binds a value, and says the parameter for it.
+    mutating func parameter(_ value: SQLValue) -> String {
+        arguments.append(value)
+        return "?\(arguments.count)"
+    }
+
+    mutating func need(_ index: NeededIndex) {
+        if !neededIndexes.contains(index) { neededIndexes.append(index) }
+    }
+
+    /// Whether a row is in one of the query's zones.
+    var isInZones: String { "zone IN (\(zoneList))" }
+
+    /// The words that stand for the query's zones in a full-text index.
+    var zoneWords: String {
+        zones.map { "\"\(WordRow.zoneWord($0))\"" }.joined(separator: " OR ")
+    }
+
+    /// Selects the sequence numbers of a page's records, and what they are ordered by.
+    ///
+    /// `nil` if the cursor does not fit: since it was made, a field got values of another type.
+    mutating func select(_ query: Query, after cursor: QueryCursor?, limit: Int) -> String? {
+        zoneList = zones.map { parameter(.int(Int64(bitPattern: $0))) }.joined(separator: ", ")
+        let condition = sql(for: query.predicate)
+        noteIndexes(for: query.predicate)
+        let order = order(by: query.sortDescriptors)
+        var conditions = [isInZones, condition]
+        if let cursor {
+            guard cursor.values.count == order.count else { return nil }
+            conditions.append(place(after: cursor.values, in: order))
+        }
+        let terms = order.map { $0.expression + ($0.isAscending ? "" : " DESC") }
+        return """
+            SELECT sequence, \(order.map(\.expression).joined(separator: ", ")) FROM \(type.name) \
+            WHERE \(conditions.joined(separator: " AND ")) \
+            ORDER BY \(terms.joined(separator: ", ")) \
+            LIMIT \(parameter(.int(Int64(limit))))
+            """
+    }
+
+    // MARK: Indexes
+
+    /// Notes the indexes of columns that narrow the search: those of parts that must all hold.
+    private mutating func noteIndexes(for predicate: Query.Predicate) {
+        switch predicate {
+        case .and(let parts): for part in parts { noteIndexes(for: part) }
+        case .comparison(let comparison)
+        where comparison.options.isEmpty && comparison.relation != .notEqual
+            && comparison.operand != .null:
+            for name in columnNames(for: comparison) {
+                need(.column(table: type.name, name: name))
+            }
+        default: break
+        }
+    }
+
+    // MARK: Order
+
+    private struct Term {
+        var expression: String
+        var isAscending: Bool
+    }
+
+    /// What rows are ordered by; in the end by name and zone, so that the order is total.
+    private mutating func order(by descriptors: [Query.SortDescriptor]) -> [Term] {
+        var terms: [Term] = []
+        for (index, descriptor) in descriptors.enumerated() {
+            let expressions = expressions(for: descriptor)
+            if index == 0, let column = plainColumn(of: descriptor) {
+                need(.column(table: type.name, name: column))
+            }
+            terms += expressions.map { Term(expression: $0, isAscending: descriptor.isAscending) }
+        }
+        if terms.isEmpty { need(.column(table: type.name, name: "name")) }
+        return terms + [
+            Term(expression: "name", isAscending: true),
+            Term(expression: "zone", isAscending: true),
+        ]
+    }
+
+    /// The column whose index brings rows in this order; `nil` if there is none.
+    private func plainColumn(of descriptor: Query.SortDescriptor) -> String? {
+        guard descriptor.origin == nil else { return nil }
+        switch descriptor.key {
+        case .system(let field): return field.columnName
+        case .field(let name):
+            let columns = type.columns(of: name)
+            guard columns.count == 1, let column = columns.first, column.kind.hasOrder else {
+                return nil
+            }
+            return column.name
+        }
+    }
+
+    private mutating func expressions(for descriptor: Query.SortDescriptor) -> [String] {
+        if let column = plainColumn(of: descriptor) { return [column] }
+        switch descriptor.key {
+        case .system: return ["NULL"]
+        case .field(let name):
+            if let origin = descriptor.origin {
+                guard let column = type.column(of: name, .location) else { return ["9e999"] }
+                let latitude = parameter(.real(origin.latitude))
+                let longitude = parameter(.real(origin.longitude))
+                // Whoever has no place is infinitely far away.
+                let distance = "tidemark_distance(\(column.name), \(latitude), \(longitude))"
+                return ["coalesce(\(distance), 9e999)"]
+            }
+            let columns = type.columns(of: name)
+            guard !columns.isEmpty else { return ["NULL"] }
+            // Values of different kinds are ordered by kind, and nothing comes first.
+            let ranks = columns.map { column in
+                let rank = column.kind.hasOrder ? column.kind.rawValue : 5
+                return "WHEN \(column.name) IS NOT NULL THEN \(rank)"
+            }
+            return ["CASE \(ranks.joined(separator: " ")) ELSE 0 END"]
+                + columns.filter(\.kind.hasOrder).map(\.name)
+        }
+    }
+
+    /// Whether a row comes behind some values in an order.
+    private mutating func place(after values: [SQLValue], in order: [Term]) -> String {
+        var condition = "FALSE"
+        for (term, value) in zip(order, values).reversed() {
+            let expression = term.expression
+            guard value != .null else {
+                // Nothing is the least: all else is behind it in an ascending order.
+                let behind = term.isAscending ? "\(expression) IS NOT NULL" : "FALSE"
+                condition = "(\(behind) OR (\(expression) IS NULL AND \(condition)))"
+                continue
+            }
+            let bound = parameter(value)
+            let behind =
+                term.isAscending
+                ? "\(expression) > \(bound)" : "(\(expression) < \(bound) OR \(expression) IS NULL)"
+            condition = "(\(behind) OR (\(expression) = \(bound) AND \(condition)))"
+        }
+        // Said apart, since an index can only be entered by a condition that is no OR.
+        guard let first = order.first, let value = values.first, value != .null, first.isAscending
+        else { return condition }
+        return "\(first.expression) >= \(parameter(value)) AND \(condition)"
+    }
+}
+
+extension ColumnKind {
+    /// Whether records can be ordered by the values.
+    fileprivate var hasOrder: Bool { rawValue <= ColumnKind.reference.rawValue }
+}
+
+extension Query.SystemField {
+    /// The column that every type's table has for it.
+    var columnName: String {
+        switch self {
+        case .recordID: "name"
+        case .creationDate: "created"
+        case .modificationDate: "modified"
+        case .creatorUserRecordID: "creator"
+        case .lastModifiedUserRecordID: "modifier"
+        case .parent: "parent"
+        case .share: "share"
+        }
+    }
+}

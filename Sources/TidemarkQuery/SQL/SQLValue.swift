@@ -1,0 +1,117 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import GRDB
+import GRDBSQLite
+
+/// A value of SQLite's.
+///
+/// Texts are stored as blobs: those keep every byte, a NUL among them, and are ordered by bytes.
+enum SQLValue: Hashable, Sendable {
+    case null
+    case int(Int64)
+    case real(Double)
+    case blob([UInt8])
+
+    /// A text's bytes.
+    static func text(_ text: String) -> SQLValue { .blob(Array(text.utf8)) }
+}
+
+/// A statement whose values are bound and read through SQLite's own functions: GRDB's bindings would
+/// make several objects per value, and end texts at a NUL.
+struct PreparedStatement {
+    /// Keeps the statement alive.
+    private let statement: Statement
+    private let handle: OpaquePointer
+    private let connection: OpaquePointer?
+
+    init(_ sql: String, _ database: Database) throws {
+        statement = try database.cachedStatement(sql: sql)
+        handle = statement.sqliteStatement
+        connection = database.sqliteConnection
+        reset()
+    }
+
+    var columnCount: Int { Int(sqlite3_column_count(handle)) }
+
+    func reset() {
+        sqlite3_reset(handle)
+        sqlite3_clear_bindings(handle)
+    }
+
+    func bind(_ values: [SQLValue]) {
+        for (index, value) in values.enumerated() { bind(value, at: index + 1) }
+    }
+
+    /// Binds a value to a parameter, the first of which is 1.
+    func bind(_ value: SQLValue, at index: Int) {
+        let index = Int32(truncatingIfNeeded: index)
+        switch value {
+        case .null: sqlite3_bind_null(handle, index)
+        case .int(let number): sqlite3_bind_int64(handle, index, number)
+        case .real(let number): sqlite3_bind_double(handle, index, number)
+        case .blob(let bytes): bytes.withUnsafeBytes { bind($0, at: index) }
+        }
+    }
+
+    /// Binds a text's bytes.
+    func bind(text: String, at index: Int) {
+        var text = text
+        let index = Int32(truncatingIfNeeded: index)
+        text.withUTF8 { bind(UnsafeRawBufferPointer($0), at: index) }
+    }
+
+    private func bind(_ bytes: UnsafeRawBufferPointer, at index: Int32) {
+        // A pointer to nothing would bind NULL.
+        guard let start = bytes.baseAddress, !bytes.isEmpty else {
+            sqlite3_bind_zeroblob(handle, index, 0)
+            return
+        }
+        // SQLite copies the bytes before the call returns.
+        let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+        sqlite3_bind_blob(handle, index, start, Int32(truncatingIfNeeded: bytes.count), transient)
+    }
+
+    /// Moves to the next row; whether there is one.
+    func step() throws -> Bool {
+        switch sqlite3_step(handle) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        default:
+            let message = sqlite3_errmsg(connection).map { String(cString: $0) } ?? "unknown error"
+            sqlite3_reset(handle)
+            throw QueryIndexError("SQLite: \(message), in: \(statement.sql)")
+        }
+    }
+
+    /// Runs a statement that has no rows, and makes it ready to run again.
+    func run() throws {
+        while try step() {}
+        reset()
+    }
+
+    /// A text, as SQLite's own answers have.
+    func text(at index: Int) -> String {
+        sqlite3_column_text(handle, Int32(truncatingIfNeeded: index)).map { String(cString: $0) }
+            ?? ""
+    }
+
+    func int64(at index: Int) -> Int64 {
+        sqlite3_column_int64(handle, Int32(truncatingIfNeeded: index))
+    }
+
+    func value(at index: Int) -> SQLValue {
+        let column = Int32(truncatingIfNeeded: index)
+        switch sqlite3_column_type(handle, column) {
+        case SQLITE_INTEGER: return .int(sqlite3_column_int64(handle, column))
+        case SQLITE_FLOAT: return .real(sqlite3_column_double(handle, column))
+        case SQLITE_NULL: return .null
+        default:
+            let bytes = UnsafeRawBufferPointer(
+                start: sqlite3_column_blob(handle, column),
+                count: Int(sqlite3_column_bytes(handle, column))
+            )
+            return .blob(Array(bytes))
+        }
+    }
+}

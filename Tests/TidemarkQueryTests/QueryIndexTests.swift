@@ -1,0 +1,211 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import GeneratedQueries
+import Testing
+import TidemarkModel
+
+@testable import TidemarkQuery
+
+@Suite struct QueryIndexTests {
+    private func save(
+        _ name: String,
+        _ fields: KeyValuePairs<String, FieldValue?>,
+        at sequence: UInt64,
+        over previous: UInt64 = 0
+    ) throws -> IndexedChange {
+        let moment = Authorship(time: 0, user: nil)
+        let header = RecordHeader(
+            recordName: Name(name),
+            recordType: "Note",
+            created: moment,
+            modified: moment
+        )
+        let body = RecordBody(header, fields: try Fields(fields))
+        return IndexedChange(sequence: sequence, zone: 1, previous: previous, content: .saved(body))
+    }
+
+    private func find(
+        _ text: String,
+        in index: QueryIndex,
+        fields: [String]? = nil
+    ) async throws -> [UInt64] {
+        let query = Query(recordType: "Note", predicate: try Query.Predicate(format: text))
+        let page = try await index.page(
+            query,
+            zones: [1],
+            limit: 100,
+            now: 0,
+            searchedFields: fields
+        )
+        return page.sequences
+    }
+
+    @Test func `the index goes on where it was, and is emptied for another log`() async throws {
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("tidemark-query-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("index.sqlite").path
+        do {
+            let index = try QueryIndex(path: path, identity: "one")
+            try await index.apply(
+                [
+                    try save("a", ["title": "Hello", "tags": .stringList(["x"])], at: 5),
+                    try save("b", ["place": .location(ValuePool.places[1])], at: 6),
+                ],
+                through: 9
+            )
+            #expect(try await find("self CONTAINS 'hello'", in: index) == [5])
+        }
+        do {
+            let index = try QueryIndex(path: path, identity: "one")
+            #expect(index.sequence == 9)
+            try await index.apply(
+                [
+                    try save("again", ["title": "hello"], at: 8),
+                    try save("c", ["title": "hello there"], at: 10),
+                ],
+                through: 10
+            )
+            #expect(try await find("self CONTAINS 'hello'", in: index) == [5, 10])
+            #expect(try await find("tags CONTAINS 'x'", in: index) == [5])
+        }
+        let index = try QueryIndex(path: path, identity: "two")
+        #expect(index.sequence == 0)
+        #expect(try await find("TRUEPREDICATE", in: index) == [])
+    }
+
+    @Test func `indexes that queries made are kept up to date`() async throws {
+        let index = try QueryIndex(path: nil, identity: "x")
+        let near = "distanceToLocation:fromLocation:(p, LOCATION(0, 179.99)) < 5000"
+        let west = FieldValue.location(Location(latitude: 0, longitude: -179.99))
+        let far = FieldValue.location(Location(latitude: 0, longitude: 170))
+        try await index.apply(
+            [
+                try save("a", ["t": "red fox", "l": .stringList(["red fox"]), "p": west], at: 1),
+                try save("b", ["t": "dog", "l": .stringList(["dog"]), "p": far], at: 2),
+            ],
+            through: 2
+        )
+        let texts = ["t TOKENMATCHES 'fox'", "l TOKENMATCHES 'fox'", near, "t == 'red fox'"]
+        for text in texts { #expect(try await find(text, in: index) == [1]) }
+        try await index.apply(
+            [
+                try save("a", ["t": "dog", "l": .stringList([]), "p": far], at: 3, over: 1),
+                try save(
+                    "b",
+                    ["t": "red fox", "l": .stringList(["a", "Fox"]), "p": west],
+                    at: 4,
+                    over: 2
+                ),
+            ],
+            through: 4
+        )
+        for text in texts { #expect(try await find(text, in: index) == [4]) }
+        try await index.apply(
+            [IndexedChange(sequence: 5, zone: 1, previous: 0, content: .zoneDeleted)],
+            through: 5
+        )
+        for text in texts { #expect(try await find(text, in: index) == []) }
+    }
+
+    @Test func `a search in all words keeps to the searchable fields`() async throws {
+        let index = try QueryIndex(path: nil, identity: "x")
+        try await index.apply([try save("a", ["t": "one", "u": "two"], at: 1)], through: 1)
+        let both = "ALL tokenize('one two', 'Cdl') IN allTokens"
+        #expect(try await find(both, in: index) == [1])
+        #expect(try await find(both, in: index, fields: ["t"]) == [])
+        #expect(try await find("self CONTAINS 'two'", in: index, fields: ["t"]) == [])
+        #expect(try await find("self CONTAINS 'one'", in: index, fields: ["t"]) == [1])
+        #expect(try await find("self CONTAINS 'one'", in: index, fields: []) == [])
+    }
+
+    @Test func `a cursor of another query is refused`() async throws {
+        let index = try QueryIndex(path: nil, identity: "x")
+        try await index.apply(
+            [try save("a", [:], at: 1), try save("b", [:], at: 2)],
+            through: 2
+        )
+        let page = try await index.page(Query(recordType: "Note"), zones: [1], limit: 1, now: 0)
+        let cursor = try #require(page.next)
+        let other = Query(recordType: "Note", predicate: .compare("a", .equal, 1))
+        await #expect(throws: SyncError.self) {
+            try await index.page(other, zones: [1], after: cursor, limit: 1, now: 0)
+        }
+        await #expect(throws: SyncError.self) {
+            try await index.page(
+                Query(recordType: "Note"),
+                zones: [2],
+                after: cursor,
+                limit: 1,
+                now: 0
+            )
+        }
+        let bad = Query(recordType: "Note", predicate: .compare("a", .in, 1))
+        await #expect(throws: SyncError.self) {
+            try await index.page(bad, zones: [1], limit: 1, now: 0)
+        }
+        for count in 0..<cursor.bytes.count {
+            let cut = QueryCursor(bytes: Array(cursor.bytes.prefix(count)))
+            #expect(cut == nil || cut?.values.count != cursor.values.count)
+        }
+    }
+
+    @Test func `large predicates are answered, and too large ones refused`() async throws {
+        let index = try QueryIndex(path: nil, identity: "x")
+        let numbers = (0..<3000).map { Int64($0) }
+        let text = numbers.map { "w\($0)" }.joined(separator: " ")
+        try await index.apply(
+            [try save("a", ["n": 2999, "l": .int64List(numbers), "t": .string(text)], at: 1)],
+            through: 1
+        )
+        func count(_ predicate: Query.Predicate) async throws -> Int {
+            let query = Query(recordType: "Note", predicate: predicate)
+            return try await index.page(query, zones: [1], limit: 9, now: 0).sequences.count
+        }
+        let either = numbers.map { Query.Predicate.compare("n", .equal, .value(.int64($0))) }
+        #expect(try await count(.or(either)) == 1)
+        #expect(try await count(.and(either)) == 0)
+        #expect(try await count(.compare("l", .containsAll, .value(.int64List(numbers)))) == 1)
+        #expect(try await count(.compare("l", .equal, .value(.int64List(numbers)))) == 1)
+        let words = numbers.prefix(1500).map { "w\($0)" }.joined(separator: " ")
+        #expect(try await count(.words(Query.WordSearch(words))) == 1)
+        #expect(try await count(.words(Query.WordSearch(words, requiresAll: true))) == 1)
+        #expect(
+            try await count(.words(Query.WordSearch(words + " other", requiresAll: true))) == 0
+        )
+        let many = (0..<40_000).map { Int64($0) }
+        let error = await #expect(throws: SyncError.self) {
+            try await count(.compare("n", .in, .value(.int64List(many))))
+        }
+        #expect(error?.code == .limitExceeded)
+    }
+
+    @Test func `queries enter the tables by an index`() async throws {
+        let index = try QueryIndex(path: nil, identity: "x")
+        let changes = try (1...50).map {
+            try save("r\($0)", ["n": .int64(Int64($0)), "l": .int64List([1])], at: UInt64($0))
+        }
+        try await index.apply(changes, through: 50)
+        func plan(_ text: String, _ order: Query.SortDescriptor...) async throws -> String {
+            let query = Query(
+                recordType: "Note",
+                predicate: try Query.Predicate(format: text),
+                sortDescriptors: order
+            )
+            return try await index.plan(query, zones: [1])
+        }
+        #expect(try await plan("n == 5").contains("INDEX i_t1_c2 (zone=? AND c2=?)"))
+        #expect(try await plan("n > 5").contains("INDEX i_t1_c2 (zone=? AND c2>?)"))
+        #expect(
+            try await plan("recordID == 'r1'").contains("INDEX i_t1_name (zone=? AND name=?)")
+        )
+        #expect(try await plan("l CONTAINS 1").contains("INDEX i_l1 (zone=? AND value=?)"))
+        let sorted = try await plan("TRUEPREDICATE", .init("n"))
+        #expect(sorted.contains("INDEX i_t1_c2") && !sorted.contains("TEMP B-TREE"))
+        let named = try await plan("TRUEPREDICATE")
+        #expect(named.contains("INDEX i_t1_name") && !named.contains("TEMP B-TREE"))
+    }
+}
