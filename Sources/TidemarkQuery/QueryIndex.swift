@@ -25,8 +25,17 @@ package final class QueryIndex: Sendable {
         do {
             var configuration = Configuration()
             configuration.prepareDatabase { database in
-                // Nothing is lost that the log does not hold, so no commit waits for the disk.
-                try database.execute(sql: "PRAGMA synchronous = NORMAL")
+                // Nothing is lost that the log does not hold, so no commit waits for the disk. The
+                // writer touches all indexes at random; with a small cache it would read them again
+                // and again.
+                let cacheKiBCount = database.configuration.readonly ? 8 << 10 : 64 << 10
+                try database.execute(
+                    sql: """
+                        PRAGMA synchronous = NORMAL;
+                        PRAGMA cache_size = -\(cacheKiBCount);
+                        PRAGMA wal_autocheckpoint = 16384;
+                        """
+                )
                 SQLFunctions.add(to: database)
             }
             if let path {
@@ -101,7 +110,7 @@ package final class QueryIndex: Sendable {
             return QueryPage(sequences: [], next: nil)
         }
         var statement = QueryStatement(type, zones: zones, now: now, searchedFields: searchedFields)
-        guard let sql = statement.select(query, after: cursor, limit: limit + 1) else {
+        guard let selection = statement.select(query, after: cursor, limit: limit + 1) else {
             throw SyncError(
                 .invalidArguments,
                 "The fields to sort by have got other types since the cursor was made; repeat the "
@@ -119,7 +128,8 @@ package final class QueryIndex: Sendable {
         do {
             try await make(statement.neededIndexes)
             return try await database.read { [statement] database in
-                try Self.read(sql, statement.arguments, database, signature, limit)
+                let sql = try Self.choose(selection, statement.arguments, database)
+                return try Self.read(sql, statement.arguments, database, signature, limit)
             }
         } catch {
             throw QueryIndexError("answering \(query)", error)
@@ -141,6 +151,24 @@ package final class QueryIndex: Sendable {
             let written = maker.catalog
             database.afterNextTransaction { [self] _ in catalog.withLock { $0 = written } }
         }
+    }
+
+    /// How to run a query, by how many records its sets hold.
+    private static func choose(
+        _ selection: QueryStatement.Selection,
+        _ arguments: [SQLValue],
+        _ database: Database
+    ) throws -> String {
+        for probe in selection.probes {
+            let statement = try PreparedStatement(probe, database)
+            defer { statement.reset() }
+            statement.bind(arguments)
+            guard try statement.step() else { continue }
+            if statement.int64(at: 0) < QueryStatement.Selection.fewCount {
+                return selection.textByFewest ?? selection.text
+            }
+        }
+        return selection.text
     }
 
     private static func read(
@@ -213,9 +241,10 @@ extension QueryIndex {
     package func plan(_ query: Query, zones: [UInt64]) async throws -> String {
         guard let type = catalog.withLock({ $0.type(named: query.recordType) }) else { return "" }
         var statement = QueryStatement(type, zones: zones, now: 0, searchedFields: nil)
-        guard let sql = statement.select(query, after: nil, limit: 100) else { return "" }
+        guard let selection = statement.select(query, after: nil, limit: 100) else { return "" }
         try await make(statement.neededIndexes)
         return try await database.read { [statement] database in
+            let sql = try Self.choose(selection, statement.arguments, database)
             let explain = try PreparedStatement("EXPLAIN QUERY PLAN " + sql, database)
             defer { explain.reset() }
             explain.bind(statement.arguments)

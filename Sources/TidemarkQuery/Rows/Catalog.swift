@@ -55,7 +55,16 @@ enum ColumnKind: Int64, CaseIterable, Sendable {
 struct Column: Sendable {
     let id: Int64
     let fieldName: Name
+    /// The same, for a comparison with the bytes of a record.
+    let fieldNameBytes: [UInt8]
     let kind: ColumnKind
+
+    init(id: Int64, fieldName: Name, kind: ColumnKind) {
+        self.id = id
+        self.fieldName = fieldName
+        fieldNameBytes = Array(fieldName.string.utf8)
+        self.kind = kind
+    }
 
     /// The name in the type's table.
     ///

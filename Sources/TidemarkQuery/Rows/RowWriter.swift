@@ -11,6 +11,10 @@ struct RowWriter {
     private(set) var catalog: Catalog
     /// A statement for each type that was written to, by the type's place in the catalog.
     private var inserts: [PreparedStatement?] = []
+    /// What full-text indexes are still to be told, by the column's id.
+    private var wordChanges: [Column.ID: WordChanges] = [:]
+    /// Fields of the record being written that have something beside their column.
+    private var beside: [(Fields.Element, Column)] = []
 
     init(_ database: Database, _ catalog: Catalog) {
         self.database = database
@@ -36,6 +40,7 @@ struct RowWriter {
 
     /// Notes how far the log has been taken in.
     mutating func finish(through sequence: UInt64) throws {
+        for changes in wordChanges.values { try changes.write(database) }
         guard sequence > catalog.sequence else { return }
         let statement = try PreparedStatement("UPDATE state SET sequence = ?", database)
         statement.bind([.int(Int64(bitPattern: sequence))])
@@ -58,61 +63,72 @@ extension RowWriter {
         at index: Int
     ) throws {
         let fields = body.fields
-        try addColumns(for: fields, at: index)
-        let type = catalog.types[index]
+        if try bind(fields, at: index) == false {
+            try addColumns(for: fields, at: index)
+            guard try bind(fields, at: index) else { return }
+        }
         let statement = try insertStatement(at: index)
         statement.bind(.int(Int64(bitPattern: change.sequence)), at: 1)
         statement.bind(.int(Int64(bitPattern: change.zone)), at: 2)
-        statement.bind(text: body.recordName, at: 3)
-        statement.bind(.int(body.created.time), at: 4)
-        statement.bind(.int(body.modified.time), at: 5)
-        let names = [
-            body.created.user?.userRecordName, body.modified.user?.userRecordName,
-            body.parentName, body.shareName,
-        ]
-        for (position, name) in names.enumerated() {
-            if let name { statement.bind(text: name, at: 6 + position) }
-        }
-        var position = 0
-        for field in fields {
-            guard let kind = field.columnKind, let value = field.value else { continue }
-            let name = Name(field.name)
-            while position < type.columns.count,
-                type.columns[position].fieldName != name || type.columns[position].kind != kind
-            { position += 1 }
-            guard position < type.columns.count else { break }
-            let column = type.columns[position]
-            statement.bind(value, at: Self.systemColumnCount + 1 + position)
-            try insertBeside(value, column, change)
-        }
+        statement.bind(bytes: body.recordNameBytes, at: 3)
+        let (created, modified) = (body.created, body.modified)
+        statement.bind(.int(created.time), at: 4)
+        statement.bind(.int(modified.time), at: 5)
+        if let user = created.user { statement.bind(text: user.userRecordName, at: 6) }
+        if let user = modified.user { statement.bind(text: user.userRecordName, at: 7) }
+        if let name = body.parentName { statement.bind(text: name, at: 8) }
+        if let name = body.shareName { statement.bind(text: name, at: 9) }
         try statement.run()
+        let beside = self.beside
+        for (field, column) in beside { try insertBeside(field, column, change) }
     }
 
-    /// Sees to it that every field has a column.
+    /// Binds the fields' values, and notes those that have something beside their column; whether
+    /// every field has a column.
     ///
-    /// Fields and columns are both in the order of names, so one walk finds what is missing.
-    private mutating func addColumns(for fields: Fields, at index: Int) throws {
+    /// Fields and columns are both in the order of names, so one walk finds them all.
+    private mutating func bind(_ fields: Fields, at index: Int) throws -> Bool {
+        let statement = try insertStatement(at: index)
+        beside.removeAll(keepingCapacity: true)
+        let columns = catalog.types[index].columns
         var position = 0
         for field in fields {
             guard let kind = field.columnKind else { continue }
-            let name = Name(field.name)
-            func isWanted(_ column: Column) -> Bool {
-                column.fieldName == name && column.kind == kind
+            while position < columns.count,
+                columns[position].kind != kind
+                    || !columns[position].fieldNameBytes.elementsEqual(field.nameBytes)
+            { position += 1 }
+            guard position < columns.count else {
+                statement.reset()
+                return false
             }
-            var found = position
-            while found < catalog.types[index].columns.count,
-                catalog.types[index].columns[found].fieldName < name
-                    || catalog.types[index].columns[found].fieldName == name
-                        && !isWanted(catalog.types[index].columns[found])
-            { found += 1 }
-            let columns = catalog.types[index].columns
-            if found < columns.count, isWanted(columns[found]) {
-                position = found
-                continue
+            let parameter = Self.systemColumnCount + 1 + position
+            if kind == .text {
+                statement.bind(bytes: field.valueBytes, at: parameter)
+            } else if let value = field.value {
+                statement.bind(value, at: parameter)
             }
-            try catalog.addColumn(name, kind, toTypeAt: index, database)
-            if index < inserts.count { inserts[index] = nil }
+            let column = columns[position]
+            if kind.hasTable || kind == .location || isWordIndexed(column) {
+                beside.append((field, column))
+            }
         }
+        return true
+    }
+
+    private func isWordIndexed(_ column: Column) -> Bool {
+        column.kind.holdsWords && catalog.made.contains(column.wordTable)
+    }
+
+    /// Adds the columns that fields lack.
+    private mutating func addColumns(for fields: Fields, at index: Int) throws {
+        for field in fields {
+            guard let kind = field.columnKind else { continue }
+            let name = Name(field.name)
+            guard catalog.types[index].column(of: name, kind) == nil else { continue }
+            try catalog.addColumn(name, kind, toTypeAt: index, database)
+        }
+        inserts[index] = nil
     }
 
     private mutating func insertStatement(at index: Int) throws -> PreparedStatement {
@@ -131,28 +147,30 @@ extension RowWriter {
     }
 
     /// Writes what a value has beside its column: a list's elements, words, a place.
-    private func insertBeside(
-        _ value: FieldValue,
+    private mutating func insertBeside(
+        _ field: Fields.Element,
         _ column: Column,
         _ change: IndexedChange
     ) throws {
+        guard let value = field.value else { return }
+        let row = Int64(bitPattern: change.sequence)
         if column.kind.hasTable {
             let statement = try PreparedStatement(
                 "INSERT INTO \(column.listTable) VALUES (?, ?, ?, ?)",
                 database
             )
             for (position, element) in value.elements.enumerated() {
-                statement.bind(.int(Int64(bitPattern: change.sequence)), at: 1)
+                statement.bind(.int(row), at: 1)
                 statement.bind(.int(Int64(position)), at: 2)
                 statement.bind(.int(Int64(bitPattern: change.zone)), at: 3)
                 statement.bind(element, at: 4)
                 try statement.run()
             }
         }
-        let row = Int64(bitPattern: change.sequence)
-        if column.kind.holdsWords, catalog.made.contains(column.wordTable) {
-            let words = WordRow(value, zone: change.zone)
-            try words.insert(row, into: column, database)
+        if isWordIndexed(column) {
+            var words = WordRow(zone: change.zone)
+            words.add(value)
+            wordChanges[column.id, default: WordChanges(column)].take(row, words)
         }
         if case .location(let place) = value, catalog.made.contains(column.placeTable) {
             try PlaceRow(place).insert(row, into: column, database)
@@ -164,14 +182,14 @@ extension RowWriter {
 
 extension RowWriter {
     /// Removes a version, which is mostly in the table that is looked into first.
-    private func remove(_ sequence: UInt64, from index: Int?) throws {
+    private mutating func remove(_ sequence: UInt64, from index: Int?) throws {
         if let index, try remove(sequence, fromTypeAt: index) { return }
         for other in catalog.types.indices where other != index {
             if try remove(sequence, fromTypeAt: other) { return }
         }
     }
 
-    private func remove(_ sequence: UInt64, fromTypeAt index: Int) throws -> Bool {
+    private mutating func remove(_ sequence: UInt64, fromTypeAt index: Int) throws -> Bool {
         let type = catalog.types[index]
         let row = SQLValue.int(Int64(bitPattern: sequence))
         try removeWords(from: type, where: "sequence = ?1", row)
@@ -206,7 +224,7 @@ extension RowWriter {
     /// Removes all records of a zone.
     ///
     /// Reads every table once: zones are deleted rarely.
-    private func removeZone(_ zone: UInt64) throws {
+    private mutating func removeZone(_ zone: UInt64) throws {
         let key = SQLValue.int(Int64(bitPattern: zone))
         for type in catalog.types {
             try removeWords(from: type, where: "zone = ?1", key)
@@ -230,16 +248,19 @@ extension RowWriter {
     }
 
     /// Takes records out of the indexes of words, which must be told what was in them.
-    private func removeWords(
+    private mutating func removeWords(
         from type: TypeTable,
         where condition: String,
         _ argument: SQLValue
     ) throws {
         for column in type.columns
         where column.kind.holdsWords && catalog.made.contains(column.wordTable) {
+            // Taken out meanwhile, so that it is not copied.
+            var changes = wordChanges.removeValue(forKey: column.id) ?? WordChanges(column)
             try WordRow.forEach(of: column, in: type, database, where: condition, argument) {
-                try $1.delete($0, from: column, database)
+                changes.forget($0, $1)
             }
+            wordChanges[column.id] = changes
         }
     }
 }

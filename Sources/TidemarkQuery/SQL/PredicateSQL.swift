@@ -14,12 +14,22 @@ extension QueryStatement {
         case .always: return "TRUE"
         case .never: return "FALSE"
         case .and(let parts): return join(parts, " AND ", orElse: "TRUE")
-        case .or(let parts): return join(parts, " OR ", orElse: "FALSE")
-        case .not(let part): return "((\(sql(for: part))) IS NOT TRUE)"
+        case .or(let parts):
+            return aside { $0.join(parts, " OR ", orElse: "FALSE") }
+        case .not(let part):
+            return aside { "((\($0.sql(for: part))) IS NOT TRUE)" }
         case .comparison(let comparison): return sql(for: comparison)
         case .words(let search): return sql(for: search)
         case .distance(let test): return sql(for: test)
         }
+    }
+
+    /// Writes a part that need not hold for every result.
+    private mutating func aside(_ write: (inout QueryStatement) -> String) -> String {
+        let wasNarrowing = isNarrowing
+        isNarrowing = false
+        defer { isNarrowing = wasNarrowing }
+        return write(&self)
     }
 
     private mutating func join(
@@ -78,7 +88,7 @@ extension QueryStatement {
                 comparison.operand,
                 options: comparison.options
             )
-            return "((\(sql(for: equal))) IS NOT TRUE)"
+            return aside { "((\($0.sql(for: equal))) IS NOT TRUE)" }
         }
         if comparison.operand == .null { return absence(of: comparison.key) }
         switch comparison.relation {
@@ -161,19 +171,27 @@ extension QueryStatement {
                 var all: [String] = []
                 for constant in constants {
                     let value = folded("value", comparison.options)
-                    all.append(holders(column, "\(value) = \(parameter(constant))"))
+                    let condition = "\(value) = \(parameter(constant))"
+                    all.append(holders(column, condition, isNarrow: kinds.count == 1))
                 }
                 conditions.append(Self.balanced(all[...], " AND ") ?? "TRUE")
             } else {
-                conditions.append(holders(column, condition("value", comparison)))
+                let condition = condition("value", comparison)
+                conditions.append(holders(column, condition, isNarrow: kinds.count == 1))
             }
         }
         return conditions.isEmpty ? "FALSE" : "(\(conditions.joined(separator: " OR ")))"
     }
 
     /// The records whose list has an element for which a condition holds.
-    private func holders(_ column: Column, _ condition: String) -> String {
-        "sequence IN (SELECT record FROM \(column.listTable) WHERE \(isInZones) AND \(condition))"
+    private mutating func holders(
+        _ column: Column,
+        _ condition: String,
+        isNarrow: Bool
+    ) -> String {
+        let set = "SELECT record FROM \(column.listTable) WHERE \(isInZones) AND \(condition)"
+        if isNarrow { narrow(to: set) }
+        return "sequence IN (\(set))"
     }
 
     private mutating func listEquality(_ comparison: Query.Comparison) -> String {
@@ -235,7 +253,7 @@ extension Query.Comparison {
 
 extension QueryStatement {
     fileprivate mutating func sql(for search: Query.WordSearch) -> String {
-        let words = search.foldedWords.map { "\"\(WordRow.digits(of: $0))\"" }
+        let words = search.foldedWords.map(self.search)
         let columns: [Column]
         switch search.key {
         case nil: columns = type.columns.filter { $0.kind.holdsWords && isSearched($0.fieldName) }
@@ -246,15 +264,17 @@ extension QueryStatement {
         for column in columns { need(.words(type: type.id, column.id)) }
         // All words means all in one record, wherever they occur.
         let groups = search.requiresAll ? words : [words.joined(separator: " OR ")]
-        let conditions = groups.map { group in
-            let match = parameter(.text("(\(zoneWords)) AND (\(group))"))
-            let places = columns.map { column in
+        var conditions: [String] = []
+        for group in groups {
+            let match = parameter(.text(group))
+            let set = columns.map { column in
                 """
-                sequence IN (SELECT rowid FROM \(column.wordTable) WHERE \(column.wordTable) \
-                MATCH CAST(\(match) AS TEXT))
+                SELECT rowid FROM \(column.wordTable) WHERE \(column.wordTable) \
+                MATCH CAST(\(match) AS TEXT)
                 """
-            }
-            return "(\(places.joined(separator: " OR ")))"
+            }.joined(separator: " UNION ALL ")
+            narrow(to: set)
+            conditions.append("sequence IN (\(set))")
         }
         return Self.balanced(conditions[...], " AND ") ?? "FALSE"
     }
@@ -281,7 +301,9 @@ extension QueryStatement {
             longitudeFrom <= \(parameter(.real(box.east)))
             """
         }
-        let rows = near.map { "SELECT id FROM \(column.placeTable) WHERE \($0)" }
-        return "(sequence IN (\(rows.joined(separator: " UNION "))) AND \(exact))"
+        let set = near.map { "SELECT id FROM \(column.placeTable) WHERE \($0)" }
+            .joined(separator: " UNION ALL ")
+        narrow(to: set)
+        return "(sequence IN (\(set)) AND \(exact))"
     }
 }

@@ -12,6 +12,10 @@ struct QueryStatement: Sendable {
     /// What is bound: the first is `?1`.
     private(set) var arguments: [SQLValue] = []
     private(set) var neededIndexes: [NeededIndex] = []
+    /// Selections of sequence numbers outside of which no record fulfils the predicate.
+    private var sets: [String] = []
+    /// Whether the part of the predicate that is written now must hold for every result.
+    var isNarrowing = true
     /// The parameters of the zones, between parentheses.
     private var zoneList = ""
 
@@ -31,6 +35,11 @@ struct QueryStatement: Sendable {
         return "?\(arguments.count)"
     }
 
+    /// Notes a selection that holds all records for which the part that is written now holds.
+    mutating func narrow(to set: String) {
+        if isNarrowing { sets.append(set) }
+    }
+
     mutating func need(_ index: NeededIndex) {
         if !neededIndexes.contains(index) { neededIndexes.append(index) }
     }
@@ -38,31 +47,56 @@ struct QueryStatement: Sendable {
     /// Whether a row is in one of the query's zones.
     var isInZones: String { "zone IN (\(zoneList))" }
 
-    /// The words that stand for the query's zones in a full-text index.
-    var zoneWords: String {
-        zones.map { "\"\(WordRow.zoneWord($0))\"" }.joined(separator: " OR ")
+    /// What finds a word in the query's zones in a full-text index.
+    func search(for word: [UInt8]) -> String {
+        zones.map { "\"\(WordRow.text(of: word, zone: $0))\"" }.joined(separator: " OR ")
     }
 
     /// Selects the sequence numbers of a page's records, and what they are ordered by.
     ///
     /// `nil` if the cursor does not fit: since it was made, a field got values of another type.
-    mutating func select(_ query: Query, after cursor: QueryCursor?, limit: Int) -> String? {
+    mutating func select(_ query: Query, after cursor: QueryCursor?, limit: Int) -> Selection? {
         zoneList = zones.map { parameter(.int(Int64(bitPattern: $0))) }.joined(separator: ", ")
         let condition = sql(for: query.predicate)
         noteIndexes(for: query.predicate)
         let order = order(by: query.sortDescriptors)
-        var conditions = [isInZones, condition]
+        var conditions = [condition]
         if let cursor {
             guard cursor.values.count == order.count else { return nil }
             conditions.append(place(after: cursor.values, in: order))
         }
-        let terms = order.map { $0.expression + ($0.isAscending ? "" : " DESC") }
-        return """
-            SELECT sequence, \(order.map(\.expression).joined(separator: ", ")) FROM \(type.name) \
-            WHERE \(conditions.joined(separator: " AND ")) \
-            ORDER BY \(terms.joined(separator: ", ")) \
-            LIMIT \(parameter(.int(Int64(limit))))
-            """
+        let limit = parameter(.int(Int64(limit)))
+        // A plus before a term keeps SQLite from using an index for it.
+        func text(_ plus: String) -> String {
+            let terms = order.map { plus + $0.expression + ($0.isAscending ? "" : " DESC") }
+            return """
+                SELECT sequence, \(order.map(\.expression).joined(separator: ", ")) \
+                FROM \(type.name) \
+                WHERE \(plus)\(([isInZones] + conditions).joined(separator: " AND ")) \
+                ORDER BY \(terms.joined(separator: ", ")) LIMIT \(limit)
+                """
+        }
+        return Selection(
+            text: text(""),
+            textByFewest: sets.isEmpty ? nil : text("+"),
+            probes: sets.map { "SELECT count(*) FROM (\($0) LIMIT \(Selection.fewCount))" }
+        )
+    }
+
+    /// A query's SQL.
+    struct Selection: Sendable {
+        /// Sets with fewer records are gone through before anything else.
+        static let fewCount = 2_000
+
+        /// As SQLite likes to run it: mostly in the query's order, until a page is full.
+        let text: String
+        /// The same, going through the smallest set and sorting what is found.
+        ///
+        /// SQLite cannot know how often a word occurs, and would go through a zone for one that hardly
+        /// does.
+        let textByFewest: String?
+        /// Count the records of sets, up to ``fewCount``.
+        let probes: [String]
     }
 
     // MARK: Indexes

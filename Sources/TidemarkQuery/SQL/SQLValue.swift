@@ -34,13 +34,16 @@ struct PreparedStatement {
 
     var columnCount: Int { Int(sqlite3_column_count(handle)) }
 
+    /// Makes the statement ready to run again, with nothing bound.
     func reset() {
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
     }
 
+    /// Binds values to the parameters in order; those beyond the last parameter are left out.
     func bind(_ values: [SQLValue]) {
-        for (index, value) in values.enumerated() { bind(value, at: index + 1) }
+        let count = Int(sqlite3_bind_parameter_count(handle))
+        for (index, value) in values.prefix(count).enumerated() { bind(value, at: index + 1) }
     }
 
     /// Binds a value to a parameter, the first of which is 1.
@@ -59,6 +62,11 @@ struct PreparedStatement {
         var text = text
         let index = Int32(truncatingIfNeeded: index)
         text.withUTF8 { bind(UnsafeRawBufferPointer($0), at: index) }
+    }
+
+    /// Binds bytes that lie in a record.
+    func bind(bytes: ArraySlice<UInt8>, at index: Int) {
+        bytes.withUnsafeBytes { bind($0, at: Int32(truncatingIfNeeded: index)) }
     }
 
     private func bind(_ bytes: UnsafeRawBufferPointer, at index: Int32) {
@@ -98,6 +106,16 @@ struct PreparedStatement {
 
     func int64(at index: Int) -> Int64 {
         sqlite3_column_int64(handle, Int32(truncatingIfNeeded: index))
+    }
+
+    /// Lends the bytes of a text for the duration of a call.
+    func withBytes<Result>(at index: Int, _ body: (RawSpan) throws -> Result) rethrows -> Result {
+        let column = Int32(truncatingIfNeeded: index)
+        let bytes = UnsafeRawBufferPointer(
+            start: sqlite3_column_blob(handle, column),
+            count: Int(sqlite3_column_bytes(handle, column))
+        )
+        return try body(bytes.bytes)
     }
 
     func value(at index: Int) -> SQLValue {

@@ -74,19 +74,22 @@ extension Query.WordSearch {
     }
 
     /// The words of a text, folded, sorted, each once.
-    ///
-    /// Whoever keeps an index of words fills it with these.
-    package static func foldedWords(of text: String) -> [[UInt8]] {
-        let bytes = Array(text.utf8)
-        let span = bytes.span.bytes
-        var ranges = WordRanges(0..<span.byteCount)
+    static func foldedWords(of text: String) -> [[UInt8]] {
         var words: [[UInt8]] = []
-        while let range = ranges.next(in: span) {
-            let word = FoldedText.bytes(in: span, range, .all)
-            if !word.isEmpty { words.append(word) }
-        }
+        forEachWord(in: Array(text.utf8).span.bytes) { words.append($0) }
         words.sort { $0.lexicographicallyPrecedes($1) }
         return words.enumerated().filter { $0 == 0 || words[$0 - 1] != $1 }.map(\.element)
+    }
+
+    /// Calls for each word of a text, folded, in the order in which they come.
+    ///
+    /// Whoever keeps an index of words fills it with these.
+    package static func forEachWord(in text: RawSpan, _ body: ([UInt8]) -> Void) {
+        var ranges = WordRanges(0..<text.byteCount)
+        while let range = ranges.next(in: text) {
+            let word = FoldedText.bytes(in: text, range, .all)
+            if !word.isEmpty { body(word) }
+        }
     }
 }
 
