@@ -6,7 +6,8 @@ package import TidemarkModel
 /// Values from pools so small that random predicates meet random records.
 package struct ValuePool {
     package static let texts = [
-        "", "a", "A", "ab", "Ab", "abc", "é", "e\u{301}", "E", "É", "ß", "ss", "SS", "ς", "Σ", "σ",
+        "", "a", "A", "ab", "Ab", "abc", "ac", "b", "é", "e\u{301}", "E", "É", "ß", "ss", "SS", "ς",
+        "Σ", "σ",
         "the cat", "Cat, dog!", "dog", "\u{1F30A} wave", "l'été", "L'ETE", "in", "한글",
         "\u{1112}\u{1161}\u{11AB}글", "a\u{0}b", "İ", "i", "ı", "x\"y\\z\n\u{7F}",
         "user@example.com",

@@ -79,6 +79,7 @@ import TidemarkModel
         let origins = [
             airports[0].place, Location(latitude: 40.6, longitude: -73.8),
             Location(latitude: 71, longitude: -156), Location(latitude: 52, longitude: 179.5),
+            Location(latitude: 52, longitude: -179.5),
             Location(latitude: 89.9, longitude: 0), Location(latitude: 13.5, longitude: 144.8),
         ]
         var foundCount = 0

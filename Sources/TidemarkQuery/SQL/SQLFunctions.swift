@@ -15,11 +15,11 @@ enum SQLFunctions {
         database.add(
             function: DatabaseFunction("tidemark_fold", argumentCount: 2, pure: true) { values in
                 guard case .blob(let text) = values[0].storage,
-                    case .int64(let options) = values[1].storage
+                    case .int64(let bits) = values[1].storage
                 else { return nil }
                 let bytes = [UInt8](text)
-                let options2 = Query.TextOptions(rawValue: UInt8(truncatingIfNeeded: options))
-                return Data(FoldedText.bytes(in: bytes.span.bytes, 0..<bytes.count, options2))
+                let options = Query.TextOptions(rawValue: UInt8(truncatingIfNeeded: bits))
+                return Data(FoldedText.bytes(in: bytes.span.bytes, 0..<bytes.count, options))
             }
         )
         database.add(

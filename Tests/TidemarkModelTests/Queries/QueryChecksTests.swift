@@ -83,6 +83,22 @@ import Testing
         )
     }
 
+    @Test func `whoever asks is put in where records are compared by their users`() throws {
+        let text = """
+            creatorUserRecordID == '__defaultOwner__' AND NOT (lastModifiedUserRecordID IN \
+            {'__defaultOwner__', 'u-2'}) AND (owner == REFERENCE('__defaultOwner__') OR \
+            title == '__defaultOwner__')
+            """
+        let resolved = try Query.Predicate(format: text).resolvingCurrentUser(as: UserID("u-1"))
+        #expect(
+            resolved.description == """
+                creatorUserRecordID == REFERENCE("u-1") AND NOT (lastModifiedUserRecordID IN \
+                {REFERENCE("u-1"), REFERENCE("u-2")}) AND (owner == \
+                REFERENCE("__defaultOwner__") OR title == "__defaultOwner__")
+                """
+        )
+    }
+
     @Test func `a missing index is named in CloudKit's words`() {
         func message(_ key: Query.Key?, _ kind: Query.IndexKind) -> String {
             SyncError.notIndexed(.init(key, kind), recordType: "Note", command: "do it").message
