@@ -71,6 +71,8 @@ package struct Stored: Sendable {
     package var byteCount: Int
     /// Bytes of that which could be computed again from the rest; `nil` if nothing could.
     package var viewByteCount: Int?
+    /// Bytes beside those, which hold nothing now.
+    package var spareByteCount: Int?
 }
 
 /// What of a history is stored.

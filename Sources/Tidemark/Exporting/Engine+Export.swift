@@ -163,6 +163,7 @@ extension Engine {
         do throws(ViewIndexError) {
             var figures = try views.picture(.visible).figures()
             figures.viewByteCount = views.index.byteCount
+            figures.viewSpareByteCount = views.index.spareByteCount
             return figures
         } catch {
             throw SyncError(error)

@@ -84,4 +84,6 @@ public struct StoreFigures: Hashable, Sendable {
     public var tombstoneCount: Int64 = 0
     /// Bytes of the zone views on disk: a cache.
     public var viewByteCount: UInt64 = 0
+    /// Bytes of those that hold nothing now and are used again by what comes.
+    public var viewSpareByteCount: UInt64 = 0
 }

@@ -231,10 +231,12 @@ extension ViewsOpening {
 private final class StillViewIndex: ViewIndex {
     private let held: any ViewSnapshot
     let byteCount: UInt64
+    let spareByteCount: UInt64
 
     init(_ index: any ViewIndex) throws(ViewIndexError) {
         held = try index.snapshot()
         byteCount = index.byteCount
+        spareByteCount = index.spareByteCount
     }
 
     var checkpoint: ViewCheckpoint? { held.checkpoint }

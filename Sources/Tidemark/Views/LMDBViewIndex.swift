@@ -201,8 +201,10 @@ package final class LMDBViewIndex: ViewIndex {
 
     /// Bytes of the file that hold nothing now and are used by checkpoints to come.
     package var spareByteCount: UInt64 {
-        let used = progress.withLock { $0.checks?.usedByteCount }
-        guard let used, let all = try? ViewFiles(environment.path).dataByteCount() else { return 0 }
-        return all > used ? all - used : 0
+        let files = ViewFiles(environment.path)
+        let checks = progress.withLock { $0.checks } ?? (try? files.readChecks())
+        guard let used = checks?.usedByteCount, let all = try? files.dataByteCount(), all > used
+        else { return 0 }
+        return all - used
     }
 }

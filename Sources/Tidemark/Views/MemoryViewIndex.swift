@@ -41,6 +41,8 @@ package final class MemoryViewIndex: ViewIndex {
     package var byteCount: UInt64 {
         state.withLock { $0.tables.byteCount }
     }
+
+    package var spareByteCount: UInt64 { 0 }
 }
 
 /// The tables of the twin: a value, so that a snapshot is a copy that costs nothing.

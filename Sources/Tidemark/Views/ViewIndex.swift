@@ -29,6 +29,9 @@ package protocol ViewIndex: AnyObject, Sendable {
 
     /// Bytes it takes on disk, or in memory for the twin.
     var byteCount: UInt64 { get }
+
+    /// Bytes of those that hold nothing now.
+    var spareByteCount: UInt64 { get }
 }
 
 /// What an index can be asked, at one checkpoint.

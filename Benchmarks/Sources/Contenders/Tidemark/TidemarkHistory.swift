@@ -9,8 +9,8 @@ import Workload
 extension TidemarkContender {
     /// The log and the views, which SQLite's indexes are the counterpart of.
     ///
-    /// The log is counted without the zeros at the end of its files, which are space prepared for
-    /// what comes next. Keeping live records alone is what compaction will be for.
+    /// Spare space is counted apart: the zeros at the end of the log's files, which are prepared for
+    /// what comes next, and the views' pages that hold nothing. Keeping live records alone is what compaction will be for.
     package static func bytesOnDisk(
         of history: [RealCommit],
         keeping: Kept,
@@ -29,11 +29,13 @@ extension TidemarkContender {
         let eventCount = history.reduce(0) { $0 + $1.changes.count }
         guard store.lastSequence.rawValue >= eventCount else { throw LostEvents() }
         try store.close()
-        let viewByteCount = try usedByteCount(path) { $0.hasPrefix("views/") }
+        let spare = Int(try Store.open(at: path, access: .reading).figures().viewSpareByteCount)
+        let viewByteCount = try usedByteCount(path) { $0.hasPrefix("views/") } - spare
         let logByteCount = try usedByteCount(path) { !$0.hasPrefix("views/") }
         return Stored(
             byteCount: logByteCount + viewByteCount,
-            viewByteCount: viewByteCount
+            viewByteCount: viewByteCount,
+            spareByteCount: try allByteCount(path) - logByteCount - viewByteCount
         )
     }
 
@@ -54,6 +56,14 @@ extension TidemarkContender {
             )
         }
         return ChangeStreamLine(time: commit.time, user: UserID(commit.user), changes: changes)
+    }
+
+    private static func allByteCount(_ path: String) throws -> Int {
+        let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
+        return try names.reduce(0) { sum, name in
+            let file = URL(fileURLWithPath: path + "/" + name)
+            return sum + (try file.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0)
+        }
     }
 
     private static func usedByteCount(
