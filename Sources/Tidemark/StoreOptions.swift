@@ -14,6 +14,11 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// What that means is listed under "The strict switch" in `Docs/semantics.md`.
     public var isStrict = false
+    /// Whether the schema says what may be saved: growing with what is saved in development, fixed in
+    /// production.
+    ///
+    /// Without it every record type takes every field, and schemas stay as they are.
+    public var checksSchema = true
     /// Whether an answer waits for the disk.
     ///
     /// Anything but ``Durability/full`` is for benchmarks and throw-away tests.

@@ -79,6 +79,8 @@ import Testing
         let events = try await Command.run("log", "dump", store, "--from", "\(before + 1)")
             .objects()
         let devices = events.compactMap { ($0["commit"] as? [String: Any])?["device"] as? String }
+            // A save that brings a record type or a field has several events.
+            .reduce(into: [String]()) { if $0.last != $1 { $0.append($1) } }
         #expect(devices == ["phone", "laptop"])
     }
 }

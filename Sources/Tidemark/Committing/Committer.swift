@@ -70,6 +70,7 @@ package final class Committer: Sendable {
         overlay.pending.drop(through: log.durableSequence.rawValue)
         overlay.pending.append(commit)
         overlay.appended = first + UInt64(events.count) - 1
+        if plan.changesSystemZone { overlay.lastSystemSequence = overlay.appended }
         checkpointer.grew(&overlay, of: views)
         return Placed(
             first: position,
@@ -103,7 +104,9 @@ extension CommitPlan {
     /// Whether nothing that the plan rests on has changed since it was decided.
     fileprivate func stillHolds(in overlay: Overlay) -> Bool {
         if overlay.appended == bound { return true }
-        guard overlay.reach <= bound, overlay.lastZoneSequence <= bound else { return false }
+        guard overlay.reach <= bound, overlay.lastZoneSequence <= bound,
+            overlay.lastSystemSequence <= bound
+        else { return false }
         if let request, let first = overlay.firstSequence(of: request), first > bound {
             return false
         }

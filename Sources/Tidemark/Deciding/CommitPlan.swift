@@ -28,6 +28,8 @@ package struct CommitPlan: Sendable {
     private var insertions: [Bool] = []
     /// The key of the request that this answers.
     package var request: RequestKey?
+    /// Whether it changes a zone that the store keeps for itself.
+    package var changesSystemZone = false
     /// The bound of the picture that this was decided on.
     package let bound: UInt64
     /// Slots whose last event this rests on.

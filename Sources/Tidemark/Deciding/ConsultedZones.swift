@@ -27,6 +27,8 @@ package struct ConsultedZones: Sendable {
     package private(set) var zones: [ConsultedZone] = []
     private var indexes: [ZoneID: Int] = [:]
     private var lastIndex = 0
+    /// Whether zones may be named that the store keeps for itself: by an operator.
+    private var includesSystem = false
 
     /// Which zones come into being when a request names them.
     package enum Creation: Sendable {
@@ -38,7 +40,9 @@ package struct ConsultedZones: Sendable {
         case none
     }
 
-    package init() {}
+    package init(includesSystem: Bool = false) {
+        self.includesSystem = includesSystem
+    }
 
     /// Zones that were looked up before.
     package init(_ zones: [ConsultedZone]) {
@@ -67,13 +71,13 @@ package struct ConsultedZones: Sendable {
             lastIndex = index
             return index
         }
-        zones.append(try Self.consult(zone, in: database, creating: creation, picture, limits))
+        zones.append(try consult(zone, in: database, creating: creation, picture, limits))
         indexes[zone] = zones.count - 1
         lastIndex = zones.count - 1
         return lastIndex
     }
 
-    private static func consult(
+    private func consult(
         _ zone: ZoneID,
         in database: DatabaseID,
         creating creation: Creation,
@@ -89,7 +93,7 @@ package struct ConsultedZones: Sendable {
             lookedAt: 0
         )
         do throws(SyncError) {
-            try limits.check(zone: zone)
+            if !(includesSystem && zone.isSystem) { try limits.check(zone: zone) }
         } catch {
             consulted.error = error
             return consulted
@@ -122,7 +126,7 @@ package struct ConsultedZones: Sendable {
             }
         if !comesIntoBeing {
             let reason = try epoch.key.flatMap { (key) throws(SyncError) in
-                try Self.reason(ofEnd: key, picture)
+                try self.reason(ofEnd: key, picture)
             }
             consulted.error = .zoneGone(zone, reason ?? .deleted)
         }
@@ -130,7 +134,7 @@ package struct ConsultedZones: Sendable {
     }
 
     /// Why a zone that is no more ended.
-    private static func reason(
+    private func reason(
         ofEnd zone: UInt64,
         _ picture: ViewPicture
     ) throws(SyncError) -> ZoneDeletionReason? {

@@ -23,11 +23,15 @@ package struct RecordDecision: Sendable {
     package var plan: CommitPlan
     /// The highest position that the decision rests on: until it is durable, nobody may hear of it.
     package var lookedAt: SequenceNumber {
-        SequenceNumber(rawValue: max(consulted.lookedAt, neighboursLookedAt))
+        SequenceNumber(
+            rawValue: max(consulted.lookedAt, neighboursLookedAt, schema?.lastSequence ?? 0)
+        )
     }
 
     private var consulted: ConsultedItems
     private let zones: ConsultedZones
+    /// `nil` where schemas are not checked.
+    private var schema: GrowingSchema?
     private var neighboursLookedAt: UInt64 = 0
     /// What stands for each zone's key in the plan; `nil` while nothing was done in it.
     private var zoneKeys: [UInt64?]
@@ -36,6 +40,7 @@ package struct RecordDecision: Sendable {
     package init(
         _ consulted: ConsultedItems,
         in zones: ConsultedZones,
+        under schema: GrowingSchema?,
         bound: UInt64,
         time: Int64,
         received: Int64,
@@ -43,6 +48,7 @@ package struct RecordDecision: Sendable {
     ) {
         self.consulted = consulted
         self.zones = zones
+        self.schema = schema
         zoneKeys = zones.zones.map(\.key)
         plan = CommitPlan(time: time, received: received, bound: bound, hash: hash)
     }
@@ -53,7 +59,8 @@ package struct RecordDecision: Sendable {
     /// Decides all items.
     ///
     /// `settle` gives records that are new slots of their own, `explain` makes the error of a
-    /// conflict, `ancestor` finds the version of an item's record that a tag names.
+    /// conflict, `ancestor` finds the version of an item's record that a tag names, and `grow` adds
+    /// to the commit what makes one schema another.
     package mutating func decide(
         _ request: ModifyRecordsRequest,
         by rules: RecordRules,
@@ -61,7 +68,8 @@ package struct RecordDecision: Sendable {
         settle: (inout ConsultedItems, [Int]) throws(SyncError) -> Void,
         explain: (Int) throws(SyncError) -> SyncError,
         ancestor: (Int, TagContent) throws(SyncError) -> StoredRecord?,
-        neighbours: () -> Neighbours
+        neighbours: () -> Neighbours,
+        grow: (Schema, Schema, inout CommitPlan) throws(SyncError) -> Void
     ) throws(SyncError) {
         reserveCapacity(for: request)
         var verdicts = try verdicts(on: request, by: rules, ancestor: ancestor)
@@ -77,6 +85,9 @@ package struct RecordDecision: Sendable {
         try settle(&consulted, newcomers(of: verdicts))
         for index in items.indices {
             plan.restsOn(items[index].slot, in: zones.key(of: items[index].zone))
+        }
+        if let schema, let grown = try schema.grown(by: request.saves, where: verdicts.isSave) {
+            try grow(schema.current, grown, &plan)
         }
         for (index, verdict) in verdicts.enumerated() {
             switch verdict {
@@ -112,11 +123,11 @@ package struct RecordDecision: Sendable {
     /// The items that begin a record.
     private func newcomers(of verdicts: [Verdict]) -> [Int] {
         verdicts.indices.filter { index in
-            if case .save = verdicts[index] { items[index].old == nil } else { false }
+            verdicts.isSave(index) && items[index].old == nil
         }
     }
 
-    private func verdicts(
+    private mutating func verdicts(
         on request: ModifyRecordsRequest,
         by rules: RecordRules,
         ancestor: (Int, TagContent) throws(SyncError) -> StoredRecord?
@@ -130,7 +141,13 @@ package struct RecordDecision: Sendable {
                 let verdict = try rules.verdict(on: request.saves[index], item) {
                     (held) throws(SyncError) in try ancestor(index, held)
                 }
-                verdicts.append(verdict)
+                if case .save = verdict,
+                    let error = schema?.refusal(of: request.saves[index], at: index)
+                {
+                    verdicts.append(.refused(error))
+                } else {
+                    verdicts.append(verdict)
+                }
             } else {
                 let deletion = request.deletions[index - request.saves.count]
                 verdicts.append(rules.verdict(on: deletion, item))
@@ -192,6 +209,13 @@ package struct RecordDecision: Sendable {
         let key = plan.createZone(zones[zone])
         zoneKeys[zone] = key
         return key
+    }
+}
+
+extension [Verdict] {
+    /// Whether an item is a record that is saved.
+    fileprivate func isSave(_ index: Int) -> Bool {
+        if case .save = self[index] { true } else { false }
     }
 }
 

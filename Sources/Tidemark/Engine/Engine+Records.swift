@@ -60,9 +60,12 @@ extension Engine {
         }
         let consulted = try ConsultedItems(items, in: zones, picture, views)
         let time = now()
+        let limits = options.limits
+        let schema = try options.checksSchema ? schema(of: caller.database, picture) : nil
         var decision = RecordDecision(
             consulted,
             in: zones,
+            under: schema.map { GrowingSchema($0, for: caller.database, limits: limits) },
             bound: picture.bound,
             time: time,
             received: time,
@@ -87,7 +90,11 @@ extension Engine {
                     try ancestor(held, of: item.name, before: live)
                 }
             },
-            neighbours: { Neighbours(zones, picture, views) }
+            neighbours: { Neighbours(zones, picture, views) },
+            grow: { (old, new, plan) throws(SyncError) in
+                let change = try SystemChange.schema(from: old, to: new)
+                try add(change, of: caller.database, by: author, to: &plan, picture)
+            }
         )
         return decision
     }

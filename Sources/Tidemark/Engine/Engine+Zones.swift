@@ -12,7 +12,9 @@ extension Engine {
         var zones: [Zone] = []
         do throws(ViewIndexError) {
             for standing in try picture.zones(of: caller.database, after: 0, limit: .max)
-            where standing.end == nil && !standing.identity.isImplicit {
+            where standing.end == nil && !standing.identity.isImplicit
+                && !standing.identity.isSystem
+            {
                 zones.append(Zone(standing.identity, isStrict: options.isStrict))
             }
         } catch {
@@ -73,6 +75,7 @@ extension Engine {
         return DatabaseChanges(
             changes: found.compactMap { standing in
                 if options.isStrict, standing.identity.isImplicit { return nil }
+                if standing.identity.isSystem { return nil }
                 return standing.end.map { .deleted(standing.identity.zone, $0.reason) }
                     ?? .changed(standing.identity.zone)
             },

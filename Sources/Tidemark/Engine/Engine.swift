@@ -17,6 +17,8 @@ final class Engine: Sendable {
     let line: IncarnationLine
     /// Milliseconds since 1970.
     let now: @Sendable () -> Int64
+    /// The schemas that requests needed last.
+    let schemas = Lock(StoredSchemas())
     private let writing: Writing?
 
     /// What only a store that is open for writing has.

@@ -73,7 +73,8 @@ private struct LineBuilder {
         // Events of the store itself change no record.
         if event.zone == 0 { return }
         let identity = try identity(of: event, zone)
-        database = identity.database
+        // System zones go without saying: they are in the public database of the same container.
+        if changes.isEmpty || !identity.isSystem { database = identity.database }
         let bytes = event.payload
         let payload = bytes.span.bytes
         switch payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil {

@@ -30,6 +30,8 @@ extension Engine {
             if zones.isEmpty, !ZoneIdentity(database: database, zoneName: name).isImplicit {
                 throw .zoneNotFound(zone)
             }
+        } else {
+            zones = zones.filter { !$0.value.isSystem }
         }
         for (key, identity) in zones.sorted(by: { $0.value.zoneName < $1.value.zoneName }) {
             let sequences =
@@ -93,7 +95,7 @@ extension Engine {
     ) throws(SyncError) -> Record {
         let picture = try picture(.visible)
         let bound = try check(position, picture)
-        var zones = ConsultedZones()
+        var zones = ConsultedZones(includesSystem: true)
         _ = try zones.index(
             of: id.zone,
             in: database,

@@ -43,6 +43,7 @@ struct ImportDecision {
             bound: picture.bound,
             hash: picture.hash
         )
+        plan.changesSystemZone = reading.epochs.contains { $0.zone.identity.isSystem }
         let author = Authorship(time: line.time, user: line.user, device: line.device)
         let rules = RecordRules(limits: limits, line: engine.line, isImport: true)
         let zones = ConsultedZones(reading.epochs.map(\.zone))
@@ -127,6 +128,7 @@ struct ImportDecision {
                 parent: parent.map { .set($0) } ?? .removed,
                 policy: .replace
             )
+            try SchemaRecords.check(save)
             // A whole record needs no ancestor to be merged with.
             if case .refused(let error) = try rules.verdict(on: save, item, ancestor: { _ in nil })
             {

@@ -39,7 +39,7 @@ struct LineReading {
     /// The record of each step; its zone is an index of `epochs`.
     private(set) var items: [ConsultedItem] = []
 
-    private var zones = ConsultedZones()
+    private var zones = ConsultedZones(includesSystem: true)
     /// The latest epoch of each zone of `zones`.
     private var latest: [Int] = []
 
@@ -56,7 +56,7 @@ struct LineReading {
         for change in line.changes {
             let zone = try zones.index(
                 of: change.zone,
-                in: line.database,
+                in: change.zone.isSystem ? line.database.ofSystemZones : line.database,
                 creating: .every,
                 picture,
                 limits

@@ -196,7 +196,8 @@ extension ViewPicture {
         var figures = StoreFigures()
         var keys: Set<UInt64> = []
         func add(_ key: UInt64, _ counts: (live: Int64, tombstones: Int64)) throws(ViewIndexError) {
-            guard try zone(key).end == nil else { return }
+            let standing = try zone(key)
+            guard standing.end == nil, !standing.identity.isSystem else { return }
             if keys.insert(key).inserted { figures.zoneCount += 1 }
             figures.liveRecordCount += counts.live
             figures.tombstoneCount += counts.tombstones

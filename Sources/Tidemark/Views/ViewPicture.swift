@@ -18,6 +18,9 @@ package struct ViewPicture: Sendable {
     /// Position of the last event that began or ended a zone when this picture was taken, shown or
     /// not.
     let lastZoneSequence: UInt64
+    /// Position of the last commit's end that changed a system zone since the store was opened, shown
+    /// or not.
+    let lastSystemSequence: UInt64
 
     package init(
         views: ZoneViews,
@@ -25,7 +28,8 @@ package struct ViewPicture: Sendable {
         frozen: OverlayGeneration?,
         current: OverlayGeneration,
         bound: UInt64,
-        lastZoneSequence: UInt64
+        lastZoneSequence: UInt64,
+        lastSystemSequence: UInt64
     ) {
         self.views = views
         self.snapshot = snapshot
@@ -33,6 +37,7 @@ package struct ViewPicture: Sendable {
         self.current = current
         self.bound = bound
         self.lastZoneSequence = lastZoneSequence
+        self.lastSystemSequence = lastSystemSequence
     }
 
     /// Reads the growing generation under the lock.

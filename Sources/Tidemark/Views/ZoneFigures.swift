@@ -45,7 +45,8 @@ extension ViewPicture {
         changes +=
             withFrozen { $0.lastSequence > indexed ? $0.countChanges(through: bound) : [] } ?? []
         var figures: [ZoneFigures] = []
-        for standing in try zones(of: database, after: 0, limit: .max) where standing.end == nil {
+        for standing in try zones(of: database, after: 0, limit: .max)
+        where standing.end == nil && !standing.identity.isSystem {
             var zone = ZoneFigures(standing: standing)
             if let value = try snapshot.value(in: .zones, for: .zone(standing.key)) {
                 let entry = try ZoneEntry(value, key: standing.key)

@@ -67,7 +67,10 @@ package struct Overlay: Sendable {
         max(current.lastZoneSequence, lastZoneSequenceBefore)
     }
 
-    /// The same, before `current` began.
+    /// Where the last commit ended that changed a system zone since the store was opened.
+    package var lastSystemSequence: UInt64 = 0
+
+    /// The last zone sequence before `current` began.
     private var lastZoneSequenceBefore: UInt64 = 0
 
     /// Freezes what has grown, for a checkpoint to take it in, and starts anew.
@@ -111,7 +114,8 @@ extension ZoneViews {
                 current: overlay.current,
                 // Read inside the lock: what is durable was appended, and so is in the overlay.
                 bound: extent == .visible ? source.durableSequence.rawValue : overlay.appended,
-                lastZoneSequence: overlay.lastZoneSequence
+                lastZoneSequence: overlay.lastZoneSequence,
+                lastSystemSequence: overlay.lastSystemSequence
             )
         }
     }

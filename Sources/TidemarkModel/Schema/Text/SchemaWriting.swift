@@ -8,16 +8,21 @@ extension Schema {
     /// Equal schemas have equal texts, and reading the text gives the schema.
     public var text: String {
         var text = "DEFINE SCHEMA\n\n"
-        for role in roles { text += "    CREATE ROLE \(SchemaWords.name(role.name));\n" }
+        for role in roles { text += role.text }
         if !roles.isEmpty { text += "\n" }
         for recordType in recordTypes { text += recordType.text + "\n" }
         return text
     }
 }
 
+extension Schema.Role {
+    /// The role in the schema language, indented, with a line's end at its end.
+    package var text: String { "    CREATE ROLE \(SchemaWords.name(name));\n" }
+}
+
 extension Schema.RecordType {
     /// The record type in the schema language, indented, with a line's end at its end.
-    var text: String {
+    package var text: String {
         let names = fields.map { SchemaWords.name($0.name) }
         let width = names.map(\.unicodeScalars.count).max() ?? 0
         var lines = zip(names, fields).map { name, field in
