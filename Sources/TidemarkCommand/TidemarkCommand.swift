@@ -18,7 +18,7 @@ struct TidemarkCommand: AsyncParsableCommand {
         abstract: "A sync engine with CloudKit's model, and the questions its log answers.",
         subcommands: [
             ImportCommand.self, ExportCommand.self, ChangesCommand.self, ZonesCommand.self,
-            RecordCommand.self, LogCommand.self,
+            RecordCommand.self, SchemaCommand.self, LogCommand.self,
         ]
     )
 

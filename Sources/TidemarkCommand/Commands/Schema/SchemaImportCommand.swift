@@ -1,0 +1,55 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark schema import`: a file becomes development's schema.
+struct SchemaImportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Make development's schema what a .ckdb file says.",
+        discussion: """
+            Prints what changes, one line for each change. What production has must stay, and no \
+            field changes its type; otherwise nothing changes, every reason is told, and the \
+            status is 1. The store is made if it is not there.
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The file; - is standard input.", completion: .file(extensions: ["ckdb"]))
+    var file: String
+
+    @Flag(help: "Print what would change, and change nothing.")
+    var dryRun = false
+
+    @OptionGroup var container: ContainerOption
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        let schema = try SchemaText(path: file).file().schema
+        if dryRun {
+            try await store.read { store in
+                let plan = SchemaPlan.importing(
+                    schema,
+                    into: try store.schema(of: container.id),
+                    production: try store.schema(of: container.id, in: .production)
+                )
+                if let error = plan.error { throw error }
+                try options.print(plan.changes)
+            }
+            return
+        }
+        let store = try store.open(.creating)
+        do {
+            let plan = try await store.importSchema(schema, into: container.id)
+            try options.print(plan.changes)
+        } catch {
+            try store.close()
+            throw error
+        }
+        try store.close()
+    }
+}

@@ -1,0 +1,59 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkModel
+
+/// `tidemark schema validate`: what is wrong with a file.
+struct SchemaValidateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "validate",
+        abstract: "Say what is wrong with a .ckdb file.",
+        discussion: """
+            One line for each problem, with the place in the file. Errors refuse an import, and \
+            end with status 1; warnings tell what will not be as it looks.
+            """
+    )
+
+    @Argument(help: "The file; - is standard input.", completion: .file(extensions: ["ckdb"]))
+    var file: String
+
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        let text = try SchemaText(path: file)
+        let problems = try text.file().problems()
+        var output = StandardOutput()
+        for (problem, position) in problems {
+            if options.isJSON(output) {
+                try output.line { $0.append(json: problem, at: position) }
+            } else {
+                try output.line("\(text.name):\(position): \(problem)")
+            }
+        }
+        try output.flush()
+        let errorCount = problems.count { $0.0.severity == .error }
+        if errorCount > 0 {
+            throw CommandError(
+                "\(text.name): an import refuses it, because of "
+                    + (errorCount == 1 ? "1 error." : "\(errorCount) errors.")
+            )
+        }
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(json problem: SchemaProblem, at position: TextPosition) {
+        append(literal: "{\"severity\":")
+        append(jsonString: "\(problem.severity)")
+        append(literal: ",\"line\":")
+        append(jsonNumber: Int64(position.line))
+        append(literal: ",\"column\":")
+        append(jsonNumber: Int64(position.column))
+        append(literal: ",\"message\":")
+        append(jsonString: problem.message)
+        append(literal: ",\"remedy\":")
+        append(jsonString: problem.remedy)
+        append(literal: "}")
+    }
+}

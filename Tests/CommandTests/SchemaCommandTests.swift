@@ -1,0 +1,104 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@Suite struct SchemaCommandTests {
+    private static let schema = """
+        DEFINE SCHEMA
+            CREATE ROLE Editor;
+            RECORD TYPE Note (
+                text STRING QUERYABLE,
+                n INT64,
+                GRANT WRITE TO Editor
+            );
+        """
+
+    @Test func `a file goes into development, on to production, and comes out again`() async throws
+    {
+        let folder = try TemporaryFolder()
+        let store = folder.path("notes.tide")
+        let file = folder.path("notes.ckdb")
+        try Data(Self.schema.utf8).write(to: URL(fileURLWithPath: file))
+        let dry = try await Command.run("schema", "import", store, file)
+        #expect(dry.status == 0)
+        #expect(dry.output.contains("{\"change\":\"add role Editor\"}"))
+        let again = try await Command.run(
+            "schema",
+            "import",
+            store,
+            "-",
+            "--text",
+            input: Self.schema
+        )
+        #expect(again.output == "")
+        let diff = try await Command.run("schema", "diff", store, "--text")
+        #expect(diff.lines == ["add role Editor", "add record type Note with 2 fields"])
+        let promoted = try await Command.run("schema", "promote", store, "--text")
+        #expect(promoted.output == diff.output)
+        #expect(try await Command.run("schema", "diff", store).output == "")
+        let text = try await Command.run("schema", "export", store, "--environment", "production")
+        #expect(text.output.hasPrefix("DEFINE SCHEMA\n\n    CREATE ROLE Editor;\n"))
+        #expect(text.output == (try await Command.run("schema", "export", store)).output)
+        let indexes = try await Command.run("schema", "indexes", store)
+        #expect(
+            indexes.lines == [
+                "{\"recordType\":\"Note\",\"field\":\"text\",\"type\":\"STRING\","
+                    + "\"indexes\":\"QUERYABLE\"}"
+            ]
+        )
+        #expect(try await Command.run("zones", store, "--database", "public").output == "")
+    }
+
+    @Test func `what production has cannot be taken away`() async throws {
+        let folder = try TemporaryFolder()
+        let store = folder.path("notes.tide")
+        let first = try await Command.run("schema", "import", store, "-", input: Self.schema)
+        #expect(first.status == 0)
+        #expect(try await Command.run("schema", "promote", store).status == 0)
+        let before = try await Command.run("schema", "export", store).output
+        for flags in [[], ["--dry-run"]] {
+            let outcome = try await Command.run(
+                ["schema", "import", store, "-"] + flags,
+                input: Array("DEFINE SCHEMA".utf8)
+            )
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains("record type Note is missing"))
+            #expect(outcome.output == "")
+        }
+        #expect(try await Command.run("schema", "export", store).output == before)
+    }
+
+    @Test func `a dry run changes nothing`() async throws {
+        let folder = try TemporaryFolder()
+        let store = folder.path("notes.tide")
+        _ = try await Command.run("schema", "import", store, "-", input: "DEFINE SCHEMA")
+        let dry = try await Command.run(
+            ["schema", "import", store, "-", "--dry-run", "--text"],
+            input: Array(Self.schema.utf8)
+        )
+        #expect(dry.lines == ["add role Editor", "add record type Note with 2 fields"])
+        let export = try await Command.run("schema", "export", store)
+        #expect(!export.output.contains("Note"))
+    }
+
+    @Test func `a file's problems are told with their places`() async throws {
+        let text = """
+            DEFINE SCHEMA
+                RECORD TYPE Note (
+                    photo ASSET QUERYABLE,
+                    raw BYTES SORTABLE
+                );
+            """
+        let outcome = try await Command.run("schema", "validate", "-", "--text", input: text)
+        #expect(outcome.status == 1)
+        #expect(outcome.lines.count == 2)
+        #expect(outcome.lines.first?.hasPrefix("standard input:3:9: error: ") == true)
+        #expect(outcome.lines.last?.hasPrefix("standard input:4:9: warning: ") == true)
+        #expect(outcome.errors.contains("because of 1 error."))
+        let unreadable = try await Command.run("schema", "validate", "-", input: "DEFINE SCHEME")
+        #expect(unreadable.status == 1)
+        #expect(unreadable.errors.contains("standard input:1:8: "))
+    }
+}
