@@ -17,7 +17,8 @@ public struct StoreOptions: Hashable, Sendable {
     /// Whether the schema says what may be saved: growing with what is saved in development, fixed in
     /// production.
     ///
-    /// Without it every record type takes every field, and schemas stay as they are.
+    /// Without it every record type takes every field, schemas stay as they are, and roles in the
+    /// public database are not asked about.
     public var checksSchema = true
     /// Whether an answer waits for the disk.
     ///

@@ -24,7 +24,12 @@ package struct RecordDecision: Sendable {
     /// The highest position that the decision rests on: until it is durable, nobody may hear of it.
     package var lookedAt: SequenceNumber {
         SequenceNumber(
-            rawValue: max(consulted.lookedAt, neighboursLookedAt, schema?.lastSequence ?? 0)
+            rawValue: max(
+                consulted.lookedAt,
+                neighboursLookedAt,
+                schema?.lastSequence ?? 0,
+                access?.lastSequence ?? 0
+            )
         )
     }
 
@@ -32,6 +37,8 @@ package struct RecordDecision: Sendable {
     private let zones: ConsultedZones
     /// `nil` where schemas are not checked.
     private var schema: GrowingSchema?
+    /// `nil` where the caller may do everything.
+    private let access: PublicAccess?
     private var neighboursLookedAt: UInt64 = 0
     /// What stands for each zone's key in the plan; `nil` while nothing was done in it.
     private var zoneKeys: [UInt64?]
@@ -41,6 +48,7 @@ package struct RecordDecision: Sendable {
         _ consulted: ConsultedItems,
         in zones: ConsultedZones,
         under schema: GrowingSchema?,
+        with access: PublicAccess?,
         bound: UInt64,
         time: Int64,
         received: Int64,
@@ -49,6 +57,7 @@ package struct RecordDecision: Sendable {
         self.consulted = consulted
         self.zones = zones
         self.schema = schema
+        self.access = access
         zoneKeys = zones.zones.map(\.key)
         plan = CommitPlan(time: time, received: received, bound: bound, hash: hash)
     }
@@ -135,15 +144,16 @@ package struct RecordDecision: Sendable {
         var verdicts: [Verdict] = []
         verdicts.reserveCapacity(items.count)
         for (index, item) in items.enumerated() {
-            if let error = zones.error(of: item.zone) {
+            let denial = try item.live.flatMap { (live) throws(SyncError) in
+                try access?.refusal(of: .write, on: live.readBody())
+            }
+            if let error = zones.error(of: item.zone) ?? denial {
                 verdicts.append(.refused(error))
             } else if index < request.saves.count {
                 let verdict = try rules.verdict(on: request.saves[index], item) {
                     (held) throws(SyncError) in try ancestor(index, held)
                 }
-                if case .save = verdict,
-                    let error = schema?.refusal(of: request.saves[index], at: index)
-                {
+                if case .save = verdict, let error = refusal(of: request.saves[index], at: index) {
                     verdicts.append(.refused(error))
                 } else {
                     verdicts.append(verdict)
@@ -154,6 +164,16 @@ package struct RecordDecision: Sendable {
             }
         }
         return verdicts
+    }
+
+    /// Why a save is refused that the records themselves allow; `nil` if it is not.
+    private mutating func refusal(of save: RecordSave, at index: Int) -> SyncError? {
+        if let access, items[index].live == nil,
+            let error = access.refusal(ofCreating: Name(save.recordType))
+        {
+            return error
+        }
+        return schema?.refusal(of: save, at: index)
     }
 
     /// In a zone that is all or nothing, refuses everything beside what failed.

@@ -41,11 +41,12 @@ extension Engine {
             throw SyncError(error)
         }
         let page = try page(of: versions, limit: limit, in: request.zone)
+        let access = try access(of: caller, picture)
         let end = page.end?.rawValue ?? picture.bound
         let token = token(.zone, place: key, at: end, quiet: start.quiet > end ? start.quiet : 0)
         return ZoneChanges(
             zone: request.zone,
-            changes: page.changes.narrowed(to: selection),
+            changes: page.changes.readable(by: access).narrowed(to: selection),
             token: token,
             moreComing: page.end != nil
         )

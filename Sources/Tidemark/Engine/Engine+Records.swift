@@ -66,6 +66,7 @@ extension Engine {
             consulted,
             in: zones,
             under: schema.map { GrowingSchema($0, for: caller.database, limits: limits) },
+            with: try access(of: caller, picture),
             bound: picture.bound,
             time: time,
             received: time,
@@ -125,11 +126,16 @@ extension Engine {
             items.append(ConsultedItem(name: record.name, zone: zone, slot: slot))
         }
         let found = try ConsultedItems(items, in: zones, picture, views)
+        let access = try access(of: caller, picture)
         var answers: [Result<Record, SyncError>] = []
         for (record, item) in zip(request.recordIDs, found.items) {
             if let error = zones[item.zone].error, !zones[item.zone].identity.isImplicit {
                 answers.append(.failure(error))
             } else if let live = item.live {
+                if let error = try access?.refusal(of: .read, on: live.readBody()) {
+                    answers.append(.failure(error))
+                    continue
+                }
                 let record = try self.record(live, in: record.zone)
                 answers.append(.success(record.narrowed(to: selection)))
             } else {

@@ -99,7 +99,7 @@ extension Engine {
 
     /// Appends a commit that does nothing but change a system zone; `nil` if something that it rests
     /// on has changed since the picture was taken.
-    private func append(
+    func append(
         _ change: SystemChange,
         as caller: Caller,
         _ picture: ViewPicture,

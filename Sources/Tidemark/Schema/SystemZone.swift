@@ -10,6 +10,8 @@ package import TidemarkModel
 package enum SystemZone: String, CaseIterable, Sendable {
     /// The schema: a record for each record type and custom role.
     case schema = "_schema"
+    /// Which custom roles users have: a record for each who has any.
+    case roles = "_roles"
 
     /// The zone of a name.
     package init?(_ name: Name) {

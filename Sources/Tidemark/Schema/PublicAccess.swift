@@ -1,0 +1,93 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkModel
+
+/// What one caller may do with the records of a public database.
+///
+/// A record type that the schema does not have, which takes an import, has the grants that types have
+/// which come by themselves: otherwise nobody could read what was imported.
+package struct PublicAccess: Sendable {
+    private let schema: Schema
+    private let accessor: Accessor
+    private let isExplained: Bool
+    /// Position of the last event that it rests on.
+    package let lastSequence: UInt64
+
+    init(
+        _ schema: StoredSchema,
+        _ accessor: Accessor,
+        rolesSequence: UInt64,
+        environment: Environment
+    ) {
+        self.schema = schema.schema
+        self.accessor = accessor
+        // How a container is set up is its developers' business.
+        isExplained = environment == .development
+        lastSequence = max(schema.lastSequence, rolesSequence)
+    }
+
+    /// Why the caller may not create a record; `nil` if they may.
+    package func refusal(ofCreating type: Name) -> SyncError? {
+        refusal(of: .create, on: type, createdBy: nil)
+    }
+
+    /// Why the caller may not do something with a record that is there; `nil` if they may.
+    package func refusal(of permission: Schema.Permissions, on record: RecordBody) -> SyncError? {
+        refusal(of: permission, on: Name(record.recordType), createdBy: record.created.user)
+    }
+
+    /// Whether the caller may hear of a deletion: who reads the type, also by having created the
+    /// record, since nobody knows any more who did.
+    package func mayHear(ofDeletionOf type: Name) -> Bool {
+        refusal(of: .read, on: type, createdBy: accessor.user) == nil
+    }
+
+    private func refusal(
+        of permission: Schema.Permissions,
+        on type: Name,
+        createdBy creator: UserID?
+    ) -> SyncError? {
+        var schema = schema
+        if schema[type] == nil {
+            schema.set(Schema.RecordType(type, grants: Schema.Grant.standard))
+        }
+        return schema.refusal(of: permission, on: type, createdBy: creator, to: accessor)?
+            .error(explained: isExplained)
+    }
+}
+
+extension Engine {
+    /// What a caller may do, as a picture shows it; `nil` where everything is allowed: outside of
+    /// public databases, and in stores that do not check schemas.
+    func access(of caller: Caller, _ picture: ViewPicture) throws(SyncError) -> PublicAccess? {
+        guard options.checksSchema, caller.database.scope == .public else { return nil }
+        let schema = try schema(of: caller.database, picture)
+        var accessor = Accessor(caller.user)
+        var rolesSequence: UInt64 = 0
+        if let user = caller.user, !schema.schema.roles.isEmpty {
+            let record = try rolesRecord(of: user, in: caller.database, picture)
+            accessor.roles = try RoleRecords.roles(in: record)
+            rolesSequence = record?.sequence.rawValue ?? 0
+        }
+        return PublicAccess(
+            schema,
+            accessor,
+            rolesSequence: rolesSequence,
+            environment: caller.database.environment
+        )
+    }
+}
+
+extension [RecordChange] {
+    /// What of a delta a caller may see.
+    func readable(by access: PublicAccess?) -> Self {
+        guard let access else { return self }
+        return filter { change in
+            switch change {
+            case .changed(let record): access.refusal(of: .read, on: record.body) == nil
+            case .deleted(let record): access.mayHear(ofDeletionOf: Name(record.recordType))
+            }
+        }
+    }
+}

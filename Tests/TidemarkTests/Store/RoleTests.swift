@@ -1,0 +1,176 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import Tidemark
+import TidemarkModel
+
+@Suite struct RoleTests {
+    let folder: ScratchFolder
+    let store: Store
+    let anna: Client
+    let bert: Client
+    let nobody: Client
+
+    init() throws {
+        folder = try ScratchFolder()
+        let store = try Store.open(at: folder.path(), access: .creating)
+        self.store = store
+        func client(_ user: String?) -> Client {
+            let user = user.map { UserID($0) }
+            let caller = Caller(database: DatabaseID(scope: .public), user: user)
+            return Client(store: store, caller: caller, zone: .default)
+        }
+        anna = client("_anna")
+        bert = client("_bert")
+        nobody = client(nil)
+    }
+
+    private func importGrants(_ grants: String) async throws {
+        let text = """
+            DEFINE SCHEMA CREATE ROLE Editor; CREATE ROLE Reader;
+            RECORD TYPE Note (n INT64, \(grants));
+            """
+        try await store.importSchema(try SchemaFile(text).schema)
+    }
+
+    private func save(
+        _ client: Client,
+        _ name: String,
+        policy: SavePolicy = .allKeys
+    ) async throws -> SyncError? {
+        try await client.modify([try client.save(name, ["n": 1], policy: policy)]).saves[0].error
+    }
+
+    private func delete(_ client: Client, _ name: String) async throws -> SyncError? {
+        try await client.modify([], delete: [RecordDeletion(client.id(name))]).deletions[0].error
+    }
+
+    @Test func `a type that comes by itself is read by all and written by creators`() async throws {
+        #expect(try await save(anna, "a") == nil)
+        #expect(try await bert.fetch("a")[0].get().recordID.recordName == "a")
+        #expect(try await nobody.fetch("a")[0].get().recordID.recordName == "a")
+        for error in [try await save(bert, "a"), try await delete(bert, "a")] {
+            #expect(error?.code == .permissionFailure)
+            #expect(error?.message.hasPrefix("WRITE operation not permitted") == true)
+            #expect(error?.message.contains("record type Note grants WRITE to _creator") == true)
+        }
+        #expect(try await save(bert, "b") == nil)
+        #expect(try await save(anna, "a") == nil)
+        #expect(try await delete(anna, "a") == nil)
+        #expect(try await delete(bert, "missing") == nil)
+    }
+
+    @Test func `who may not write learns nothing of a conflict`() async throws {
+        #expect(try await save(anna, "a") == nil)
+        let error = try await save(bert, "a", policy: .ifServerRecordUnchanged)
+        #expect(error?.code == .permissionFailure)
+        #expect(error?.conflict == nil)
+    }
+
+    @Test func `custom roles add to what a user may do`() async throws {
+        try await importGrants("GRANT READ, CREATE TO Editor, GRANT READ TO Reader")
+        #expect(try await save(anna, "a")?.code == .permissionFailure)
+        try await store.setRoles([Schema.Role("Editor")], of: UserID("_anna"))
+        #expect(try store.roles(of: UserID("_anna")) == [Schema.Role("Editor")])
+        #expect(try await save(anna, "a") == nil)
+        #expect(try await save(anna, "a")?.code == .permissionFailure)
+        #expect(try await bert.fetch("a")[0].error?.code == .permissionFailure)
+        #expect(try await nobody.fetch("a")[0].error?.code == .notAuthenticated)
+        try await store.setRoles([Schema.Role("Reader")], of: UserID("_bert"))
+        #expect(try await bert.fetch("a")[0].error == nil)
+        #expect(try await save(bert, "b")?.code == .permissionFailure)
+        try await store.setRoles([], of: UserID("_bert"))
+        #expect(try await bert.fetch("a")[0].error?.code == .permissionFailure)
+    }
+
+    @Test func `a delta holds what its caller may read`() async throws {
+        try await importGrants(#"GRANT CREATE TO "_icloud", GRANT READ, WRITE TO "_creator""#)
+        #expect(try await save(anna, "a") == nil)
+        #expect(try await save(bert, "b") == nil)
+        #expect(try await anna.changes().changes.compactMap(\.changedName) == ["a"])
+        let start = try await bert.changes()
+        #expect(start.changes.compactMap(\.changedName) == ["b"])
+        #expect(try await nobody.changes().changes.isEmpty)
+        #expect(try await delete(anna, "a") == nil)
+        #expect(try await delete(bert, "b") == nil)
+        // Nobody knows any more who created what is gone.
+        #expect(try await bert.changes(since: start.token).changes.count == 2)
+    }
+
+    @Test func `production refuses without telling its rules`() async throws {
+        #expect(try await save(anna, "a") == nil)
+        try await store.promoteSchema()
+        var clients = [anna, bert]
+        for index in clients.indices { clients[index].caller.database = released }
+        #expect(try await save(clients[0], "a") == nil)
+        let error = try await save(clients[1], "a")
+        #expect(error == SyncError(.permissionFailure, "WRITE operation not permitted."))
+    }
+
+    private var released: DatabaseID { DatabaseID(environment: .production, scope: .public) }
+
+    @Test func `only roles of the schema can be given`() async throws {
+        for role in [Schema.Role("Editor"), .world] {
+            let error = await #expect(throws: SyncError.self) {
+                try await store.setRoles([role], of: UserID("_anna"))
+            }
+            #expect(error?.code == .invalidArguments)
+        }
+        #expect(try store.roles(of: UserID("_anna")).isEmpty)
+    }
+
+    @Test func `roles outlive a restart, and an export brings them along`() async throws {
+        try await importGrants("GRANT CREATE TO Editor")
+        try await store.setRoles([Schema.Role("Editor")], of: UserID("_anna"))
+        var lines: [ChangeStreamLine] = []
+        try store.visitCommits { line in
+            lines.append(line)
+            return true
+        }
+        let copy = try Store.open(at: folder.path("copy.tide"), access: .creating)
+        var changes = try copy.beginImport()
+        for line in lines { _ = try await changes.add(line) }
+        try await changes.finish()
+        try store.close()
+        let again = try Store.open(at: folder.path())
+        for store in [again, copy] {
+            #expect(try store.roles(of: UserID("_anna")) == [Schema.Role("Editor")])
+            let client = Client(store: store, caller: anna.caller, zone: .default)
+            #expect(try await save(client, "a") == nil)
+            try store.close()
+        }
+    }
+
+    @Test func `private databases have no roles`() async throws {
+        try await importGrants("GRANT READ TO Reader")
+        var client = anna
+        client.caller.database = .standard
+        #expect(try await save(client, "a") == nil)
+        #expect(try await client.fetch("a")[0].error == nil)
+    }
+
+    @Test func `what an import brought without a schema can be read`() async throws {
+        var changes = try store.beginImport()
+        let line = ChangeStreamLine(
+            time: 1,
+            user: UserID("_anna"),
+            database: anna.caller.database,
+            changes: [
+                .save(recordID: anna.id("a"), recordType: "Old", fields: try Fields(["n": 1]))
+            ]
+        )
+        _ = try await changes.add(line)
+        try await changes.finish()
+        #expect(try await nobody.fetch("a")[0].error == nil)
+        #expect(try await delete(bert, "a")?.code == .permissionFailure)
+        #expect(try await delete(anna, "a") == nil)
+    }
+}
+
+extension RecordChange {
+    fileprivate var changedName: String? {
+        if case .changed(let record) = self { record.recordID.recordName } else { nil }
+    }
+}
