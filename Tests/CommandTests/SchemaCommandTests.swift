@@ -101,4 +101,20 @@ import Testing
         #expect(unreadable.status == 1)
         #expect(unreadable.errors.contains("standard input:1:8: "))
     }
+
+    @Test func `roles are given and taken away`() async throws {
+        let folder = try TemporaryFolder()
+        let store = folder.path("notes.tide")
+        _ = try await Command.run("schema", "import", store, "-", input: Self.schema)
+        let roles = ["schema", "roles", store, "_anna"]
+        #expect(try await Command.run(roles, input: []).output == "")
+        let set = try await Command.run(roles + ["--set", "Editor"], input: [])
+        #expect(set.lines == ["{\"role\":\"Editor\"}"])
+        #expect(try await Command.run(roles + ["--text"], input: []).lines == ["Editor"])
+        let wrong = try await Command.run(roles + ["--set", "Cook"], input: [])
+        #expect(wrong.status == 1)
+        #expect(wrong.errors.contains("no custom role Cook"))
+        #expect(try await Command.run(roles + ["--clear"], input: []).status == 0)
+        #expect(try await Command.run(roles, input: []).output == "")
+    }
 }

@@ -1,0 +1,82 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkModel
+
+/// `tidemark schema roles`: which custom roles a user has.
+struct SchemaRolesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "roles",
+        abstract: "Print or set the custom roles of a user.",
+        discussion: """
+            Roles say what a user may do in the public database. They come from the schema (CREATE \
+            ROLE), and are given in each environment apart. Prints one line for each role that the \
+            user has.
+
+              tidemark schema roles notes.tide _anna
+              tidemark schema roles notes.tide _anna --set Editor --set Reviewer
+              tidemark schema roles notes.tide _anna --clear
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The user, by user record name.")
+    var user: String
+
+    @Option(help: ArgumentHelp("Give these roles instead of those from before.", valueName: "role"))
+    var set: [String] = []
+
+    @Flag(help: "Take all roles away.")
+    var clear = false
+
+    @OptionGroup var container: ContainerOption
+
+    @Option(help: "The container's environment.")
+    var environment = Environment.development
+
+    @OptionGroup var options: OutputOptions
+
+    func validate() throws {
+        if clear, !set.isEmpty {
+            throw ValidationError("--clear takes all roles away; it does not go with --set.")
+        }
+    }
+
+    func run() async throws {
+        let user = UserID(user)
+        guard clear || !set.isEmpty else {
+            try await store.read { store in
+                try print(try store.roles(of: user, of: container.id, in: environment))
+            }
+            return
+        }
+        let store = try store.open(.writing)
+        do {
+            let roles = set.map { Schema.Role(Name($0)) }
+            try await store.setRoles(roles, of: user, of: container.id, in: environment)
+            try print(roles)
+        } catch {
+            try store.close()
+            throw error
+        }
+        try store.close()
+    }
+
+    private func print(_ roles: [Schema.Role]) throws {
+        var output = StandardOutput()
+        for role in roles {
+            if options.isJSON(output) {
+                try output.line {
+                    $0.append(literal: "{\"role\":")
+                    $0.append(jsonString: role.name.string)
+                    $0.append(literal: "}")
+                }
+            } else {
+                try output.line(role.name.string)
+            }
+        }
+        try output.flush()
+    }
+}
