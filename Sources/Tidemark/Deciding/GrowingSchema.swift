@@ -10,7 +10,7 @@ package struct GrowingSchema: Sendable {
     private let scope: DatabaseScope
     private let limits: Limits
     /// The schema with all that the saves judged so far would bring; `nil` while they bring nothing.
-    private var wanted: Schema?
+    private var wanted: StoredSchema?
     /// The saves that bring something.
     private var bringers: [Int] = []
 
@@ -33,13 +33,14 @@ package struct GrowingSchema: Sendable {
     /// Two saves of a request that want one new field with two types cannot both be right: the later
     /// is refused.
     package mutating func refusal(of save: RecordSave, at index: Int) -> SyncError? {
-        let type = Name(save.recordType)
-        if stored.checks.admit(save.fields, as: type, in: scope) { return nil }
+        if fits(save, stored) { return nil }
+        // Others of the request mostly bring the same.
+        if let wanted, fits(save, wanted) {
+            bringers.append(index)
+            return nil
+        }
         do throws(SyncError) {
-            let schema = wanted ?? stored.schema
-            let changes = try changes(of: schema, for: save)
-            if changes.isEmpty, wanted == nil { return nil }
-            wanted = schema.applying(changes)
+            wanted = try grow(wanted ?? stored, for: save)
             bringers.append(index)
             return nil
         } catch {
@@ -52,24 +53,29 @@ package struct GrowingSchema: Sendable {
         by saves: [RecordSave],
         where isDone: (Int) -> Bool
     ) throws(SyncError) -> Schema? {
-        var grown: Schema?
+        var grown: StoredSchema?
         for index in bringers where isDone(index) {
-            let schema = grown ?? stored.schema
-            grown = schema.applying(try changes(of: schema, for: saves[index]))
+            if let grown, fits(saves[index], grown) { continue }
+            grown = try grow(grown ?? stored, for: saves[index])
         }
-        return grown
+        return grown?.schema
     }
 
-    private func changes(
-        of schema: Schema,
+    private func fits(_ save: RecordSave, _ schema: StoredSchema) -> Bool {
+        schema.checks.admit(save.fields, as: Name(save.recordType), in: scope)
+    }
+
+    private func grow(
+        _ old: StoredSchema,
         for save: RecordSave
-    ) throws(SyncError) -> [SchemaChange] {
-        try growth.changes(
-            of: schema,
+    ) throws(SyncError) -> StoredSchema {
+        let changes = try growth.changes(
+            of: old.schema,
             saving: save.fields,
             as: Name(save.recordType),
             in: scope,
             limits: limits
         )
+        return StoredSchema(old.schema.applying(changes), lastSequence: old.lastSequence)
     }
 }
