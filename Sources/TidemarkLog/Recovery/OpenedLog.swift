@@ -272,7 +272,7 @@ struct LogOpening {
     ) throws(LogError) -> OpenedLog {
         var manifest = loaded.manifest
         var previous = try checkFinished(manifest)
-        try removeOrphans(manifest)
+        let orphans = try orphans(of: manifest)
         var found = try walkActive(manifest)
         let last = found?.last ?? previous.last
         let lastTime = max(found?.lastTime ?? .min, previous.lastTime)
@@ -296,6 +296,9 @@ struct LogOpening {
             begun = try beginAgain(&manifest, after: last, found: found)
         }
         let file = try write(manifest, number: loaded.number + 1)
+        // Not before: a process that was killed may have left a manifest that is read but not yet on
+        // disk, and the one before it may need what this one does not.
+        try remove(orphans, sparing: manifest)
         loaded.file.close()
         let hasOlderReaders = file.removeOlder(in: folder, fileSystem: fileSystem)
         guard let reader = begun ?? found?.reader else {
@@ -475,12 +478,13 @@ struct LogOpening {
         return false
     }
 
-    /// Removes what a crash left behind: prepared segments, and a segment that got its name but not
+    /// What a crash left behind: prepared segments, and a segment that got its name but not
     /// its line in the manifest.
     ///
     /// Such a one is empty; one with commits means that the manifest is not the one it should be.
-    private func removeOrphans(_ manifest: Manifest) throws(LogError) {
+    private func orphans(of manifest: Manifest) throws(LogError) -> [String] {
         let known = Set(manifest.segments.map(\.id))
+        var orphans: [String] = []
         for name in try segmentFolderNames() {
             if let id = SegmentID(fileName: name) {
                 if known.contains(id) { continue }
@@ -496,8 +500,18 @@ struct LogOpening {
             } else if !StoreFolder.isSpare(name) {
                 continue
             }
+            orphans.append(name)
+        }
+        return orphans
+    }
+
+    /// Removes orphans, but those whose name a new segment has taken.
+    private func remove(_ orphans: [String], sparing manifest: Manifest) throws(LogError) {
+        let known = Set(manifest.segments.map(\.id.fileName))
+        for name in orphans where !known.contains(name) {
+            let path = folder.segments + "/" + name
             try LogError.wrapping { () throws(FileError) in
-                try fileSystem.remove(folder.segments + "/" + name)
+                if try fileSystem.exists(path) { try fileSystem.remove(path) }
             }
         }
     }
