@@ -237,6 +237,8 @@ private struct Gathering {
             finish()
             if event.sequence > next {
                 lost.append(next...SequenceNumber(rawValue: event.sequence.rawValue - 1))
+            }
+            if event.sequence > copy.lastSequence.next {
                 mendZones(before: event)
                 skip(to: event.sequence)
             }
@@ -275,8 +277,9 @@ private struct Gathering {
         finish()
         guard failure == nil, next <= last else { return }
         lost.append(next...last)
+        // The copy passes over it with the next event: a gap that nothing follows is never written,
+        // and closing would wait for it.
         next = last.next
-        skip(to: next)
     }
 
     private mutating func skip(to sequence: SequenceNumber) {

@@ -60,7 +60,10 @@ import Testing
         _ verdict: Verdict
     ) {
         let limit = Self.isLong ? 8 : 2
-        let promised = Lock(history)
+        // An opening that has begun ends what a close before it promised.
+        var begun = history
+        begun.isClosed = false
+        let promised = Lock(begun)
         let tryCrashes = { @Sendable (disk: SimulatedFileSystem) in
             let history = promised.withLock { $0 }
             for outcome in disk.crashOutcomes(limit: limit) + [.processKilled] {
