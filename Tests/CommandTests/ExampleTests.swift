@@ -49,7 +49,7 @@ import Testing
             let shown = lines.dropFirst().joined(separator: "\n")
             #expect(command.hasPrefix("tidemark "))
             let printed = try await Command.script(
-                "\"$tidemark\" \(command.dropFirst("tidemark ".count))",
+                command.replacing("tidemark ", with: "\"$tidemark\" "),
                 in: folder
             )
             #expect(printed.status == 0, "\(command)")
@@ -64,6 +64,7 @@ import Testing
         text
             .replacing(/"recordChangeTag":"([0-9a-z]+)-[0-9a-z]+"/) { "\"tag\":\"\($0.1)\"" }
             .replacing(/t\.[A-Za-z0-9_-]+/, with: "t.…")
+            .replacing(/(saved +\S+ in zone \S+  [0-9a-z]+)-[0-9a-z]+/) { "\($0.1)" }
             .replacing(/\b[0-9a-f]{16}\b/, with: "…")
             .replacing(/"(bytesOnDisk|spareBytes|viewBytes|rawBytes|ratio)":[0-9.]+/) { "\($0.1)" }
             .replacing(/\s+[0-9]+( +5 +3 +)[0-9.]+/) { "…\($0.1)…" }

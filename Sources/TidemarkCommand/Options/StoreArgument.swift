@@ -21,6 +21,21 @@ struct StoreArgument: ParsableArguments {
         }
     }
 
+    /// Opens it for writing, runs a command with it, and closes it whatever comes of that.
+    func write(
+        _ access: StoreAccess = .writing,
+        _ command: (Store) async throws -> Void
+    ) async throws {
+        let store = try open(access)
+        do {
+            try await command(store)
+        } catch {
+            try store.close()
+            throw error
+        }
+        try store.close()
+    }
+
     /// Opens it for reading, runs a command with it, and ends as ``finish(_:and:)`` does.
     ///
     /// What is damaged is told also if the command could not go on because of it.

@@ -5,12 +5,16 @@
 extension FieldsBuilder {
     /// Reads an object whose members are fields, and adds them.
     ///
-    /// Text and numbers go from the JSON into the fields' bytes without a stop between.
-    package mutating func readFields(from reader: inout JSONReader) throws(JSONError) {
+    /// Text and numbers go from the JSON into the fields' bytes without a stop between. With
+    /// `removesByNull` the value `null` asks to remove a field; otherwise it is refused.
+    package mutating func readFields(
+        from reader: inout JSONReader,
+        removesByNull: Bool = false
+    ) throws(JSONError) {
         var object = try reader.openObject()
         while let key = try reader.nextKey(of: &object) {
             do throws(JSONError) {
-                try readField(key, from: &reader)
+                try readField(key, from: &reader, removesByNull)
             } catch {
                 throw JSONError(
                     "The field \"\(reader.copy(key))\": \(error.message)",
@@ -22,14 +26,15 @@ extension FieldsBuilder {
 
     private mutating func readField(
         _ key: JSONText,
-        from reader: inout JSONReader
+        from reader: inout JSONReader,
+        _ removesByNull: Bool
     ) throws(JSONError) {
         let offset = reader.offset
         let start = beginField()
         withScratch { reader.append(key, to: &$0) }
         let nameByteCount = withScratch { $0.count } - start
         var isEncrypted = false
-        let type: FieldType
+        let type: FieldType?
         switch try reader.peek() {
         case .string, .number, .array:
             type = try appendPlain(from: &reader)
@@ -43,6 +48,9 @@ extension FieldsBuilder {
             } else {
                 type = try appendPlain(from: &value)
             }
+        case .null where removesByNull:
+            try reader.null()
+            type = nil
         case .null:
             throw JSONError("null is no value; leave the field out.", at: offset)
         case .boolean:

@@ -5,10 +5,10 @@ import ArgumentParser
 import Tidemark
 import TidemarkModel
 
-/// `tidemark zones`: what zones there are.
-struct ZonesCommand: AsyncParsableCommand {
+/// `tidemark zones list`: what zones there are.
+struct ZonesListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "zones",
+        commandName: "list",
         abstract: "List a database's zones.",
         discussion: """
             One line for each zone, ordered by name as UTF-8 bytes: how many records and \

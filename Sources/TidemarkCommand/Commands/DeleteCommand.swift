@@ -1,0 +1,78 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkModel
+
+/// `tidemark delete`: records, as a client would delete them.
+struct DeleteCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete",
+        abstract: "Delete records by name, or those on standard input.",
+        discussion: """
+            Records that refer to a deleted one with DELETE_SELF go with it. Prints {"deleted":{…}} \
+            or {"failed":{…},"error":{…}} for each record, and ends with status 1 if one failed. \
+            Deleting a record that does not exist succeeds. The log keeps what was deleted: `record \
+            --at` shows it.
+
+              tidemark delete notes.tide milk bread --zone lists
+              tidemark delete notes.tide milk --zone lists --tag 4-y73eoz
+
+            With - in place of names, records are read as `record`, `export` and `changes` print \
+            them; those with a change tag are deleted only in that version.
+
+              tidemark export notes.tide --zone lists | grep draft |
+                  tidemark delete notes.tide -
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The names of the records, or - for records on standard input.")
+    var names: [String]
+
+    @Option(help: ArgumentHelp("The records' zone.", valueName: "name"))
+    var zone: String?
+
+    @Option(help: ArgumentHelp("Delete only the version with this change tag.", valueName: "tag"))
+    var tag: String?
+
+    @OptionGroup var options: ModifyOptions
+
+    private var readsInput: Bool { names == ["-"] }
+
+    func validate() throws {
+        if readsInput, zone != nil || tag != nil {
+            throw ValidationError(
+                "Records on standard input say themselves what they are: leave out --zone and --tag."
+            )
+        }
+        if tag != nil, names.count > 1 {
+            throw ValidationError("--tag names the version of one record; name that record alone.")
+        }
+    }
+
+    func run() async throws {
+        let requests =
+            readsInput ? try options.readRequests(Self.add) : namedRequests
+        try await store.write { store in try await options.send(requests, to: store) }
+    }
+
+    private var namedRequests: [ModifyRecordsRequest] {
+        var requests = RecordRequests(isAtomic: options.atomic, limits: Limits())
+        let zone = ZoneID(zoneName: zone ?? ZoneID.defaultZoneName)
+        for name in names {
+            let id = RecordID(recordName: name, zone: zone)
+            requests.add(RecordDeletion(id, changeTag: tag.map { RecordChangeTag($0) }))
+        }
+        return requests.requests
+    }
+
+    /// Takes in a line of standard input: whatever it says of a record, the record goes.
+    private static func add(_ line: RecordLine, to requests: inout RecordRequests) {
+        switch line {
+        case .record(let record), .deleted(let record): requests.add(record.deletion)
+        case .end: break
+        }
+    }
+}

@@ -1,0 +1,156 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkModel
+
+/// `tidemark save`: records, as a client would save them.
+struct SaveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "save",
+        abstract: "Save a record, or records from standard input.",
+        discussion: """
+            Every rule that holds for an app holds here: change tags, atomic zones, the schema, \
+            roles. Prints {"saved":RECORD} or {"failed":{…},"error":{…}} for each record, with the \
+            server's record if it was a conflict, and ends with status 1 if one failed. The store \
+            is made if it is not there.
+
+              tidemark save notes.tide milk --type Item --zone lists title=Milk count=2
+              tidemark save notes.tide milk --type Item --zone lists --tag 4-y73eoz \\
+                  price:DOUBLE=1.5 due:TIMESTAMP=2026-02-03T04:05:06Z \\
+                  shop:REFERENCE=corner 'tags=["a","b"]' --remove count
+
+            With - in place of a name, records are read as `record`, `export`, `changes` and `save` \
+            print them, one JSON object a line. A line's change tag counts under policies that \
+            compare tags. A field that is null is removed; one that is left out stays, unless the \
+            policy replaces the record. {"deleted":{…}} deletes.
+
+              tidemark record notes.tide milk --zone lists | sed s/Milk/Oat/ |
+                  tidemark save notes.tide -
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The record's name, or - for records on standard input.")
+    var name: String
+
+    @Argument(help: FieldArgument.explanation)
+    var fields: [String] = []
+
+    @Option(help: ArgumentHelp("The record's type.", valueName: "name"))
+    var type: String?
+
+    @Option(help: ArgumentHelp("The record's zone.", valueName: "name"))
+    var zone: String?
+
+    @Option(help: ArgumentHelp("A field to remove.", valueName: "field"))
+    var remove: [String] = []
+
+    @Option(help: ArgumentHelp("The record above this one in its tree.", valueName: "name"))
+    var parent: String?
+
+    @Flag(help: "The record is to have no parent.")
+    var noParent = false
+
+    @Option(
+        help: ArgumentHelp("The change tag of the version that you know.", valueName: "tag")
+    )
+    var tag: String?
+
+    @Option(
+        help: """
+            What to do if there is a record: save only over the version that the tag names; set the \
+            named fields whatever there is; the same, with all fields sent; save if nobody else \
+            changed these fields since the tag; or replace the whole record, with or without \
+            comparing tags.
+            """
+    )
+    var policy = Policy.ifUnchanged
+
+    @OptionGroup var options: ModifyOptions
+
+    /// The policies as the command line spells them.
+    enum Policy: String, ExpressibleByArgument, CaseIterable {
+        case ifUnchanged = "if-unchanged"
+        case changedKeys = "changed-keys"
+        case allKeys = "all-keys"
+        case merge
+        case replaceIfUnchanged = "replace-if-unchanged"
+        case replace
+
+        /// What the store calls it.
+        var policy: SavePolicy {
+            switch self {
+            case .ifUnchanged: .ifServerRecordUnchanged
+            case .changedKeys: .changedKeys
+            case .allKeys: .allKeys
+            case .merge: .merge
+            case .replaceIfUnchanged: .replaceIfUnchanged
+            case .replace: .replace
+            }
+        }
+    }
+
+    func validate() throws {
+        if name == "-" {
+            guard type == nil, zone == nil, parent == nil, !noParent, tag == nil, remove.isEmpty,
+                fields.isEmpty
+            else {
+                throw ValidationError(
+                    "Records on standard input say themselves what they are: leave out --type, "
+                        + "--zone, --parent, --tag, --remove and fields."
+                )
+            }
+            return
+        }
+        guard type != nil else { throw ValidationError("Name the record's type with --type.") }
+        if noParent, parent != nil {
+            throw ValidationError("--parent and --no-parent say different things.")
+        }
+        for field in fields { _ = try FieldArgument(field) }
+    }
+
+    func run() async throws {
+        let requests =
+            name == "-"
+            ? try options.readRequests(add)
+            : [ModifyRecordsRequest(saves: [try save()], isAtomic: options.atomic)]
+        try await store.write(.creating) { store in try await options.send(requests, to: store) }
+    }
+
+    /// The save that the arguments describe.
+    private func save() throws -> RecordSave {
+        RecordSave(
+            RecordID(
+                recordName: name,
+                zone: ZoneID(zoneName: zone ?? ZoneID.defaultZoneName)
+            ),
+            type: type ?? "",
+            fields: try Fields(fields, removing: remove),
+            parent: noParent ? .removed : parent.map { .set(Name($0)) } ?? .unchanged,
+            changeTag: tag.map { RecordChangeTag($0) },
+            policy: policy.policy
+        )
+    }
+
+    /// Takes in a line of standard input.
+    private func add(
+        _ line: RecordLine,
+        to requests: inout RecordRequests
+    ) throws(JSONError) {
+        switch line {
+        case .record(let record):
+            var save = try record.save(policy.policy)
+            // A record that is replaced as a whole has the parent that its line names, or none.
+            if save.parent == .unchanged, policy == .replace || policy == .replaceIfUnchanged {
+                save.parent = .removed
+            }
+            requests.add(save)
+        case .deleted(let record):
+            requests.add(record.deletion)
+        case .end:
+            break
+        }
+    }
+}

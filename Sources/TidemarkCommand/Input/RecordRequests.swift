@@ -1,0 +1,43 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// Records to save and to delete, gathered into requests.
+struct RecordRequests {
+    /// What was gathered, in order.
+    private(set) var requests: [ModifyRecordsRequest] = []
+    private let isAtomic: Bool
+    private let limits: Limits
+    private var byteCount = 0
+
+    /// Gathers one request that is all or nothing, however large it grows; or as many as limits
+    /// ask for, in which every item stands alone.
+    init(isAtomic: Bool, limits: Limits) {
+        self.isAtomic = isAtomic
+        self.limits = limits
+    }
+
+    /// Adds a record to save.
+    mutating func add(_ save: RecordSave) {
+        makeRoom(byteCount: save.fields.bytes.count)
+        requests[requests.count - 1].saves.append(save)
+    }
+
+    /// Adds a record to delete.
+    mutating func add(_ deletion: RecordDeletion) {
+        makeRoom(byteCount: 0)
+        requests[requests.count - 1].deletions.append(deletion)
+    }
+
+    private mutating func makeRoom(byteCount added: Int) {
+        byteCount += added
+        if let last = requests.last {
+            let itemCount = last.saves.count + last.deletions.count
+            let isFull = itemCount >= limits.itemsPerRequest || byteCount > limits.bytesPerRequest
+            if isAtomic || !isFull { return }
+        }
+        requests.append(ModifyRecordsRequest(isAtomic: isAtomic))
+        byteCount = added
+    }
+}

@@ -1,0 +1,45 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkModel
+
+/// Who a command acts as, from where, and under which request id.
+struct CallerOptions: ParsableArguments {
+    @Option(
+        name: .customLong("as"),
+        help: ArgumentHelp(
+            "Who asks, by user record name. Rules about users apply.",
+            valueName: "user"
+        )
+    )
+    var user = UserID.current.userRecordName
+
+    @Option(help: ArgumentHelp("From which device.", valueName: "name"))
+    var device: String?
+
+    @Option(help: ArgumentHelp("With which build of the app.", valueName: "name"))
+    var build: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Makes the request one that can come again: under the same id it gets its first answer, \
+            and changes nothing more.
+            """,
+            valueName: "id"
+        )
+    )
+    var requestID: String?
+
+    /// The caller that the options describe.
+    func caller(of database: DatabaseID) -> Caller {
+        Caller(
+            database: database,
+            user: UserID(user),
+            device: device,
+            build: build,
+            requestID: requestID
+        )
+    }
+}

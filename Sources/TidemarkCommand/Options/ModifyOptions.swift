@@ -1,0 +1,60 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// How records are saved and deleted, and how that is told.
+struct ModifyOptions: ParsableArguments {
+    @Flag(
+        inversion: .prefixedNo,
+        help: """
+            In each custom zone, do all or nothing, in one request. Otherwise every record stands \
+            alone, and as many requests are made as are needed.
+            """
+    )
+    var atomic = true
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var caller: CallerOptions
+    @OptionGroup var output: OutputOptions
+
+    /// What is read from standard input, gathered into requests.
+    ///
+    /// `add` says what a line means.
+    func readRequests(
+        _ add: (RecordLine, inout RecordRequests) throws(JSONError) -> Void
+    ) throws -> [ModifyRecordsRequest] {
+        var requests = RecordRequests(isAtomic: atomic, limits: Limits())
+        let lines = try FileLines(path: "-")
+        var reader = RecordLineReader()
+        while let line = try lines.next() {
+            do {
+                try add(try reader.read(line), &requests)
+            } catch {
+                throw CommandError("\(lines.place): \(error)")
+            }
+        }
+        return requests.requests
+    }
+
+    /// Sends requests one after another, and prints what became of each item.
+    ///
+    /// Throws, for status 1, if an item failed. All are sent, whatever became of those before.
+    func send(_ requests: [ModifyRecordsRequest], to store: Store) async throws {
+        var output = ItemOutput(output)
+        for (index, request) in requests.enumerated() {
+            var caller = caller.caller(of: database.id)
+            if index > 0 { caller.requestID = caller.requestID.map { "\($0)/\(index + 1)" } }
+            let result = try await store.modifyRecords(request, as: caller)
+            for (save, outcome) in zip(request.saves, result.saves) {
+                output.add("saved", .record(save.recordID), outcome.map { $0 })
+            }
+            for (deletion, outcome) in zip(request.deletions, result.deletions) {
+                output.add("deleted", .record(deletion.recordID), outcome.map { _ in nil })
+            }
+        }
+        try output.finish()
+    }
+}

@@ -1,0 +1,109 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkModel
+
+/// What became of each item of a request: one line each for programs, a table for people.
+struct ItemOutput {
+    private var lines: [[UInt8]] = []
+    private var table: Table
+    private var failureCount = 0
+    private let options: OutputOptions
+
+    init(_ options: OutputOptions) {
+        self.options = options
+        table = Table([("result", .left), ("item", .left), ("tag or reason", .left)])
+    }
+
+    /// Takes in one item: what was done if it was, to what, and with which record as its result.
+    mutating func add(
+        _ done: StaticString,
+        _ item: SyncError.Item,
+        _ outcome: Result<Record?, SyncError>
+    ) {
+        var line: [UInt8] = []
+        switch outcome {
+        case .success(let record):
+            line.append(literal: "{\"")
+            line.append(literal: done)
+            line.append(literal: "\":")
+            if let record { line.append(json: record) } else { line.append(json: item) }
+            line.append(literal: "}")
+            table.append(["\(done)", item.text, record?.changeTag?.text ?? ""])
+        case .failure(let error):
+            failureCount += 1
+            line.append(literal: "{\"failed\":")
+            line.append(json: item)
+            line.append(literal: ",\"error\":")
+            line.append(json: error)
+            line.append(literal: "}")
+            table.append(["failed", item.text, error.description.printable])
+        }
+        lines.append(line)
+    }
+
+    /// Prints everything; throws, for status 1, if an item failed.
+    func finish() throws {
+        var output = StandardOutput()
+        if options.isJSON(output) {
+            for line in lines { try output.line { $0.append(contentsOf: line) } }
+        } else {
+            for line in table.lines { try output.line(line) }
+        }
+        try output.flush()
+        if failureCount > 0 { throw ExitCode.failure }
+    }
+}
+
+extension SyncError.Item {
+    /// The item for a person.
+    fileprivate var text: String {
+        switch self {
+        case .record(let record): record.description.printable
+        case .zone(let zone): zone.description.printable
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Appends what an item is known by.
+    fileprivate mutating func append(json item: SyncError.Item) {
+        append(literal: "{\"zone\":")
+        switch item {
+        case .record(let record):
+            append(jsonString: record.zone.zoneName)
+            append(literal: ",\"recordName\":")
+            append(jsonString: record.recordName)
+        case .zone(let zone):
+            append(jsonString: zone.zoneName)
+        }
+        append(literal: "}")
+    }
+
+    /// Appends an error: its code by name and number, what happened, what to do, and the records of
+    /// a conflict.
+    fileprivate mutating func append(json error: SyncError) {
+        append(literal: "{\"code\":")
+        append(jsonString: "\(error.code)")
+        append(literal: ",\"number\":")
+        append(jsonNumber: error.code.rawValue)
+        append(literal: ",\"message\":")
+        append(jsonString: error.message)
+        append(literal: ",\"remedy\":")
+        append(jsonString: error.remedy)
+        if let seconds = error.retryAfter {
+            append(literal: ",\"retryAfter\":")
+            append(jsonNumber: seconds)
+        }
+        if let conflict = error.conflict {
+            append(literal: ",\"serverRecord\":")
+            append(json: conflict.server)
+            if let ancestor = conflict.ancestor {
+                append(literal: ",\"ancestorRecord\":")
+                append(json: ancestor)
+            }
+        }
+        append(literal: "}")
+    }
+}

@@ -1,0 +1,156 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What one line of records says (Docs/formats/changes.md, "Records").
+package enum RecordLine: Hashable, Sendable {
+    /// A record as it is, or is to be.
+    case record(RecordText)
+    /// A record that is gone, or is to go.
+    case deleted(RecordText)
+    /// How far a delta goes: nothing about a record.
+    case end
+}
+
+/// Reads records from the lines that the command line prints of them, so that what was printed can
+/// be edited and saved back.
+package struct RecordLineReader: Sendable {
+    private var builder = FieldsBuilder()
+
+    /// Begins with any line.
+    package init() {}
+
+    /// Reads one line.
+    ///
+    /// O(bytes). The error says what is wrong and at which byte of the line.
+    package mutating func read(_ line: some Collection<UInt8>) throws(JSONError) -> RecordLine {
+        let result =
+            line.withContiguousStorageIfAvailable { read(lent: $0) }
+            ?? Array(line).withUnsafeBufferPointer { read(lent: $0) }
+        return try result.get()
+    }
+
+    private mutating func read(
+        lent bytes: UnsafeBufferPointer<UInt8>
+    ) -> Result<RecordLine, JSONError> {
+        var reader = JSONReader(bytes)
+        do throws(JSONError) {
+            let line = try readLine(from: &reader)
+            try reader.finish()
+            return .success(line)
+        } catch {
+            builder.removeAll()
+            return .failure(error)
+        }
+    }
+
+    /// Reads a line of any of the forms; its first member says which.
+    private mutating func readLine(from reader: inout JSONReader) throws(JSONError) -> RecordLine {
+        var ahead = reader
+        var object = try ahead.openObject()
+        guard let key = try ahead.nextKey(of: &object) else {
+            throw JSONError("A record needs a \"recordName\".", at: reader.offset)
+        }
+        let line: RecordLine
+        if ahead.isWord(key, "changed") || ahead.isWord(key, "saved") {
+            line = .record(try readRecord(from: &ahead))
+        } else if ahead.isWord(key, "deleted") {
+            line = .deleted(try readRecord(from: &ahead))
+        } else if ahead.isWord(key, "token") {
+            try reader.skip()
+            return .end
+        } else {
+            return .record(try readRecord(from: &reader))
+        }
+        if let more = try ahead.nextKey(of: &object) {
+            throw ahead.unknownMember(more, ahead.copy(key))
+        }
+        reader = ahead
+        return line
+    }
+
+    private mutating func readRecord(from reader: inout JSONReader) throws(JSONError) -> RecordText
+    {
+        reader.skipSpace()
+        var parts = RecordText(start: reader.offset)
+        var members = MemberNames()
+        var object = try reader.openObject()
+        while let key = try reader.nextKey(of: &object) {
+            if try members.take(0, "zone", key, in: reader) {
+                parts.zone = ZoneID(zoneName: try reader.string())
+            } else if try members.take(1, "recordName", key, in: reader) {
+                parts.recordName = try reader.string()
+            } else if try members.take(2, "recordType", key, in: reader) {
+                parts.recordType = try reader.string()
+            } else if try members.take(3, "recordChangeTag", key, in: reader) {
+                parts.changeTag = RecordChangeTag(try reader.string())
+            } else if try members.take(4, "created", key, in: reader) {
+                try reader.skip()
+            } else if try members.take(5, "modified", key, in: reader) {
+                try reader.skip()
+            } else if try members.take(6, "parent", key, in: reader) {
+                if try reader.peek() == .null {
+                    try reader.null()
+                    parts.parent = .removed
+                } else {
+                    parts.parent = .set(Name(try reader.string()))
+                }
+            } else if try members.take(7, "fields", key, in: reader) {
+                let offset = reader.offset
+                try builder.readFields(from: &reader, removesByNull: true)
+                do throws(SyncError) {
+                    parts.fields = try builder.finish()
+                } catch {
+                    throw JSONError(error.message, at: offset)
+                }
+            } else {
+                throw reader.unknownMember(
+                    key,
+                    "zone, recordName, recordType, recordChangeTag, created, modified, parent, fields"
+                )
+            }
+        }
+        guard !parts.recordName.isEmpty else {
+            throw JSONError("A record needs a \"recordName\".", at: parts.start)
+        }
+        return parts
+    }
+}
+
+/// The members of a record's object.
+package struct RecordText: Hashable, Sendable {
+    /// Where it begins in its line.
+    fileprivate var start: Int
+    fileprivate var zone = ZoneID.default
+    fileprivate var recordName = ""
+    fileprivate var recordType: String?
+    fileprivate var changeTag: RecordChangeTag?
+    fileprivate var parent = ParentChange.unchanged
+    fileprivate var fields: Fields?
+
+    fileprivate init(start: Int) {
+        self.start = start
+    }
+
+    private var recordID: RecordID { RecordID(recordName: recordName, zone: zone) }
+
+    /// The deletion of the record, in the version that the line names if it names one.
+    package var deletion: RecordDeletion { RecordDeletion(recordID, changeTag: changeTag) }
+
+    /// A save of the record as it is here.
+    ///
+    /// The parent is `unchanged` where the line does not name it. Throws for a line that lacks the
+    /// record's type or fields.
+    package func save(_ policy: SavePolicy) throws(JSONError) -> RecordSave {
+        guard let recordType, let fields else {
+            throw JSONError("A record to save needs a \"recordType\" and \"fields\".", at: start)
+        }
+        return RecordSave(
+            recordID,
+            type: recordType,
+            fields: fields,
+            parent: parent,
+            changeTag: changeTag,
+            policy: policy
+        )
+    }
+}
