@@ -24,13 +24,21 @@ package struct RecordRules: Sendable {
     package var limits: Limits
     /// The store's incarnations, which tags are compared by.
     package var line: IncarnationLine
+    /// The kind of database.
+    package var scope: DatabaseScope
     /// Whether an operator's import is decided: it may give a record another type, and refer to
     /// records of other zones.
     package var isImport = false
 
-    package init(limits: Limits, line: IncarnationLine, isImport: Bool = false) {
+    package init(
+        limits: Limits,
+        line: IncarnationLine,
+        scope: DatabaseScope,
+        isImport: Bool = false
+    ) {
         self.limits = limits
         self.line = line
+        self.scope = scope
         self.isImport = isImport
     }
 
@@ -141,6 +149,7 @@ extension RecordRules {
         try limits.check(recordType: Name(save.recordType))
         if case .set(let parent) = save.parent { try limits.check(recordName: parent) }
         try limits.check(save.fields)
+        try save.checkEncrypted(in: scope)
         if !isImport { try checkZones(of: save) }
         try checkSize(of: save.fields, save.recordID)
     }

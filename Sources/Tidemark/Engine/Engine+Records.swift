@@ -73,7 +73,7 @@ extension Engine {
             hash: views.hash
         )
         let author = Authorship(time: time, user: caller.user, device: caller.device)
-        let rules = RecordRules(limits: options.limits, line: line)
+        let rules = RecordRules(limits: options.limits, line: line, scope: caller.database.scope)
         try decision.decide(
             request,
             by: rules,

@@ -45,7 +45,12 @@ struct ImportDecision {
         )
         plan.changesSystemZone = reading.epochs.contains { $0.zone.identity.isSystem }
         let author = Authorship(time: line.time, user: line.user, device: line.device)
-        let rules = RecordRules(limits: limits, line: engine.line, isImport: true)
+        let rules = RecordRules(
+            limits: limits,
+            line: engine.line,
+            scope: line.database.scope,
+            isImport: true
+        )
         let zones = ConsultedZones(reading.epochs.map(\.zone))
         var consulted = try ConsultedItems(reading.items, in: zones, picture, engine.views)
         try consulted.settle(

@@ -25,6 +25,14 @@ extension Limits {
 }
 
 extension Fields {
+    /// Whether a client encrypted a value.
+    package var hasEncrypted: Bool {
+        let span = bytes.span.bytes
+        return (0..<count).contains {
+            FieldEntry(at: $0, in: span).flags & FieldEntry.encrypted != 0
+        }
+    }
+
     /// Whether a field has a stamp.
     package var hasStamps: Bool {
         let span = bytes.span.bytes
