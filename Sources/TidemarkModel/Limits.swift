@@ -55,6 +55,20 @@ public struct Limits: Hashable, Sendable {
     public var requestIDByteCount = 255
     /// Records in one page of a delta, where a request does not ask for fewer.
     public var recordsPerPage = 200
+    /// UTF-8 bytes of a subscription's id.
+    public var subscriptionIDByteCount = 255
+    /// Fields of a record that a subscription's notifications bring along.
+    public var desiredKeysPerSubscription = 3
+    /// UTF-8 bytes of all texts and names of fields in a subscription.
+    ///
+    /// CloudKit names no figure.
+    public var notificationContentByteCount = 16_000
+    /// Characters of a text that a notification brings along; the rest is cut off.
+    public var charactersPerNotificationField = 100
+    /// Bytes of a notification as it is pushed; what does not fit is left out.
+    ///
+    /// Apple's push service takes 4,096.
+    public var bytesPerPush = 4_096
     /// Whether names of records and zones are held to ASCII, as CloudKit's are.
     public var requiresASCIINames = false
 
@@ -85,6 +99,11 @@ extension Limits {
                 "begins with an underscore, which is kept for the system; choose another name"
             )
         }
+    }
+
+    /// Refuses a subscription's id: 1 to 255 bytes, no NUL, and as an option ASCII alone.
+    package func check(subscriptionID name: Name) throws(SyncError) {
+        try check(name, as: "subscription id", limit: subscriptionIDByteCount)
     }
 
     /// Refuses a record type: letters, digits, underscores; a letter first.

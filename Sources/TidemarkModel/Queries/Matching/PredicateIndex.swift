@@ -1,0 +1,194 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Many predicates by what they demand, so that a record is evaluated only against those that it may
+/// fulfil.
+///
+/// A predicate such as `list == "work" AND done == 0` is kept under the hash of one of its
+/// equalities; finding candidates hashes each such field of the record once. Predicates without an
+/// equality are candidates of every record. Which of the candidates a record fulfils is for a
+/// ``Query/Matcher`` to say.
+package struct PredicateIndex: Sendable {
+    /// Where predicates are kept that are found by one field.
+    private struct Terms: Sendable {
+        let key: Query.Key
+        let nameBytes: [UInt8]
+        /// How many places there are in `buckets`.
+        var count = 0
+        /// The predicates by the hash of a value that they demand.
+        var buckets: [Int: [Int]] = [:]
+    }
+
+    private var terms: [Terms] = []
+    /// Predicates without an equality.
+    private var others: [Int] = []
+
+    /// An index of no predicates.
+    package init() {}
+
+    /// Adds a predicate under a number of its own.
+    package mutating func insert(_ id: Int, _ predicate: Query.Predicate) {
+        guard let demands = Demand.of(predicate) else {
+            others.append(id)
+            return
+        }
+        for demand in demands {
+            let index = self.index(of: demand.key)
+            terms[index].buckets[demand.hash, default: []].append(id)
+            terms[index].count += 1
+        }
+    }
+
+    /// Takes out a predicate that was added under a number.
+    package mutating func remove(_ id: Int, _ predicate: Query.Predicate) {
+        guard let demands = Demand.of(predicate) else {
+            others.removeAll { $0 == id }
+            return
+        }
+        for demand in demands {
+            let index = self.index(of: demand.key)
+            terms[index].buckets[demand.hash]?.removeAll { $0 == id }
+            if terms[index].buckets[demand.hash]?.isEmpty ?? false {
+                terms[index].buckets[demand.hash] = nil
+            }
+            terms[index].count -= 1
+        }
+        terms.removeAll { $0.count == 0 }
+    }
+
+    private mutating func index(of key: Query.Key) -> Int {
+        if let index = terms.firstIndex(where: { $0.key == key }) { return index }
+        terms.append(Terms(key: key, nameBytes: Array(key.description.utf8)))
+        return terms.count - 1
+    }
+
+    /// The numbers of all predicates that a record may fulfil; a number may come twice.
+    ///
+    /// O(fields that predicates demand, and candidates).
+    package func appendCandidates(for body: RecordBody, to candidates: inout [Int]) {
+        candidates += others
+        if terms.isEmpty { return }
+        let fieldsAt = body.textEnd
+        let bytes = body.bytes.span.bytes
+        for terms in terms {
+            let value =
+                switch terms.key {
+                case .field: body.stored(terms.nameBytes, fieldsAt: fieldsAt)
+                case .system(let field): body.stored(field)
+                }
+            guard let value else { continue }
+            if var elements = StoredElements(value) {
+                while let element = elements.next(in: bytes) {
+                    guard let hash = Demand.hash(of: element, in: bytes) else { continue }
+                    candidates += terms.buckets[hash] ?? []
+                }
+            } else if let hash = Demand.hash(of: value, in: bytes) {
+                candidates += terms.buckets[hash] ?? []
+            }
+        }
+    }
+}
+
+/// That a field holds a value: as itself, or as an element of a list.
+private struct Demand {
+    let key: Query.Key
+    let hash: Int
+
+    /// Demands of which a record meets at least one if it fulfils a predicate; `nil` where there are
+    /// none.
+    static func of(_ predicate: Query.Predicate) -> [Demand]? {
+        switch predicate {
+        case .never: return []
+        case .always, .not, .words, .distance: return nil
+        case .comparison(let comparison): return of(comparison)
+        case .and(let parts):
+            return parts.compactMap(of).min { $0.count < $1.count }
+        case .or(let parts):
+            var demands: [Demand] = []
+            for part in parts {
+                guard let more = of(part) else { return nil }
+                demands += more
+            }
+            return demands
+        }
+    }
+
+    private static func of(_ comparison: Query.Comparison) -> [Demand]? {
+        guard comparison.options.isEmpty, case .value(let value) = comparison.operand else {
+            return nil
+        }
+        let values: [FieldValue]
+        switch comparison.relation {
+        case .equal, .contains:
+            guard value.type.element == nil else { return nil }
+            values = [value]
+        case .in, .containsAny:
+            values = value.elements
+        case .containsAll:
+            guard let first = value.elements.first else { return nil }
+            values = [first]
+        default: return nil
+        }
+        var demands: [Demand] = []
+        for value in values {
+            guard let hash = hash(of: value) else { return nil }
+            if !demands.contains(where: { $0.hash == hash }) {
+                demands.append(Demand(key: comparison.key, hash: hash))
+            }
+        }
+        return demands
+    }
+
+    /// The kinds of values that can be equal to each other.
+    private enum Kind: UInt8 {
+        case number, time, text, name
+    }
+
+    private static func hash(of value: FieldValue) -> Int? {
+        switch value {
+        case .int64(let number): hash(.whole(number))
+        case .double(let number): hash(.real(number))
+        case .timestamp(let time): hash(.time, UInt64(bitPattern: time))
+        case .string(let text): Name(text).withBytes { hash(.text, UnsafeRawBufferPointer($0)) }
+        case .reference(let link):
+            link.name.withBytes { hash(.name, UnsafeRawBufferPointer($0)) }
+        default: nil
+        }
+    }
+
+    static func hash(of value: StoredValue, in bytes: RawSpan) -> Int? {
+        switch value.type {
+        case .int64, .double: return value.number(in: bytes).map { hash($0) }
+        case .timestamp: return value.int64(in: bytes).map { hash(.time, UInt64(bitPattern: $0)) }
+        case .string, .reference:
+            guard let range = value.text(in: bytes) else { return nil }
+            return bytes.extracting(range).withUnsafeBytes {
+                hash(value.type == .string ? .text : .name, $0)
+            }
+        default: return nil
+        }
+    }
+
+    /// Numbers that are equal have one hash, whichever type they are of.
+    private static func hash(_ number: Number) -> Int {
+        switch number {
+        case .whole(let whole): hash(.number, UInt64(bitPattern: whole))
+        case .real(let real):
+            hash(.number, Int64(exactly: real).map { UInt64(bitPattern: $0) } ?? real.bitPattern)
+        }
+    }
+
+    private static func hash(_ kind: Kind, _ word: UInt64) -> Int {
+        var hasher = Hasher()
+        hasher.combine(kind.rawValue)
+        hasher.combine(word)
+        return hasher.finalize()
+    }
+
+    private static func hash(_ kind: Kind, _ bytes: UnsafeRawBufferPointer) -> Int {
+        var hasher = Hasher()
+        hasher.combine(kind.rawValue)
+        hasher.combine(bytes: bytes)
+        return hasher.finalize()
+    }
+}

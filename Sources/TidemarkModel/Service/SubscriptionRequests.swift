@@ -1,0 +1,72 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Subscriptions to save and to delete, in the caller's database, for the caller.
+///
+/// Each is done alone.
+public struct ModifySubscriptionsRequest: Hashable, Sendable {
+    /// Subscriptions to save; one with an id that the caller uses already is replaced.
+    public var saves: [Subscription]
+    /// The ids of subscriptions to delete.
+    public var deletions: [String]
+
+    /// Describes a request.
+    public init(saves: [Subscription] = [], deletions: [String] = []) {
+        self.saves = saves
+        self.deletions = deletions
+    }
+}
+
+/// What became of each subscription of a request, in its order.
+public struct ModifySubscriptionsResult: Hashable, Sendable {
+    /// For each save the subscription, or why it was not saved.
+    public var saves: [Result<Subscription, SyncError>]
+    /// For each deletion the id, or why it was not deleted.
+    public var deletions: [Result<String, SyncError>]
+
+    /// Collects outcomes.
+    public init(
+        saves: [Result<Subscription, SyncError>] = [],
+        deletions: [Result<String, SyncError>] = []
+    ) {
+        self.saves = saves
+        self.deletions = deletions
+    }
+}
+
+/// Asks for the notifications of the caller that came after a token, and have not been read.
+public struct NotificationChangesRequest: Hashable, Sendable {
+    /// How far the client has come; `nil` asks for all there is.
+    public var since: ChangeToken?
+    /// At most how many notifications to answer; `nil` leaves it to the store.
+    public var limit: Int?
+
+    /// Describes a request.
+    public init(since: ChangeToken? = nil, limit: Int? = nil) {
+        self.since = since
+        self.limit = limit
+    }
+}
+
+/// One page of a user's notifications, oldest first.
+public struct NotificationChanges: Hashable, Sendable {
+    /// Whole, not pruned.
+    ///
+    /// A page can be empty although more is coming: what the asking client did itself is left out.
+    public let notifications: [Subscription.Notification]
+    /// How far this answer goes.
+    public let token: ChangeToken
+    /// Whether there is more after the token already.
+    public let moreComing: Bool
+
+    /// Collects an answer.
+    public init(
+        notifications: [Subscription.Notification],
+        token: ChangeToken,
+        moreComing: Bool
+    ) {
+        self.notifications = notifications
+        self.token = token
+        self.moreComing = moreComing
+    }
+}

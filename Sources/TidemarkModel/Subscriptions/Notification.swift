@@ -1,0 +1,133 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Subscription {
+    /// What a client hears: that something changed, as far as it fits.
+    ///
+    /// It is a hint to fetch, not the change itself.
+    public struct Notification: Hashable, Sendable {
+        /// What a notification is about.
+        public enum Kind: String, Hashable, CaseIterable, Sendable {
+            /// A record that a subscription by query is about.
+            case query
+            /// A zone; several changes may be one notification.
+            case zone
+            /// A database; several changes may be one notification.
+            case database
+            /// Another client of the user has marked the notification with this id as read: it is not
+            /// among those to fetch any more.
+            case read
+        }
+
+        /// What happened to a record.
+        ///
+        /// Raw values are CloudKit's, and on disk.
+        public enum Reason: UInt8, Hashable, CaseIterable, Sendable {
+            /// It was created.
+            case created = 1
+            /// It was updated.
+            case updated = 2
+            /// It was deleted.
+            case deleted = 3
+        }
+
+        /// What it is about.
+        public var kind: Kind
+        /// What it is marked as read by; `nil` where there was no room for it.
+        public var id: String?
+        /// The app's container; `nil` where there was no room for it.
+        public var container: ContainerID?
+        /// The subscription that it comes from; empty for a notification that was read.
+        public var subscriptionID: String
+        /// Who owns the subscription: whose notification this is.
+        public var user: UserID
+        /// In which of the user's databases it happened; `nil` where there was no room for it.
+        public var scope: DatabaseScope?
+        /// What happened to the record; `nil` for zones and databases.
+        public var reason: Reason?
+        /// The record; `nil` for zones and databases, or where there was no room for it.
+        public var recordID: RecordID?
+        /// The zone; `nil` for databases, or where there was no room for it.
+        public var zone: ZoneID?
+        /// The fields that the subscription asked for and the record has; a text has 100 characters at
+        /// most.
+        public var fields = Fields()
+        /// What there is to show, with the values of fields in the place of their names.
+        public var content = NotificationContent()
+        /// Whether something had to be left out, so that only fetching tells what it was.
+        public var isPruned = false
+
+        /// Describes a notification.
+        public init(_ kind: Kind, id: String?, of user: UserID, subscriptionID: String = "") {
+            self.kind = kind
+            self.id = id
+            self.user = user
+            self.subscriptionID = subscriptionID
+        }
+
+        /// How urgent it is.
+        public var priority: Priority { content.priority }
+    }
+
+    /// A notification on its way to one client: pruned to what a push may hold.
+    public struct Push: Hashable, Sendable {
+        /// What the client hears.
+        public let notification: Notification
+        /// How far the client has come once it has handled this.
+        public let token: ChangeToken
+
+        /// Pairs a notification with the token behind it.
+        public init(_ notification: Notification, token: ChangeToken) {
+            self.notification = notification
+            self.token = token
+        }
+    }
+}
+
+extension Subscription.Notification {
+    /// Leaves out one thing after another, in CloudKit's order, until the notification has so many
+    /// bytes as JSON; then ``isPruned`` says so.
+    ///
+    /// In the end there is nothing but whose it is, its kind and its subscription.
+    public func pruned(toByteCount limit: Int) -> Self {
+        var pruned = self
+        var steps = Self.pruning[...]
+        while pruned.payloadByteCount > limit, let step = steps.popFirst() {
+            let before = pruned
+            step(&pruned)
+            if pruned != before { pruned.isPruned = true }
+        }
+        return pruned
+    }
+
+    /// Bytes of the notification as JSON.
+    public var payloadByteCount: Int {
+        var bytes: [UInt8] = []
+        bytes.append(json: self)
+        return bytes.count
+    }
+
+    /// What goes first when there is no room: CloudKit's list, then what came to CloudKit later.
+    private static let pruning: [@Sendable (inout Self) -> Void] = [
+        { $0.container = nil },
+        {
+            $0.recordID = nil
+            $0.zone = nil
+            $0.reason = nil
+            $0.fields = Fields()
+            $0.scope = nil
+        },
+        { $0.content.soundName = nil },
+        { $0.content.launchImage = nil },
+        { $0.content.actionLocalizationKey = nil },
+        { $0.content.alert.text = nil },
+        { $0.content.alert.localizationArguments = [] },
+        { $0.content.alert.localizationKey = nil },
+        { $0.content.badges = false },
+        { $0.id = nil },
+        { $0.content.subtitle = NotificationContent.Text() },
+        { $0.content.title = NotificationContent.Text() },
+        { $0.content.category = nil },
+        { $0.content.collapseID = nil },
+    ]
+}

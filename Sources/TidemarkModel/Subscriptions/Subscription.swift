@@ -1,0 +1,175 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A user's wish to hear of changes in one of their databases (Docs/subscriptions.md).
+///
+/// It belongs to the user who saved it, in the database it was saved in; its notifications go to all
+/// of that user's clients but the one that made the change.
+public struct Subscription: Hashable, Sendable {
+    private var idName: Name
+    /// Which changes it is about.
+    public var kind: Kind
+    /// What its notifications bring along.
+    public var content: NotificationContent
+
+    /// Describes a subscription.
+    public init(_ id: String, _ kind: Kind, content: NotificationContent = NotificationContent()) {
+        idName = Name(id)
+        self.kind = kind
+        self.content = content
+    }
+
+    /// What tells it from the user's other subscriptions in the same database.
+    ///
+    /// Saving another one under the same id replaces it.
+    public var id: String {
+        get { idName.string }
+        set { idName = Name(newValue) }
+    }
+
+    /// The id, compared by its bytes.
+    package var name: Name { idName }
+
+    /// Which changes a subscription is about.
+    public enum Kind: Hashable, Sendable {
+        /// Records that fulfil a predicate.
+        case query(RecordQuery)
+        /// A custom zone; with a record type, its records of that type alone.
+        case zone(ZoneID, recordType: Name? = nil)
+        /// All custom zones of a private database, or all that is shared with the user; with a record
+        /// type, records of that type alone.
+        case database(recordType: Name? = nil)
+    }
+
+    /// Which records a subscription by query is about, and what has to happen to them.
+    public struct RecordQuery: Hashable, Sendable {
+        private var typeName: Name
+        /// What a record must fulfil: its new version when it is created or updated, its last one
+        /// when it is deleted.
+        public var predicate: Query.Predicate
+        /// What has to happen to the record.
+        public var options: Options
+        /// The zone it must be in; `nil` for every zone of the database.
+        public var zone: ZoneID?
+
+        /// Describes records and what has to happen to them.
+        public init(
+            recordType: String,
+            predicate: Query.Predicate = .always,
+            options: Options = [.create, .update, .delete],
+            zone: ZoneID? = nil
+        ) {
+            typeName = Name(recordType)
+            self.predicate = predicate
+            self.options = options
+            self.zone = zone
+        }
+
+        /// The type of the records.
+        public var recordType: String {
+            get { typeName.string }
+            set { typeName = Name(newValue) }
+        }
+    }
+
+    /// When a subscription by query fires.
+    ///
+    /// Raw values are CloudKit's, and on disk.
+    public struct Options: OptionSet, Hashable, Sendable {
+        /// The bits.
+        public let rawValue: UInt8
+
+        /// Wraps bits.
+        public init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        /// When a record is created.
+        public static let create = Options(rawValue: 1)
+        /// When a record is updated.
+        public static let update = Options(rawValue: 2)
+        /// When a record is deleted.
+        public static let delete = Options(rawValue: 4)
+        /// Only once: the subscription is deleted when it has fired.
+        public static let once = Options(rawValue: 8)
+
+        /// Every bit there is.
+        static let known: Options = [.create, .update, .delete, .once]
+    }
+}
+
+/// What the notifications of a subscription bring along.
+///
+/// Texts are for the system that shows a notification; nothing here is looked into by the store but
+/// the names of fields.
+public struct NotificationContent: Hashable, Sendable {
+    /// A text that is shown in three places: as it is, or as the key of a localized format with the
+    /// fields whose values are put into it.
+    public struct Text: Hashable, Sendable {
+        /// The text as it is.
+        public var text: String?
+        /// The key of a localized format.
+        public var localizationKey: String?
+        /// The names of the record's fields whose values are put into the format.
+        public var localizationArguments: [String]
+
+        /// Describes a text.
+        public init(
+            _ text: String? = nil,
+            localizationKey: String? = nil,
+            localizationArguments: [String] = []
+        ) {
+            self.text = text
+            self.localizationKey = localizationKey
+            self.localizationArguments = localizationArguments
+        }
+
+        /// Whether there is nothing to show.
+        public var isEmpty: Bool { text == nil && localizationKey == nil }
+    }
+
+    /// The notification's main text.
+    public var alert = Text()
+    /// The text above it.
+    public var title = Text()
+    /// The text between the two.
+    public var subtitle = Text()
+    /// The localization key of the button that opens the app.
+    public var actionLocalizationKey: String?
+    /// The image that the app shows while it is launched from the notification.
+    public var launchImage: String?
+    /// The sound to play.
+    public var soundName: String?
+    /// The kind of notification, by which the app chooses its actions.
+    public var category: String?
+    /// Notifications with the same value replace each other on the device.
+    public var collapseID: String?
+    /// The names of the record's fields to bring along: at most three.
+    public var desiredKeys: [String] = []
+    /// Whether the app's badge changes.
+    public var badges = false
+    /// Whether the app is woken to fetch.
+    public var isContentAvailable = false
+    /// Whether an extension of the app may change the notification before it is shown.
+    public var isMutable = false
+
+    /// Nothing: a notification that shows nothing and wakes nobody.
+    public init() {}
+
+    /// How urgent a notification is.
+    ///
+    /// One that shows, plays and badges nothing is delivered when that is convenient.
+    public var priority: Subscription.Priority {
+        alert.isEmpty && soundName == nil && !badges ? .low : .high
+    }
+}
+
+extension Subscription {
+    /// How urgent a notification is.
+    public enum Priority: String, Hashable, CaseIterable, Sendable {
+        /// Delivered when it is convenient.
+        case low
+        /// Delivered at once: the user sees or hears it.
+        case high
+    }
+}
