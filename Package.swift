@@ -61,7 +61,7 @@ let package = Package(
         ),
         .target(
             name: "Tidemark",
-            dependencies: ["TidemarkModel", "TidemarkLog", "CLMDB"],
+            dependencies: ["TidemarkModel", "TidemarkLog", "TidemarkQuery", "CLMDB"],
             swiftSettings: shipped
         ),
         .executableTarget(
@@ -109,7 +109,7 @@ let package = Package(
         ),
         .testTarget(
             name: "TidemarkTests",
-            dependencies: ["Tidemark", "TidemarkLog", "TidemarkModel"],
+            dependencies: ["Tidemark", "TidemarkLog", "TidemarkModel", "GeneratedQueries"],
             exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),

@@ -69,6 +69,9 @@ public struct Limits: Hashable, Sendable {
     ///
     /// Apple's push service takes 4,096.
     public var bytesPerPush = 4_096
+    /// Records in one page of a query, where a request does not say how many; one that does gets up
+    /// to ``recordsPerPage``.
+    public var recordsPerQueryPage = 100
     /// Whether names of records and zones are held to ASCII, as CloudKit's are.
     public var requiresASCIINames = false
 

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import TidemarkModel
+package import TidemarkModel
 
 /// Where a page of a query ended: the values that its last record is ordered by.
 ///
@@ -12,7 +12,7 @@ package struct QueryCursor: Hashable, Sendable {
     let values: [SQLValue]
 
     /// A number that differs between queries and zones (FNV-1a).
-    static func signature(of query: Query, zones: [UInt64]) -> UInt64 {
+    package static func signature(of query: Query, zones: [UInt64]) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
         for byte in query.description.utf8 { add(byte) }

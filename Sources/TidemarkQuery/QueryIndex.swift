@@ -20,10 +20,13 @@ package final class QueryIndex: Sendable {
 
     /// Opens the index at a path, or makes it; without a path it is in memory.
     ///
-    /// An index of another format, or of another log (`identity` differs), is emptied.
+    /// An index of another format, or of another store (`identity` differs), is emptied. Whether a
+    /// store still has what the index has taken in is for its owner to find out by ``position``.
     package init(path: String?, identity: String) throws(QueryIndexError) {
         do {
             var configuration = Configuration()
+            // A task that was still at work when the store was closed and opened again.
+            configuration.busyMode = .timeout(10)
             configuration.prepareDatabase { database in
                 // Nothing is lost that the log does not hold, so no commit waits for the disk. The
                 // writer touches all indexes at random; with a small cache it would read them again
@@ -52,34 +55,43 @@ package final class QueryIndex: Sendable {
         }
     }
 
-    /// How far the log has been taken in; zero for nothing.
-    package var sequence: UInt64 { catalog.withLock(\.sequence) }
+    /// How far the log has been taken in.
+    package var position: IndexPosition { catalog.withLock(\.position) }
 
-    /// Takes in what happened up to a sequence number, all or nothing.
+    /// Lets go of the files; whoever uses the index from now on meets an error.
+    package func close() {
+        // What keeps a connection busy ends with it.
+        try? database.close()
+    }
+
+    /// Takes in what happened up to a position, all or nothing.
     ///
-    /// Changes are in ascending order; those up to ``sequence`` are passed over.
+    /// Changes are in ascending order; those up to ``position`` are passed over.
     package func apply(
         _ changes: [IndexedChange],
-        through sequence: UInt64
+        through position: IndexPosition
     ) async throws(QueryIndexError) {
         do {
             try await database.write { [self] database in
-                var writer = RowWriter(database, catalog.withLock { $0 })
-                for change in changes where change.sequence > writer.catalog.sequence {
+                var writer = try RowWriter(database, catalog.withLock { $0 })
+                for change in changes where change.sequence > writer.catalog.position.sequence {
                     try writer.apply(change)
                 }
-                try writer.finish(through: sequence)
+                try writer.finish(through: position)
                 let written = writer.catalog
                 database.afterNextTransaction { [self] _ in catalog.withLock { $0 = written } }
             }
         } catch {
-            throw QueryIndexError("taking in changes", error)
+            let error = QueryIndexError("taking in changes", error)
+            // No client can bring this about, so what cannot be written is not as it should be.
+            throw error.reason == .full ? error : QueryIndexError(.damaged, error.message)
         }
     }
 
     /// Finds a page of records, in the query's order.
     ///
-    /// `zones` are the keys of the zones to look into. `after` continues where a page of the same
+    /// `zones` are the keys of the zones to look into; `scope` is what a cursor belongs to beside its
+    /// query, the zones themselves if `nil`. `after` continues where a page of the same
     /// query in the same zones ended: a record that does not change while pages are fetched is on
     /// exactly one of them; one that changes is on the page where its new values put it, if that has
     /// not been fetched yet. `searchedFields` are those that a search in all words looks at, if not
@@ -90,6 +102,7 @@ package final class QueryIndex: Sendable {
     package func page(
         _ query: Query,
         zones: [UInt64],
+        scope: UInt64? = nil,
         after cursor: QueryCursor? = nil,
         limit: Int,
         now: Int64,
@@ -98,7 +111,7 @@ package final class QueryIndex: Sendable {
         if let problem = query.predicate.problem {
             throw SyncError(.invalidArguments, "The predicate was refused: \(problem)")
         }
-        let signature = QueryCursor.signature(of: query, zones: zones)
+        let signature = QueryCursor.signature(of: query, zones: scope.map { [$0] } ?? zones)
         if let cursor, cursor.signature != signature {
             throw SyncError(
                 .invalidArguments,
@@ -132,7 +145,7 @@ package final class QueryIndex: Sendable {
                 return try Self.read(sql, statement.arguments, database, signature, limit)
             }
         } catch {
-            throw QueryIndexError("answering \(query)", error)
+            throw QueryIndexError("answering \(query.description.prefix(200))", error)
         }
     }
 
@@ -195,6 +208,23 @@ package final class QueryIndex: Sendable {
             }
         }
         return QueryPage(sequences: sequences, next: nil)
+    }
+}
+
+/// How far a log has been taken in, and by what to know whether it is still the same log.
+package struct IndexPosition: Hashable, Sendable {
+    /// The incarnation of the store that wrote the last event.
+    package var incarnation: UInt64
+    /// The sequence number of the last event; zero for nothing.
+    package var sequence: UInt64
+    /// When the last event's commit was received, by the store's clock.
+    package var received: Int64
+
+    /// Describes a position.
+    package init(incarnation: UInt64 = 0, sequence: UInt64 = 0, received: Int64 = 0) {
+        self.incarnation = incarnation
+        self.sequence = sequence
+        self.received = received
     }
 }
 

@@ -13,7 +13,8 @@ extension PredicateGenerator {
         for (name, type) in queriedFields where !chance(4) {
             let other = chance(10) ? pick(FieldType.allCases) : type
             let value = ValuePool.value(of: other, using: &random)
-            try builder.set(name, value, isEncrypted: chance(20))
+            let isEncrypted = chance(20) && Schema.DeclaredType.canEncrypt(value.type)
+            try builder.set(name, value, isEncrypted: isEncrypted)
         }
         let header = RecordHeader(
             recordName: Name(name ?? pick(ValuePool.names)),

@@ -45,7 +45,7 @@ struct IndexedHistory {
                 changes.append(change(zone, held?.key ?? 0, .saved(record.body)))
             }
         }
-        try await index.apply(changes, through: sequence)
+        try await index.apply(changes, through: IndexPosition(sequence: sequence))
     }
 
     private func change(

@@ -75,7 +75,7 @@ import TidemarkModel
                 content: .saved(body)
             )
         }
-        try await index.apply(changes, through: UInt64(airports.count))
+        try await index.apply(changes, through: IndexPosition(sequence: UInt64(airports.count)))
         let origins = [
             airports[0].place, Location(latitude: 40.6, longitude: -73.8),
             Location(latitude: 71, longitude: -156), Location(latitude: 52, longitude: 179.5),

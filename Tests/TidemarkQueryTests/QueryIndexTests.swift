@@ -55,25 +55,25 @@ import TidemarkModel
                     try save("a", ["title": "Hello", "tags": .stringList(["x"])], at: 5),
                     try save("b", ["place": .location(ValuePool.places[1])], at: 6),
                 ],
-                through: 9
+                through: IndexPosition(sequence: 9)
             )
             #expect(try await find("self CONTAINS 'hello'", in: index) == [5])
         }
         do {
             let index = try QueryIndex(path: path, identity: "one")
-            #expect(index.sequence == 9)
+            #expect(index.position.sequence == 9)
             try await index.apply(
                 [
                     try save("again", ["title": "hello"], at: 8),
                     try save("c", ["title": "hello there"], at: 10),
                 ],
-                through: 10
+                through: IndexPosition(sequence: 10)
             )
             #expect(try await find("self CONTAINS 'hello'", in: index) == [5, 10])
             #expect(try await find("tags CONTAINS 'x'", in: index) == [5])
         }
         let index = try QueryIndex(path: path, identity: "two")
-        #expect(index.sequence == 0)
+        #expect(index.position.sequence == 0)
         #expect(try await find("TRUEPREDICATE", in: index) == [])
     }
 
@@ -87,7 +87,7 @@ import TidemarkModel
                 try save("a", ["t": "red fox", "l": .stringList(["red fox"]), "p": west], at: 1),
                 try save("b", ["t": "dog", "l": .stringList(["dog"]), "p": far], at: 2),
             ],
-            through: 2
+            through: IndexPosition(sequence: 2)
         )
         let texts = ["t TOKENMATCHES 'fox'", "l TOKENMATCHES 'fox'", near, "t == 'red fox'"]
         for text in texts { #expect(try await find(text, in: index) == [1]) }
@@ -101,19 +101,22 @@ import TidemarkModel
                     over: 2
                 ),
             ],
-            through: 4
+            through: IndexPosition(sequence: 4)
         )
         for text in texts { #expect(try await find(text, in: index) == [4]) }
         try await index.apply(
             [IndexedChange(sequence: 5, zone: 1, previous: 0, content: .zoneDeleted)],
-            through: 5
+            through: IndexPosition(sequence: 5)
         )
         for text in texts { #expect(try await find(text, in: index) == []) }
     }
 
     @Test func `a search in all words keeps to the searchable fields`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
-        try await index.apply([try save("a", ["t": "one", "u": "two"], at: 1)], through: 1)
+        try await index.apply(
+            [try save("a", ["t": "one", "u": "two"], at: 1)],
+            through: IndexPosition(sequence: 1)
+        )
         let both = "ALL tokenize('one two', 'Cdl') IN allTokens"
         #expect(try await find(both, in: index) == [1])
         #expect(try await find(both, in: index, fields: ["t"]) == [])
@@ -126,7 +129,7 @@ import TidemarkModel
         let index = try QueryIndex(path: nil, identity: "x")
         try await index.apply(
             [try save("a", [:], at: 1), try save("b", [:], at: 2)],
-            through: 2
+            through: IndexPosition(sequence: 2)
         )
         let page = try await index.page(Query(recordType: "Note"), zones: [1], limit: 1, now: 0)
         let cursor = try #require(page.next)
@@ -159,7 +162,7 @@ import TidemarkModel
         let text = numbers.map { "w\($0)" }.joined(separator: " ")
         try await index.apply(
             [try save("a", ["n": 2999, "l": .int64List(numbers), "t": .string(text)], at: 1)],
-            through: 1
+            through: IndexPosition(sequence: 1)
         )
         func count(_ predicate: Query.Predicate) async throws -> Int {
             let query = Query(recordType: "Note", predicate: predicate)
@@ -188,7 +191,7 @@ import TidemarkModel
         let changes = try (1...50).map {
             try save("r\($0)", ["n": .int64(Int64($0)), "l": .int64List([1])], at: UInt64($0))
         }
-        try await index.apply(changes, through: 50)
+        try await index.apply(changes, through: IndexPosition(sequence: 50))
         func plan(_ text: String, _ order: Query.SortDescriptor...) async throws -> String {
             let query = Query(
                 recordType: "Note",

@@ -19,13 +19,17 @@ final class Engine: Sendable {
     let now: @Sendable () -> Int64
     /// The schemas that requests needed last.
     let schemas = Lock(StoredSchemas())
-    private let writing: Writing?
+    /// The last query that was answered without an index.
+    let scanned = Lock<ScannedQuery?>(nil)
+    /// `nil` in a store that is open for reading.
+    let writing: Writing?
 
     /// What only a store that is open for writing has.
     struct Writing: Sendable {
         let log: SegmentLog
         let committer: Committer
         let checkpointer: Checkpointer
+        let queries: StoreQueries
     }
 
     /// Wraps what an opening has put together.

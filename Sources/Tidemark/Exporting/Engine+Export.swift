@@ -48,7 +48,7 @@ extension Engine {
         }
     }
 
-    private func livingZones(
+    func livingZones(
         of database: DatabaseID,
         _ picture: ViewPicture
     ) throws(SyncError) -> [UInt64: ZoneIdentity] {
@@ -60,7 +60,7 @@ extension Engine {
         }
     }
 
-    private func liveSequences(
+    func liveSequences(
         in zone: UInt64,
         _ picture: ViewPicture
     ) throws(SyncError) -> [SequenceNumber] {
@@ -73,7 +73,7 @@ extension Engine {
     }
 
     /// The position that is asked for, if the store has it.
-    private func check(
+    func check(
         _ position: SequenceNumber?,
         _ picture: ViewPicture
     ) throws(SyncError) -> UInt64 {

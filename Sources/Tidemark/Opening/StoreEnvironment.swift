@@ -25,6 +25,9 @@ package struct StoreEnvironment: Sendable {
     package var renewIndex: @Sendable (String, StoreID) throws(ViewIndexError) -> Void
     /// Removes the view index in a folder.
     package var removeIndex: @Sendable (String) throws(ViewIndexError) -> Void
+    /// Where the query index is kept: the machine's own files, whatever the store's are; `nil` for the
+    /// store's folder, or memory where that is none of the machine's.
+    package var queryFolder: String?
     /// Which bits of a record's slot are used: all, but in tests of what happens when names meet.
     package var slotMask = UInt64.max
 

@@ -85,7 +85,8 @@ struct StoreOpening {
             writing: Engine.Writing(
                 log: log,
                 committer: Committer(log: log, views: views, checkpointer: checkpointer),
-                checkpointer: checkpointer
+                checkpointer: checkpointer,
+                queries: queries(of: log, views)
             )
         )
         return Store(engine, access: creating ? .creating : .writing, recovery: report)
@@ -116,6 +117,19 @@ struct StoreOpening {
             writing: nil
         )
         return Store(engine, access: .reading, recovery: nil)
+    }
+
+    private func queries(of log: SegmentLog, _ views: ZoneViews) -> StoreQueries {
+        // SQLite knows the machine's own files alone.
+        let isPosix = environment.log.fileSystem is PosixFileSystem
+        return StoreQueries(
+            source: log,
+            line: log.line,
+            folder: environment.queryFolder ?? (isPosix ? folder.queries : nil)
+        ) { zone in
+            guard let standing = try? views.picture(.visible).zone(zone) else { return true }
+            return standing.end == nil && !standing.identity.isSystem
+        }
     }
 
     private var logConfiguration: LogConfiguration {

@@ -9,7 +9,7 @@ package import TidemarkModel
 /// which come by themselves: otherwise nobody could read what was imported.
 package struct PublicAccess: Sendable {
     private let schema: Schema
-    private let accessor: Accessor
+    let accessor: Accessor
     private let isExplained: Bool
     /// Position of the last event that it rests on.
     package let lastSequence: UInt64
@@ -43,7 +43,7 @@ package struct PublicAccess: Sendable {
         refusal(of: .read, on: type, createdBy: accessor.user) == nil
     }
 
-    private func refusal(
+    func refusal(
         of permission: Schema.Permissions,
         on type: Name,
         createdBy creator: UserID?

@@ -59,6 +59,8 @@ package struct StoreFolder: Hashable, Sendable {
     package var segments: String { path + "/segments" }
     /// The folder of view indexes: a cache.
     package var views: String { path + "/views" }
+    /// The folder of the query index: a cache.
+    package var queries: String { path + "/queries" }
 
     /// A segment's file.
     package func segment(_ id: SegmentID) -> String { segments + "/" + id.fileName }

@@ -7,12 +7,6 @@ extension Query {
     /// An engine that is to answer as CloudKit does refuses a query for which this is not `nil`, with
     /// this error: `invalidArguments`, naming the first such construct.
     public var cloudKitRefusal: SyncError? {
-        if Name(recordType) == Name("Users") {
-            return SyncError(
-                .invalidArguments,
-                "CloudKit does not query the type Users. Fetch user records by their names."
-            )
-        }
         if let refusal = predicate.cloudKitRefusal { return refusal }
         for descriptor in sortDescriptors where descriptor.origin != nil && !descriptor.isAscending
         {

@@ -88,27 +88,3 @@ extension [Query.IndexRequirement] {
         return filter { seen.insert($0).inserted }
     }
 }
-
-extension SyncError {
-    /// A query for which there is no index, in CloudKit's words.
-    ///
-    /// `command` is what adds the index, such as a line of the command line.
-    package static func notIndexed(
-        _ requirement: Query.IndexRequirement,
-        recordType: String,
-        command: String
-    ) -> SyncError {
-        let kind = requirement.kind.rawValue.lowercased()
-        let what =
-            switch requirement.key {
-            case nil: "No field is marked \(kind)"
-            // CloudKit names the record's name so in this message.
-            case .system(.recordID): "Field 'recordName' is not marked \(kind)"
-            case .some(let key): "Field '\(key)' is not marked \(kind)"
-            }
-        return SyncError(
-            .invalidArguments,
-            "\(what) in the record type \(recordType). Add the index with: \(command)"
-        )
-    }
-}

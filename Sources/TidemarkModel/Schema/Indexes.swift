@@ -55,6 +55,17 @@ extension Schema.DeclaredType {
         case refused(String)
     }
 
+    /// The type of the values, as predicates are checked against it; `nil` for what they cannot look
+    /// into.
+    package var queriedType: FieldType? {
+        switch self {
+        case .plain(let type): type
+        case .encrypted: nil
+        case .number: .double
+        case .numberList: .doubleList
+        }
+    }
+
     /// What becomes of one index on a field of this type.
     ///
     /// Idle ones stand in schemas that CloudKit exports, those of Core Data's mirroring above all.

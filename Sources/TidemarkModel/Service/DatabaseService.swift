@@ -38,4 +38,12 @@ public protocol DatabaseService: Sendable {
 
     /// The zones of the caller's database, in the order of their names' bytes.
     func zones(as caller: Caller) async throws(SyncError) -> [Zone]
+
+    // MARK: Queries
+
+    /// Finds records, one page of them, in the query's order.
+    func query(
+        _ request: QueryRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> QueryPageResult
 }

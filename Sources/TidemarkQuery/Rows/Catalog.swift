@@ -103,9 +103,9 @@ struct TypeTable: Sendable {
 /// What tables and indexes there are, and how far the log has been taken in.
 struct Catalog: Sendable {
     /// Raised whenever tables or meanings change: an index of another format is emptied.
-    static let format = 1
+    static let format = 2
 
-    var sequence: UInt64 = 0
+    var position = IndexPosition()
     private(set) var types: [TypeTable] = []
     /// The names of indexes that queries needed.
     var made: Set<String> = []
@@ -120,15 +120,16 @@ struct Catalog: Sendable {
     static func open(_ database: Database, identity: String) throws -> Catalog {
         let wanted = "\(format) \(identity)"
         if try database.tableExists("state") {
-            let row = try Row.fetchOne(database, sql: "SELECT identity, sequence FROM state")
-            if let row, row["identity"] as String? == wanted {
-                return try read(database, sequence: row["sequence"])
-            }
+            let row = try Row.fetchOne(database, sql: "SELECT * FROM state")
+            if let row, row["identity"] as String? == wanted { return try read(database, row) }
             try clear(database)
         }
         try database.execute(
             sql: """
-                CREATE TABLE state(identity TEXT NOT NULL, sequence INTEGER NOT NULL);
+                CREATE TABLE state(
+                    identity TEXT NOT NULL, incarnation INTEGER NOT NULL, sequence INTEGER NOT NULL,
+                    received INTEGER NOT NULL
+                );
                 CREATE TABLE types(id INTEGER PRIMARY KEY, name BLOB NOT NULL);
                 CREATE TABLE columns(
                     id INTEGER PRIMARY KEY, type INTEGER NOT NULL, name BLOB NOT NULL,
@@ -137,7 +138,7 @@ struct Catalog: Sendable {
                 CREATE TABLE made(name TEXT NOT NULL);
                 """
         )
-        try database.execute(sql: "INSERT INTO state VALUES (?, 0)", arguments: [wanted])
+        try database.execute(sql: "INSERT INTO state VALUES (?, 0, 0, 0)", arguments: [wanted])
         return Catalog()
     }
 
@@ -153,8 +154,13 @@ struct Catalog: Sendable {
         }
     }
 
-    private static func read(_ database: Database, sequence: Int64) throws -> Catalog {
-        var catalog = Catalog(sequence: UInt64(bitPattern: sequence))
+    private static func read(_ database: Database, _ state: Row) throws -> Catalog {
+        var catalog = Catalog()
+        catalog.position = IndexPosition(
+            incarnation: UInt64(bitPattern: state["incarnation"]),
+            sequence: UInt64(bitPattern: state["sequence"]),
+            received: state["received"]
+        )
         func text(_ row: Row) -> Name {
             Name(String(decoding: row["name"] as Data, as: UTF8.self))
         }
@@ -169,10 +175,6 @@ struct Catalog: Sendable {
         }
         catalog.made = try Set(String.fetchAll(database, sql: "SELECT name FROM made"))
         return catalog
-    }
-
-    init(sequence: UInt64 = 0) {
-        self.sequence = sequence
     }
 }
 

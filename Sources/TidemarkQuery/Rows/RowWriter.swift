@@ -16,9 +16,15 @@ struct RowWriter {
     /// Fields of the record being written that have something beside their column.
     private var beside: [(Fields.Element, Column)] = []
 
-    init(_ database: Database, _ catalog: Catalog) {
+    /// Begins where a catalog is, which must be what is on disk.
+    init(_ database: Database, _ catalog: Catalog) throws {
         self.database = database
         self.catalog = catalog
+        let state = try PreparedStatement("SELECT sequence FROM state", database)
+        defer { state.reset() }
+        guard try state.step(),
+            UInt64(bitPattern: state.int64(at: 0)) == catalog.position.sequence
+        else { throw QueryIndexError(.damaged, "Somebody else has written the query index.") }
     }
 
     /// Takes in one change.
@@ -39,13 +45,19 @@ struct RowWriter {
     }
 
     /// Notes how far the log has been taken in.
-    mutating func finish(through sequence: UInt64) throws {
+    mutating func finish(through position: IndexPosition) throws {
         for changes in wordChanges.values { try changes.write(database) }
-        guard sequence > catalog.sequence else { return }
-        let statement = try PreparedStatement("UPDATE state SET sequence = ?", database)
-        statement.bind([.int(Int64(bitPattern: sequence))])
+        guard position.sequence > catalog.position.sequence else { return }
+        let statement = try PreparedStatement(
+            "UPDATE state SET incarnation = ?, sequence = ?, received = ?",
+            database
+        )
+        statement.bind([
+            .int(Int64(bitPattern: position.incarnation)),
+            .int(Int64(bitPattern: position.sequence)), .int(position.received),
+        ])
         try statement.run()
-        catalog.sequence = sequence
+        catalog.position = position
     }
 }
 
@@ -223,18 +235,21 @@ extension RowWriter {
 
     /// Removes all records of a zone.
     ///
-    /// Reads every table once: zones are deleted rarely.
+    /// The first time that a zone is deleted makes the index by which they are found.
     private mutating func removeZone(_ zone: UInt64) throws {
         let key = SQLValue.int(Int64(bitPattern: zone))
         for type in catalog.types {
+            var maker = IndexMaker(database, catalog)
+            try maker.make(.column(table: type.name, name: "name"))
+            catalog = maker.catalog
             try removeWords(from: type, where: "zone = ?1", key)
+            let rows = "SELECT sequence FROM \(type.name) WHERE zone = ?1"
             var statements: [String] = []
             for column in type.columns {
                 if column.kind.hasTable {
-                    statements.append("DELETE FROM \(column.listTable) WHERE zone = ?1")
+                    statements.append("DELETE FROM \(column.listTable) WHERE record IN (\(rows))")
                 }
                 if catalog.made.contains(column.placeTable) {
-                    let rows = "SELECT sequence FROM \(type.name) WHERE zone = ?1"
                     statements.append("DELETE FROM \(column.placeTable) WHERE id IN (\(rows))")
                 }
             }

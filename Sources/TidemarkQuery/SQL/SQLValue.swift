@@ -87,8 +87,9 @@ struct PreparedStatement {
         case SQLITE_DONE: return false
         default:
             let message = sqlite3_errmsg(connection).map { String(cString: $0) } ?? "unknown error"
+            let code = sqlite3_errcode(connection) & 0xFF
             sqlite3_reset(handle)
-            throw QueryIndexError("SQLite: \(message), in: \(statement.sql)")
+            throw QueryIndexError(code: code, "SQLite: \(message), in: \(statement.sql)")
         }
     }
 

@@ -39,12 +39,21 @@ import Testing
 
     @Test func `a query can be refused for its type and its order`() {
         #expect(Query(recordType: "Note").cloudKitRefusal == nil)
-        #expect(Query(recordType: "Users").cloudKitRefusal?.message.contains("Users") == true)
+        #expect(Query(recordType: "Users").refusal { _ in nil } == .usersNotQueried)
         let place = Location(latitude: 1, longitude: 2)
         let far = Query.SortDescriptor("p", distanceFrom: place, ascending: false)
         let near = Query.SortDescriptor("p", distanceFrom: place)
         #expect(Query(recordType: "Note", sortDescriptors: [near]).cloudKitRefusal == nil)
         #expect(Query(recordType: "Note", sortDescriptors: [far]).cloudKitRefusal != nil)
+        let nearby = Query(recordType: "Note", sortDescriptors: [near])
+        #expect(nearby.refusal { _ in .location } == nil)
+        #expect(
+            nearby.refusal { _ in .string }?.message.contains("a distance needs LOCATION") == true
+        )
+        #expect(
+            Query(recordType: "Note", sortDescriptors: [.init("recordID", distanceFrom: place)])
+                .refusal { _ in nil } != nil
+        )
     }
 
     static let needs: [(String, [String])] = [
@@ -97,19 +106,6 @@ import Testing
                 REFERENCE("__defaultOwner__") OR title == "__defaultOwner__")
                 """
         )
-    }
-
-    @Test func `a missing index is named in CloudKit's words`() {
-        func message(_ key: Query.Key?, _ kind: Query.IndexKind) -> String {
-            SyncError.notIndexed(.init(key, kind), recordType: "Note", command: "do it").message
-        }
-        #expect(
-            message("recordID", .queryable)
-                == "Field 'recordName' is not marked queryable in the record type Note. Add the "
-                + "index with: do it"
-        )
-        #expect(message("a", .sortable).hasPrefix("Field 'a' is not marked sortable in"))
-        #expect(message(nil, .searchable).hasPrefix("No field is marked searchable in"))
     }
 
     static let types: [(String, String?)] = [

@@ -323,8 +323,9 @@ import Testing
             of: schema,
             querying: "Note",
             using: [
-                ("title", [.queryable, .sortable]), ("recordID", .queryable),
-                ("creationDate", .sortable), ("title", .searchable),
+                .init("title", .queryable), .init("title", .sortable),
+                .init("recordID", .queryable), .init("creationDate", .sortable),
+                .init(nil, .searchable), .init("parent", .queryable),
             ]
         )
         #expect(
@@ -338,9 +339,9 @@ import Testing
 
     @Test func `production names the missing index and the command that adds it`() throws {
         let growth = SchemaGrowth(in: .production)
-        func message(_ key: Name, _ indexes: Schema.Indexes) -> String? {
+        func message(_ key: Query.Key?, _ kind: Query.IndexKind) -> String? {
             do throws(SyncError) {
-                _ = try growth.changes(of: schema, querying: "Note", using: [(key, indexes)])
+                _ = try growth.changes(of: schema, querying: "Note", using: [.init(key, kind)])
                 return nil
             } catch {
                 return "\(error.code): \(error.message)"
@@ -348,14 +349,20 @@ import Testing
         }
         #expect(message("title", .queryable) == nil)
         #expect(
-            message("recordName", .queryable)
+            message("recordID", .queryable)
                 == "invalidArguments: Field 'recordName' is not marked queryable. Add the index: "
-                + "tidemark schema index STORE Note.___recordID queryable."
+                + "tidemark schema index STORE Note.___recordID queryable --environment production"
         )
         #expect(
             message("title", .sortable)
                 == "invalidArguments: Field 'title' is not marked sortable. Add the index: tidemark "
-                + "schema index STORE Note.title sortable."
+                + "schema index STORE Note.title sortable --environment production"
+        )
+        #expect(
+            message(nil, .searchable)?.contains(
+                "No field of 'Note' is marked searchable. Add the index: tidemark schema index STORE "
+                    + "Note.FIELD searchable"
+            ) == true
         )
         #expect(
             message("other", .queryable)
@@ -373,10 +380,10 @@ import Testing
                     + "store cannot read what a client encrypted."
             )
         ) {
-            try growth.changes(of: schema, querying: "Note", using: [("secret", .queryable)])
+            try growth.changes(of: schema, querying: "Note", using: [.init("secret", .queryable)])
         }
         #expect(throws: SyncError.self) {
-            try growth.changes(of: schema, querying: "Note", using: [("data", .queryable)])
+            try growth.changes(of: schema, querying: "Note", using: [.init("data", .queryable)])
         }
         #expect(throws: SyncError(.unknownItem, "Did not find record type: Nope.")) {
             try growth.changes(of: schema, querying: "Nope", using: [])

@@ -134,10 +134,10 @@ import TidemarkModel
         _ = try await save().get()
         let schema = try store.schema()
         #expect(schema["Note"]?["secret"]?.indexes == [])
-        for index in [Schema.Indexes.queryable, .sortable, .searchable] {
+        for kind in Query.IndexKind.allCases {
             let error = #expect(throws: SyncError.self) {
                 try SchemaGrowth(in: .development)
-                    .changes(of: schema, querying: "Note", using: [("secret", index)])
+                    .changes(of: schema, querying: "Note", using: [.init("secret", kind)])
             }
             #expect(error?.code == .invalidArguments)
             #expect(error?.message.contains("a client encrypted") == true)

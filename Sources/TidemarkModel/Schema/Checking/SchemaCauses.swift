@@ -96,6 +96,12 @@ extension SyncError {
         SyncError(.unknownItem, "Did not find record type: \(recordType).")
     }
 
+    /// A query for the records of users.
+    package static let usersNotQueried = SyncError(
+        .invalidArguments,
+        "Records of the type Users cannot be found by a query; fetch them by their names."
+    )
+
     /// A query by a field that does not exist.
     package static func fieldNotFound(_ key: Name, in recordType: Name) -> SyncError {
         SyncError(.invalidArguments, "Unknown field '\(key)' for type '\(recordType)'.")
@@ -103,30 +109,39 @@ extension SyncError {
 
     /// A query by a field that nobody can ask for in this way.
     package static func cannotIndex(
-        _ key: Name,
+        _ key: Query.Key,
         _ type: Schema.DeclaredType,
         _ index: Schema.Indexes,
         _ reason: String
     ) -> SyncError {
         SyncError(
             .invalidArguments,
-            "Field '\(key)' has a value type of \(type.reportedName) and cannot be \(index): "
-                + "\(reason)."
+            "Field '\(key.reportedName)' has a value type of \(type.reportedName) and cannot be "
+                + "\(index): \(reason)."
         )
     }
 
-    /// A query in production whose index is missing.
+    /// A query in production whose index is missing; without a key that on any text.
     package static func indexMissing(
-        _ key: Name,
-        _ field: Name,
+        _ key: Query.Key?,
         _ recordType: Name,
         _ index: Schema.Indexes
     ) -> SyncError {
         let asked = "\(index)".lowercased()
+        let what =
+            key.map { "Field '\($0.reportedName)' is not" } ?? "No field of '\(recordType)' is"
+        let field = key?.schemaName.string ?? "FIELD"
         return SyncError(
             .invalidArguments,
-            "Field '\(key)' is not marked \(asked). Add the index: tidemark schema index STORE "
-                + "\(recordType).\(field) \(asked)."
+            "\(what) marked \(asked). Add the index: tidemark schema index STORE "
+                + "\(recordType).\(field) \(asked) --environment production"
         )
+    }
+}
+
+extension Query.Key {
+    /// How CloudKit names it in an error.
+    fileprivate var reportedName: String {
+        self == .system(.recordID) ? "recordName" : description
     }
 }

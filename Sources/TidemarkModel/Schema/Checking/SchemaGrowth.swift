@@ -99,38 +99,82 @@ extension SchemaGrowth {
 }
 
 extension SchemaGrowth {
-    /// What the schema lacks for a query that uses some indexes of a record type; nothing if it has
+    /// What the schema lacks for a query of a record type that needs some indexes; nothing if it has
     /// them all.
     ///
-    /// A key is a field's name or what predicates call a system field. Throws `unknownItem` for a
-    /// record type that does not exist, `invalidArguments` for a field that does not exist or cannot
-    /// be asked for so, and in production for an index that is missing.
+    /// A search in all words needs one field that is SEARCHABLE; development makes all texts so. What
+    /// no schema can name (`parent`, `share`) needs no index.
+    ///
+    /// Throws `unknownItem` for a record type that does not exist, `invalidArguments` for a field that
+    /// does not exist or cannot be asked for so, and in production for an index that is missing.
     public func changes(
         of schema: Schema,
         querying recordType: Name,
-        using needs: [(key: Name, indexes: Schema.Indexes)]
+        using requirements: [Query.IndexRequirement]
     ) throws(SyncError) -> [SchemaChange] {
         guard let type = schema[recordType] else { throw .recordTypeNotFound(recordType) }
         var grown = type
-        for (key, indexes) in needs {
-            guard var field = grown.field(key: key) else {
-                throw .fieldNotFound(key, in: recordType)
+        for requirement in requirements {
+            guard let key = requirement.key else {
+                try addSearchable(to: &grown)
+                continue
             }
-            for index in indexes.subtracting(field.indexes).each {
-                switch field.type.use(of: index) {
-                case .refused(let reason), .idle(let reason):
-                    throw .cannotIndex(key, field.type, index, reason)
-                case .used where environment == .production:
-                    throw .indexMissing(key, field.name, recordType, index)
-                case .used:
-                    field.indexes.insert(index)
-                }
+            if !key.isInSchemas { continue }
+            guard var field = grown[key.schemaName] else {
+                throw .fieldNotFound(key.schemaName, in: recordType)
             }
-            grown.set(field)
+            let index = requirement.kind.indexes
+            if field.indexes.contains(index) { continue }
+            switch field.type.use(of: index) {
+            case .refused(let reason), .idle(let reason):
+                throw .cannotIndex(key, field.type, index, reason)
+            case .used where environment == .production:
+                throw .indexMissing(key, recordType, index)
+            case .used:
+                field.indexes.insert(index)
+                grown.set(field)
+            }
         }
         return zip(type.fields, grown.fields).compactMap { old, new in
             guard old.indexes != new.indexes else { return nil }
             return .indexesChanged(recordType, old.name, from: old.indexes, to: new.indexes)
+        }
+    }
+
+    private func addSearchable(to type: inout Schema.RecordType) throws(SyncError) {
+        if type.fields.contains(where: { $0.indexes.contains(.searchable) }) { return }
+        if environment == .production { throw .indexMissing(nil, type.name, .searchable) }
+        for var field in type.fields where field.type.use(of: .searchable) == .used {
+            if field.isSystem { continue }
+            field.indexes.insert(.searchable)
+            type.set(field)
+        }
+    }
+}
+
+extension Query.Key {
+    /// The name in a schema.
+    var schemaName: Name {
+        switch self {
+        case .field(let name): name
+        case .system(let field): Name(field.schemaName)
+        }
+    }
+
+    /// Whether a schema can say something about it.
+    fileprivate var isInSchemas: Bool {
+        guard case .system = self else { return true }
+        return Schema.SystemField(schemaName) != nil
+    }
+}
+
+extension Query.IndexKind {
+    /// The same, as a schema has it.
+    fileprivate var indexes: Schema.Indexes {
+        switch self {
+        case .queryable: .queryable
+        case .sortable: .sortable
+        case .searchable: .searchable
         }
     }
 }

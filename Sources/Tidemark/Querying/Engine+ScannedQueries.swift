@@ -1,0 +1,157 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+import TidemarkQuery
+
+extension Engine {
+    /// Answers a query by looking at every record: as of a position, or in a store that is open for
+    /// reading, where nothing may be written.
+    func scan(
+        _ request: QueryRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber?,
+        limit: Int
+    ) throws(SyncError) -> QueryPageResult {
+        let picture = try picture(.visible)
+        let bound = try check(position, picture)
+        // Who may read is a question of today.
+        let query = try readable(request.query, as: caller, picture)
+        let zoneKey = request.zone.map { views.hash.slot(ofZone: $0.zoneName) }
+        let signature = QueryCursor.signature(
+            of: query,
+            zones: [views.hash.key(of: caller.database), zoneKey ?? 0, bound]
+        )
+        var offset = 0
+        if let sent = request.cursor {
+            guard let cursor = ScanCursor(bytes: sent.bytes), cursor.signature == signature else {
+                throw .foreignCursor
+            }
+            offset = cursor.offset
+        }
+        let found: ScannedQuery
+        if let kept = scanned.withLock({ $0 }), kept.signature == signature {
+            found = kept
+        } else {
+            found = try scan(query, request, as: caller, through: bound, picture, signature)
+            if found.sequences.count <= ScannedQuery.keptCount { scanned.withLock { $0 = found } }
+        }
+        let rest = found.sequences.dropFirst(offset)
+        let selection = request.desiredKeys.map { FieldSelection($0) }
+        let records: [Record]
+        do {
+            records = try self.records(Array(rest.prefix(limit)), in: found.zones, selection)
+        } catch {
+            throw error as? SyncError ?? SyncError(.internalError, "\(error)")
+        }
+        let end = offset + records.count
+        return QueryPageResult(
+            records: records,
+            cursor: end < found.sequences.count
+                ? QueryPageCursor(bytes: ScanCursor(signature: signature, offset: end).bytes) : nil
+        )
+    }
+
+    private func scan(
+        _ query: Query,
+        _ request: QueryRequest,
+        as caller: Caller,
+        through bound: UInt64,
+        _ picture: ViewPicture,
+        _ signature: UInt64
+    ) throws(SyncError) -> ScannedQuery {
+        let last = SequenceNumber(rawValue: bound)
+        let past =
+            bound == picture.bound
+            ? nil : try PastState(of: source, hash: views.hash, through: last)
+        let rules = try rules(for: request.query, as: caller, past, picture)
+        let zones = try zones(for: request.zone, as: caller, past, picture)
+        var scan = try QueryScan(
+            query,
+            now: past == nil ? now() : try time(of: last),
+            searchedFields: rules.searchedFields
+        )
+        for zone in zones.keys.sorted() {
+            let sequences =
+                if let past { past.liveSequences(in: zone) } else {
+                    try liveSequences(in: zone, picture)
+                }
+            try scan.look(at: sequences, of: source)
+        }
+        guard rules.isTypeKnown || scan.hasMetType else {
+            throw .recordTypeNotFound(Name(query.recordType))
+        }
+        return ScannedQuery(signature: signature, sequences: scan.sequences(), zones: zones)
+    }
+
+    /// The schema as of the point says what can be asked.
+    ///
+    /// An index is only needed for the present, though this store would not use it: what is asked of a
+    /// store has the same answer however it is open.
+    private func rules(
+        for query: Query,
+        as caller: Caller,
+        _ past: PastState?,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> QueryRules {
+        guard options.checksSchema else { return try .unchecked(query) }
+        let schema =
+            if let past { try schema(of: caller.database, past) } else {
+                try schema(of: caller.database, picture).schema
+            }
+        let rules = try QueryRules(query, under: schema)
+        let environment = past == nil ? caller.database.environment : .development
+        _ = try QueryRules.growth(of: schema, for: query, in: environment)
+        return rules
+    }
+
+    private func schema(of database: DatabaseID, _ past: PastState) throws(SyncError) -> Schema {
+        let identity = ZoneIdentity(
+            database: database.ofSystemZones,
+            zoneName: SystemZone.schema.zone.name
+        )
+        guard let key = past.zones.first(where: { $0.value == identity })?.key else {
+            return Schema()
+        }
+        let records = try views.records(at: past.liveSequences(in: key))
+        return try SchemaRecords.schema(
+            of: try records.map { (record) throws(SyncError) in try record.readBody() }
+        )
+    }
+
+    private func zones(
+        for zone: ZoneID?,
+        as caller: Caller,
+        _ past: PastState?,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [UInt64: ZoneID] {
+        guard let past else { return try place(of: zone, as: caller, picture).zones }
+        let all = past.zones.filter { $0.value.database == caller.database && !$0.value.isSystem }
+        guard let zone else { return all.mapValues(\.zone) }
+        let owner = caller.database.owner.userRecordName
+        let identity = ZoneIdentity(database: caller.database, zoneName: Name(zone.zoneName))
+        try options.limits.check(zone: zone)
+        guard zone.ownerName == ZoneID.currentOwner || zone.ownerName == owner else {
+            throw .zoneNotFound(zone)
+        }
+        let found = all.filter { $0.value == identity }
+        if found.isEmpty, !identity.isImplicit { throw .zoneNotFound(zone) }
+        return found.mapValues { _ in zone }
+    }
+
+    /// When the commit of an event was made; what `now()` is in a query of the past.
+    private func time(of sequence: SequenceNumber) throws(SyncError) -> Int64 {
+        guard sequence != .zero else { return 0 }
+        var time: Int64 = 0
+        do throws(LogError) {
+            try source.read([sequence]) { event in
+                time = event.commit.time
+                return false
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        return time
+    }
+}

@@ -1,0 +1,127 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// What a schema says about a query that it lets pass.
+struct QueryRules: Sendable {
+    /// The fields that a search in all words looks at; `nil` for all.
+    var searchedFields: [String]?
+    /// Whether the schema has the record type.
+    ///
+    /// One that it does not have takes an import; its records are found without further checks.
+    var isTypeKnown = true
+
+    /// For a store that checks no schema: everything passes.
+    static func unchecked(_ query: Query) throws(SyncError) -> QueryRules {
+        if let refusal = query.refusal({ _ in nil }) { throw refusal }
+        return QueryRules()
+    }
+}
+
+extension QueryRules {
+    /// Refuses what makes no sense for the types that a schema has.
+    init(_ query: Query, under schema: Schema) throws(SyncError) {
+        let type = schema[Name(query.recordType)]
+        if let refusal = query.refusal({ type?[$0]?.type.queriedType }) { throw refusal }
+        isTypeKnown = type != nil
+        searchedFields = type?.fields.filter { $0.indexes.contains(.searchable) }
+            .map(\.name.string)
+    }
+
+    /// What a schema lacks for a query: in development indexes, in production nothing, as the query is
+    /// refused there.
+    static func growth(
+        of schema: Schema,
+        for query: Query,
+        in environment: Environment
+    ) throws(SyncError) -> [SchemaChange] {
+        guard let type = schema[Name(query.recordType)] else { return [] }
+        return try SchemaGrowth(in: environment).changes(
+            of: schema,
+            querying: type.name,
+            using: query.schemaRequirements { type[$0]?.type.queriedType }
+        )
+    }
+}
+
+extension Engine {
+    /// Checks a query against the schema as it is now, which in development gets the indexes that the
+    /// query needs.
+    func rules(for query: Query, as caller: Caller) async throws(SyncError) -> QueryRules {
+        guard options.checksSchema else { return try .unchecked(query) }
+        let environment = caller.database.environment
+        while true {
+            let schema = try schema(of: caller.database, try picture(.visible)).schema
+            let rules = try QueryRules(query, under: schema)
+            let growth = try QueryRules.growth(of: schema, for: query, in: environment)
+            if growth.isEmpty || writing == nil { return rules }
+            try await addIndexes(for: query, as: caller)
+        }
+    }
+
+    private func addIndexes(for query: Query, as caller: Caller) async throws(SyncError) {
+        let committer = try writer().committer
+        try await committer.waitForRoom()
+        while true {
+            let picture = try picture(.appended)
+            let old = try schema(of: caller.database, picture)
+            let growth = try QueryRules.growth(
+                of: old.schema,
+                for: query,
+                in: caller.database.environment
+            )
+            if growth.isEmpty {
+                let last = SequenceNumber(rawValue: old.lastSequence)
+                return try await committer.waitUntilDurable(last)
+            }
+            let change = try SystemChange.schema(
+                from: old.schema,
+                to: old.schema.applying(growth)
+            )
+            guard let last = try append(change, as: caller, picture, committer) else { continue }
+            return try await committer.waitUntilDurable(last)
+        }
+    }
+}
+
+extension PublicAccess {
+    /// Whose records of a type the caller may read: `nil` for everybody's.
+    ///
+    /// Throws `permissionFailure` or `notAuthenticated` if nobody's.
+    func readableRecords(of type: Name) throws(SyncError) -> UserID? {
+        if refusal(of: .read, on: type, createdBy: nil) == nil { return nil }
+        if let refusal = refusal(of: .read, on: type, createdBy: accessor.user) { throw refusal }
+        return accessor.user
+    }
+}
+
+extension SyncError {
+    /// A query of a shared database as a whole.
+    static let zoneNotNamed = SyncError(
+        .invalidArguments,
+        "A query of a shared database looks into one zone; name it."
+    )
+
+    /// A cursor that no store made.
+    static let damagedCursor = SyncError(
+        .invalidArguments,
+        "The query's cursor is damaged; repeat the query from its beginning."
+    )
+
+    /// A cursor of something else.
+    static let foreignCursor = SyncError(
+        .invalidArguments,
+        "The cursor belongs to another query, place or point; repeat the query from its beginning."
+    )
+
+    /// A query of a database with very many zones.
+    static func tooManyZones(_ count: Int) -> SyncError {
+        SyncError(
+            .limitExceeded,
+            "The database has \(count) zones; a query looks into at most \(QueryPlace.zoneLimit). Name "
+                + "a zone."
+        )
+    }
+}

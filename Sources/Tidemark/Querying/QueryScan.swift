@@ -1,0 +1,137 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// A query answered without an index: every record of its zones is looked at.
+///
+/// Names and sort values of what is found are held in memory.
+struct QueryScan {
+    private struct Match {
+        var sequence: UInt64
+        var zone: UInt64
+        /// The record without the fields that the order does not look at.
+        var body: RecordBody
+    }
+
+    private let recordType: [UInt8]
+    private let matcher: Query.Matcher
+    private let order: Query.RecordOrder
+    private let sortKeys: FieldSelection
+    private var matches: [Match] = []
+    /// Whether a record of the type was met, fulfilling the predicate or not.
+    private(set) var hasMetType = false
+
+    /// Prepares a query.
+    init(_ query: Query, now: Int64, searchedFields: [String]?) throws(SyncError) {
+        recordType = Array(query.recordType.utf8)
+        matcher = try Query.Matcher(query.predicate, now: now, searchedFields: searchedFields)
+        order = Query.RecordOrder(query.sortDescriptors)
+        sortKeys = FieldSelection(
+            query.sortDescriptors.compactMap { descriptor in
+                if case .field(let name) = descriptor.key { name.string } else { nil }
+            }
+        )
+    }
+
+    /// Looks at the records that some events saved, in ascending order.
+    ///
+    /// Passes over what the source cannot read.
+    mutating func look(
+        at sequences: [SequenceNumber],
+        of source: any EventSource
+    ) throws(SyncError) {
+        var failure: EventFormatError?
+        do throws(LogError) {
+            try source.read(sequences) { event in
+                do throws(EventFormatError) {
+                    try look(at: event)
+                    return true
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw SyncError(failure) }
+    }
+
+    private mutating func look(at event: LogEvent) throws(EventFormatError) {
+        let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+        let body = try stored.body()
+        guard body.recordTypeBytes.elementsEqual(recordType) else { return }
+        hasMetType = true
+        guard matcher.matches(body) else { return }
+        // A copy, since the body would keep the log's block.
+        let bytes = Array(sortKeys.narrow(body).bytes)
+        matches.append(
+            Match(
+                sequence: event.sequence.rawValue,
+                zone: event.zone,
+                body: RecordBody(sound: bytes[...])
+            )
+        )
+    }
+
+    /// The events that saved what was found, in the query's order.
+    consuming func sequences() -> [UInt64] {
+        let order = order
+        matches.sort { first, second in
+            let order = order.compare(first.body, second.body)
+            return order == 0 ? first.zone < second.zone : order < 0
+        }
+        return matches.map(\.sequence)
+    }
+}
+
+/// What a query found without an index, kept for its next page.
+///
+/// The log does not change in the past, nor under a store that is open for reading: the same question
+/// has the same answer.
+struct ScannedQuery: Sendable {
+    /// Longer answers are found again for each page.
+    static let keptCount = 1 << 20
+
+    /// Tells query, place and point.
+    var signature: UInt64
+    /// The events that saved what was found, in the query's order.
+    var sequences: [UInt64]
+    /// The zones that were looked into, by key.
+    var zones: [UInt64: ZoneID]
+}
+
+/// Where a page of a scanned query ended: after so many records.
+struct ScanCursor: Hashable, Sendable {
+    /// The first byte; cursors of the index begin with another one.
+    private static let form: UInt8 = 2
+
+    /// Tells query, place and point.
+    var signature: UInt64
+    /// How many records came before.
+    var offset: Int
+
+    /// The cursor as bytes that clients may keep.
+    var bytes: [UInt8] {
+        var bytes = [Self.form]
+        bytes.append(integer: signature)
+        bytes.append(integer: UInt64(offset))
+        return bytes
+    }
+
+    init(signature: UInt64, offset: Int) {
+        self.signature = signature
+        self.offset = offset
+    }
+
+    /// Reads a cursor; `nil` for bytes that are none.
+    init?(bytes: [UInt8]) {
+        let span = bytes.span.bytes
+        guard bytes.count == 17, bytes[0] == Self.form,
+            let offset = Int(exactly: span.integer(at: 9, as: UInt64.self))
+        else { return nil }
+        self.init(signature: span.integer(at: 1, as: UInt64.self), offset: offset)
+    }
+}

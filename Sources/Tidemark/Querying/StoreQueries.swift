@@ -1,0 +1,228 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+import TidemarkQuery
+
+/// The owner of a store's query index: opens it when the first query comes, brings it forward from
+/// the log, and makes it anew where it is missing, damaged or of another log.
+///
+/// Writers never wait for it: it reads what is durable, as any reader does.
+actor StoreQueries {
+    private let source: any EventSource
+    private let line: IncarnationLine
+    /// Where the index is kept; `nil` for memory.
+    private let folder: String?
+    /// Whether the records of a zone can be asked for.
+    private let isQueried: @Sendable (UInt64) -> Bool
+    private var opened: QueryIndex?
+    /// How many indexes were thrown away.
+    private var discardCount = 0
+    private var catchingUp: Task<Void, any Error>?
+
+    /// Events that are taken in by one transaction, but for the rest of the last commit.
+    private static let batchCount = 16_384
+    /// How often an index that turns out to be damaged is made anew for one query.
+    private static let attemptLimit = 3
+
+    init(
+        source: any EventSource,
+        line: IncarnationLine,
+        folder: String?,
+        isQueried: @escaping @Sendable (UInt64) -> Bool
+    ) {
+        self.source = source
+        self.line = line
+        self.folder = folder
+        self.isQueried = isQueried
+    }
+
+    /// Asks the index once it has come as far as a position.
+    ///
+    /// A damaged one is deleted and made anew.
+    func ask<Answer: Sendable>(
+        through bound: UInt64,
+        _ body: @Sendable (QueryIndex) async throws -> Answer
+    ) async throws(SyncError) -> Answer {
+        var attemptCount = 0
+        while true {
+            attemptCount += 1
+            // One index serves all callers: the first that meets the damage replaces it.
+            let discardCount = discardCount
+            do {
+                return try await body(try await index(through: bound))
+            } catch let error as QueryIndexError {
+                guard error.reason == .damaged, attemptCount < Self.attemptLimit else {
+                    throw SyncError(error)
+                }
+                if discardCount == self.discardCount { try discard() }
+            } catch let error as SyncError {
+                throw error
+            } catch {
+                throw SyncError(.internalError, "The query could not be answered: \(error)")
+            }
+        }
+    }
+
+    private func index(through bound: UInt64) async throws -> QueryIndex {
+        while true {
+            let index = try open()
+            if index.position.sequence >= bound { return index }
+            if let catchingUp {
+                try await catchingUp.value
+                continue
+            }
+            let task = Task {
+                // Before the task ends, so that who waited for it does not find it again.
+                defer { catchingUp = nil }
+                try await takeIn(through: bound, index)
+            }
+            catchingUp = task
+            try await task.value
+        }
+    }
+}
+
+// MARK: - Opening and throwing away
+
+extension StoreQueries {
+    private static let fileName = "index.sqlite"
+
+    private func open() throws -> QueryIndex {
+        if let opened { return opened }
+        let index: QueryIndex
+        if let folder {
+            let files = PosixFileSystem()
+            if try !files.exists(folder) { try files.createDirectory(folder) }
+            let path = folder + "/" + Self.fileName
+            index = try QueryIndex(path: path, identity: "\(source.store)")
+        } else {
+            index = try QueryIndex(path: nil, identity: "\(source.store)")
+        }
+        guard try isOfThisLog(index.position) else {
+            index.close()
+            throw QueryIndexError(.damaged, "The query index is ahead of the log, or of another.")
+        }
+        opened = index
+        return index
+    }
+
+    /// Whether the log has what an index has taken in: the position is one of this line of the store,
+    /// and the event there is from the same moment.
+    private func isOfThisLog(_ position: IndexPosition) throws -> Bool {
+        let sequence = SequenceNumber(rawValue: position.sequence)
+        if sequence == .zero { return true }
+        guard sequence <= source.durableSequence,
+            line.contains(sequence, of: Incarnation(rawValue: position.incarnation))
+        else { return false }
+        var received: Int64?
+        try source.read([sequence]) { event in
+            received = event.commit.received
+            return false
+        }
+        return received == position.received
+    }
+
+    private func discard() throws(SyncError) {
+        discardCount += 1
+        opened?.close()
+        opened = nil
+        guard let folder else { return }
+        do throws(FileError) {
+            let files = PosixFileSystem()
+            guard try files.exists(folder) else { return }
+            for name in try files.list(folder) where name.hasPrefix(Self.fileName) {
+                try files.remove(folder + "/" + name)
+            }
+        } catch {
+            throw SyncError(LogError(error))
+        }
+    }
+}
+
+extension SyncError {
+    /// The query index could not do what was asked.
+    fileprivate init(_ error: QueryIndexError) {
+        let code: Code = error.reason == .full ? .quotaExceeded : .internalError
+        self.init(code, error.message)
+    }
+}
+
+// MARK: - Catching up
+
+extension StoreQueries {
+    /// What happened in a stretch of the log, up to the end of a commit.
+    private struct Batch {
+        var changes: [IndexedChange] = []
+        var position = IndexPosition()
+    }
+
+    private func takeIn(through bound: UInt64, _ index: QueryIndex) async throws {
+        while index.position.sequence < bound {
+            let start = index.position
+            let batch = try batch(after: start, through: bound)
+            guard batch.position.sequence > start.sequence else {
+                throw SyncError.missingEvent(SequenceNumber(rawValue: start.sequence).next)
+            }
+            try await index.apply(batch.changes, through: batch.position)
+        }
+    }
+
+    private func batch(after start: IndexPosition, through bound: UInt64) throws -> Batch {
+        var batch = Batch(position: start)
+        var zone: (key: UInt64, isQueried: Bool)?
+        var failure: EventFormatError?
+        try source.scan(
+            from: SequenceNumber(rawValue: start.sequence).next,
+            through: SequenceNumber(rawValue: bound)
+        ) { event in
+            if event.sequence == event.commit.first, batch.changes.count >= Self.batchCount {
+                return false
+            }
+            batch.position.sequence = event.sequence.rawValue
+            batch.position.received = event.commit.received
+            if event.zone != zone?.key { zone = (event.zone, isQueried(event.zone)) }
+            do throws(EventFormatError) {
+                if let change = try IndexedChange(event, isQueried: zone?.isQueried ?? false) {
+                    batch.changes.append(change)
+                }
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        if let failure { throw SyncError(failure) }
+        let last = SequenceNumber(rawValue: batch.position.sequence)
+        batch.position.incarnation = line.incarnation(of: last).rawValue
+        return batch
+    }
+}
+
+extension IndexedChange {
+    /// What an event means for the query index; `nil` for nothing.
+    fileprivate init?(_ event: LogEvent, isQueried: Bool) throws(EventFormatError) {
+        let bytes = event.payload
+        guard let first = bytes.first else { return nil }
+        let sequence = event.sequence.rawValue
+        switch EventKind(rawValue: first) {
+        case .zoneDeleted:
+            self.init(sequence: sequence, zone: event.zone, previous: 0, content: .zoneDeleted)
+        case .recordSaved, .recordDeleted:
+            guard isQueried else { return nil }
+            let stored = try StoredRecord(event.sequence, zone: event.zone, bytes)
+            let content: Content =
+                stored.event.state == .live
+                ? .saved(try stored.body())
+                : .deleted(recordType: try stored.tombstone().type)
+            self.init(
+                sequence: sequence,
+                zone: event.zone,
+                previous: stored.event.previousState == .live ? stored.event.previous : 0,
+                content: content
+            )
+        default: return nil
+        }
+    }
+}

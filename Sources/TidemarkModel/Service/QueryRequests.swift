@@ -1,0 +1,56 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Asks for the records that fulfil a query, one page of them.
+public struct QueryRequest: Hashable, Sendable {
+    /// What to find, and in which order.
+    public var query: Query
+    /// Where to look; `nil` for every zone of the database, which a shared one does not allow.
+    public var zone: ZoneID?
+    /// Where a page of the same query in the same place ended; `nil` begins.
+    public var cursor: QueryPageCursor?
+    /// At most how many records to answer; `nil` for ``Limits/recordsPerQueryPage``.
+    public var limit: Int?
+    /// The names of the fields to answer; `nil` for all of them.
+    public var desiredKeys: [String]?
+
+    /// Describes a request.
+    public init(
+        _ query: Query,
+        in zone: ZoneID? = nil,
+        after cursor: QueryPageCursor? = nil,
+        limit: Int? = nil,
+        desiredKeys: [String]? = nil
+    ) {
+        self.query = query
+        self.zone = zone
+        self.cursor = cursor
+        self.limit = limit
+        self.desiredKeys = desiredKeys
+    }
+}
+
+/// Where a page of a query ended: opaque, for the next request.
+public struct QueryPageCursor: Hashable, Sendable {
+    /// What clients may keep and send back.
+    public let bytes: [UInt8]
+
+    /// Wraps bytes that a store handed out.
+    public init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+}
+
+/// One page of what a query found.
+public struct QueryPageResult: Hashable, Sendable {
+    /// The records, in the query's order.
+    public let records: [Record]
+    /// Where to go on; `nil` if there is no more.
+    public let cursor: QueryPageCursor?
+
+    /// Collects an answer.
+    public init(records: [Record], cursor: QueryPageCursor?) {
+        self.records = records
+        self.cursor = cursor
+    }
+}

@@ -1,0 +1,183 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import GeneratedQueries
+import Testing
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// Generated histories: what the store finds is what a look at every record finds.
+@Suite struct QueryHistoryTests {
+    let folder: ScratchFolder
+
+    init() throws {
+        folder = try ScratchFolder()
+    }
+
+    private var environment: StoreEnvironment {
+        var environment = StoreEnvironment()
+        environment.log.now = { QueriedStore.now }
+        return environment
+    }
+
+    private func open(_ access: StoreAccess) throws -> Client {
+        let store = try Store.open(
+            at: folder.path(),
+            access: access,
+            options: QueriedStore.options,
+            environment: environment
+        )
+        return Client(store: store)
+    }
+
+    /// Compares a query's answer, page by page, with a look at every record.
+    private func check(_ history: inout QueriedStore, _ query: Query, in zone: ZoneID?) async throws
+    {
+        var random = history.generator.random
+        let found = try await history.client.find(query, in: zone) {
+            Int.random(in: 1...9, using: &random)
+        }
+        history.generator.random = random
+        let expected = try history.expected(query, in: zone)
+        // Records of one name in two zones are in the order in which those were created.
+        if zone == nil {
+            #expect(Set(found) == Set(expected), "\(query)")
+            #expect(found.count == expected.count, "\(query)")
+        } else {
+            #expect(found == expected, "\(query) in \(zone?.zoneName ?? "")")
+        }
+    }
+
+    @Test(arguments: 0..<4 as Range<UInt64>)
+    func `the index finds what is there, also after the store was closed and opened`(
+        seed: UInt64
+    ) async throws {
+        var history = try await QueriedStore(try open(.creating), seed: seed)
+        for round in 0..<8 {
+            try await history.grow(by: 25)
+            for _ in 0..<15 {
+                let query = history.query()
+                let zone = history.generator.pick([nil, ZoneID.default] + QueriedStore.zones)
+                guard try await isThere(zone, history.client) else { continue }
+                try await check(&history, query, in: zone)
+            }
+            guard round % 3 == 2 else { continue }
+            try history.client.store.close()
+            history.client = try open(.writing)
+        }
+        #expect(try history.client.store.figures().liveRecordCount > 20)
+    }
+
+    private func isThere(_ zone: ZoneID?, _ client: Client) async throws -> Bool {
+        guard let zone else { return true }
+        return try await client.store.zones(as: client.caller).contains { $0.zoneID == zone }
+    }
+
+    @Test(arguments: 10..<13 as Range<UInt64>)
+    func `as of a point a query finds what it found then`(seed: UInt64) async throws {
+        var history = try await QueriedStore(try open(.creating), seed: seed)
+        struct Answer {
+            var position: SequenceNumber
+            var query: Query
+            var zone: ZoneID?
+            var found: [Record]
+        }
+        var answers: [Answer] = []
+        for _ in 0..<6 {
+            try await history.grow(by: 15)
+            for _ in 0..<4 {
+                let query = history.query()
+                let zone = history.generator.pick([nil, ZoneID.default] + QueriedStore.zones)
+                guard try await isThere(zone, history.client) else { continue }
+                let found = try await history.client.find(query, in: zone)
+                let position = history.client.store.lastSequence
+                answers.append(Answer(position: position, query: query, zone: zone, found: found))
+            }
+        }
+        #expect(answers.contains { !$0.found.isEmpty })
+        for answer in answers {
+            let found = try await history.client.find(
+                answer.query,
+                in: answer.zone,
+                pages: { 7 },
+                asOf: answer.position
+            )
+            #expect(found == answer.found, "\(answer.query) as of \(answer.position)")
+        }
+    }
+
+    @Test func `a store that is open for reading finds the same, and writes nothing`() async throws
+    {
+        var history = try await QueriedStore(try open(.creating), seed: 20)
+        try await history.grow(by: 60)
+        var answers: [(query: Query, zone: ZoneID?, found: [Record])] = []
+        for _ in 0..<20 {
+            let query = history.query()
+            let zone = history.generator.pick([nil, ZoneID.default])
+            answers.append((query, zone, try await history.client.find(query, in: zone)))
+        }
+        // Beside the writer, and without one and without an index.
+        for isLive in [true, false] {
+            if !isLive {
+                try history.client.store.close()
+                try FileManager.default.removeItem(atPath: folder.path() + "/queries")
+            }
+            let reader = try open(.reading)
+            for (query, zone, found) in answers {
+                #expect(try await reader.find(query, in: zone, pages: { 5 }) == found)
+            }
+            try reader.store.close()
+            let hasIndex = FileManager.default.fileExists(atPath: folder.path() + "/queries")
+            #expect(hasIndex == isLive)
+        }
+    }
+
+    @Test func `pages stay right while records change`() async throws {
+        var history = try await QueriedStore(try open(.creating), seed: 30)
+        history.client.zone = .default
+        let client = history.client
+        for number in 0..<120 {
+            let fields = try Fields([
+                "title": .string("t\(number % 7)"), "n": .int64(Int64(number)),
+            ])
+            try await client.modify([
+                RecordSave(client.id("k\(number)"), type: "Note", fields: fields)
+            ])
+        }
+        for descending in [false, true] {
+            let query = Query(
+                recordType: "Note",
+                sortDescriptors: [.init("title", ascending: !descending)]
+            )
+            var found: [String] = []
+            var request = QueryRequest(query, in: .default, limit: 8)
+            var step = 0
+            repeat {
+                let page = try await client.store.query(request, as: client.caller)
+                found += page.records.map(\.recordID.recordName)
+                request.cursor = page.cursor
+                // Numbers that 3 divides stay as they are; others move, go, and come.
+                for number in [3 * step + 1, 3 * step + 2] where number < 120 {
+                    let save = try client.save(
+                        "k\(number)",
+                        ["title": .string("t\((number + step) % 7)")],
+                        policy: .changedKeys
+                    )
+                    try await client.modify(
+                        number % 2 == 0 ? [save] : [],
+                        delete: number % 2 == 0 ? [] : [RecordDeletion(client.id("k\(number)"))]
+                    )
+                }
+                try await client.modify([
+                    try client.save("new\(descending)\(step)", ["title": "t3"])
+                ])
+                step += 1
+            } while request.cursor != nil
+            for number in stride(from: 0, to: 120, by: 3) {
+                #expect(found.count { $0 == "k\(number)" } == 1, "k\(number)")
+            }
+        }
+    }
+}
