@@ -18,7 +18,8 @@ struct TidemarkCommand: AsyncParsableCommand {
         abstract: "A sync engine with CloudKit's model, and the questions its log answers.",
         subcommands: [
             ImportCommand.self, ExportCommand.self, ChangesCommand.self, ZonesCommand.self,
-            RecordCommand.self, SaveCommand.self, DeleteCommand.self, SchemaCommand.self,
+            RecordCommand.self, QueryCommand.self, SaveCommand.self, DeleteCommand.self,
+            SchemaCommand.self,
             LogCommand.self,
         ]
     )

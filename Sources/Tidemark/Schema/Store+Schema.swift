@@ -49,6 +49,40 @@ extension Store {
             .promoting($0.development, to: $0.production, limits: options.limits)
         }
     }
+
+    /// Changes what queries may do with a field in the schema of one environment, and returns what
+    /// changed.
+    ///
+    /// A promotion makes production's indexes those of development, so change them there too. Durable
+    /// when it returns.
+    ///
+    /// Throws `unknownItem` or `invalidArguments` if there is no such record type or field, and
+    /// `invalidArguments` for an index that the field's type cannot have.
+    @discardableResult
+    public func changeIndexes(
+        of field: Name,
+        in recordType: Name,
+        adding added: Schema.Indexes = [],
+        removing removed: Schema.Indexes = [],
+        of container: ContainerID = .standard,
+        in environment: Environment = .development
+    ) async throws(SyncError) -> SchemaPlan {
+        try await engine.change(schemaOf: container, in: environment) {
+            [options] schemas throws(SyncError) in
+            let (development, production) = schemas
+            var wanted = environment == .development ? development : production
+            guard var type = wanted[recordType] else { throw .recordTypeNotFound(recordType) }
+            guard var own = type[field] else { throw .fieldNotFound(field, in: recordType) }
+            own.indexes.formUnion(added)
+            own.indexes.subtract(removed)
+            type.set(own)
+            wanted.set(type)
+            let limits = options.limits
+            return environment == .development
+                ? .importing(wanted, into: development, production: production, limits: limits)
+                : .promoting(wanted, to: production, limits: limits)
+        }
+    }
 }
 
 extension Engine {
@@ -66,7 +100,7 @@ extension Engine {
     func change(
         schemaOf container: ContainerID,
         in environment: Environment,
-        _ plan: ((development: Schema, production: Schema)) -> SchemaPlan
+        _ plan: ((development: Schema, production: Schema)) throws(SyncError) -> SchemaPlan
     ) async throws(SyncError) -> SchemaPlan {
         let writing = try writer()
         func database(_ environment: Environment) -> DatabaseID {
@@ -79,7 +113,7 @@ extension Engine {
             let picture = try picture(.appended)
             let development = try schema(of: database(.development), picture)
             let production = try schema(of: database(.production), picture)
-            let wanted = plan((development.schema, production.schema))
+            let wanted = try plan((development.schema, production.schema))
             let lookedAt = SequenceNumber(
                 rawValue: max(development.lastSequence, production.lastSequence)
             )

@@ -21,7 +21,7 @@ struct SchemaCommand: AsyncParsableCommand {
         subcommands: [
             SchemaExportCommand.self, SchemaImportCommand.self, SchemaValidateCommand.self,
             SchemaDiffCommand.self, SchemaPromoteCommand.self, SchemaIndexesCommand.self,
-            SchemaRolesCommand.self,
+            SchemaIndexCommand.self, SchemaRolesCommand.self,
         ]
     )
 }

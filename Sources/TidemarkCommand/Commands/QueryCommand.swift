@@ -1,0 +1,181 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark query`: the records that fulfil a predicate.
+struct QueryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "query",
+        abstract: "Print the records of a type that fulfil a predicate, as they are or were.",
+        discussion: """
+            The predicate is a format string as CloudKit takes it, and more (Docs/queries.md). One \
+            record a line, as `record` prints it, in the order of --sort and then of names; on a \
+            terminal a table with the fields of --keys, or all. Every record of the zones is looked \
+            at, since nothing is written. A query that the schema refuses ends with status 1.
+
+              tidemark query notes.tide --type Item
+              tidemark query notes.tide --type Item --zone lists --limit 10 \\
+                  --where 'count > 1 AND title BEGINSWITH "Oat"' --sort count:desc --sort title
+              tidemark query notes.tide --type Shop --sort place:52.52,13.41 --at 2026-02-03T04:05:06Z
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(help: ArgumentHelp("The type of the records.", valueName: "name"))
+    var type: String
+
+    @Option(
+        name: .customLong("where"),
+        help: ArgumentHelp("What they must fulfil; all do, unless given.", valueName: "predicate"),
+        transform: readPredicate
+    )
+    var predicate = Query.Predicate.always
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            What to sort by: a field, which may end with :desc, or a location field and the place \
+            from which distances are measured (place:52.52,13.41). May be given again.
+            """,
+            valueName: "order"
+        ),
+        transform: readOrder
+    )
+    var sort: [Query.SortDescriptor] = []
+
+    @Option(help: ArgumentHelp("The zone; all of the database, unless given.", valueName: "name"))
+    var zone: String?
+
+    @Option(help: ArgumentHelp("At most so many records; all, unless given.", valueName: "records"))
+    var limit: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "The fields to print, separated by commas; all, unless given.",
+            valueName: "fields"
+        )
+    )
+    var keys: String?
+
+    @Option(
+        name: .customLong("as"),
+        help: ArgumentHelp(
+            "Who asks, by user record name. Rules about users apply.",
+            valueName: "user"
+        )
+    )
+    var user = UserID.current.userRecordName
+
+    @OptionGroup var point: PointOption
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var options: OutputOptions
+
+    func validate() throws {
+        if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
+    }
+
+    private var desiredKeys: [String]? { keys?.split(separator: ",").map(String.init) }
+
+    func run() async throws {
+        try await store.read { store in
+            let position = try point.position(in: store)
+            var output = StandardOutput()
+            if options.isJSON(output) {
+                try await visit(store, position) { record in
+                    try output.line { $0.append(json: record) }
+                }
+            } else {
+                var records: [Record] = []
+                try await visit(store, position) { records.append($0) }
+                for line in table(of: records).lines { try output.line(line) }
+            }
+            try output.flush()
+        }
+    }
+
+    /// Visits what is found, page by page.
+    private func visit(
+        _ store: Store,
+        _ position: SequenceNumber?,
+        _ visit: (Record) throws -> Void
+    ) async throws {
+        let caller = Caller(database: database.id, user: UserID(user))
+        var left = limit ?? .max
+        var request = QueryRequest(
+            Query(recordType: type, predicate: predicate, sortDescriptors: sort),
+            in: zone.map { ZoneID(zoneName: $0) },
+            desiredKeys: desiredKeys
+        )
+        repeat {
+            request.limit = min(left, store.options.limits.recordsPerPage)
+            let page =
+                if let position {
+                    try await store.query(request, as: caller, asOf: position)
+                } else {
+                    try await store.query(request, as: caller)
+                }
+            for record in page.records { try visit(record) }
+            left -= page.records.count
+            request.cursor = page.cursor
+        } while request.cursor != nil && left > 0
+    }
+
+    /// A column for each field that is asked for, or that a record has.
+    private func table(of records: [Record]) -> Table {
+        let met = Set(records.flatMap { $0.fields.present.map { Name($0.name) } }).sorted()
+        let fields = desiredKeys ?? met.map(\.string)
+        var columns: [(heading: String, alignment: Table.Alignment)] = [("record", .left)]
+        if zone == nil { columns.insert(("zone", .left), at: 0) }
+        var table = Table(columns + fields.map { ($0.printable, .left) })
+        for record in records {
+            var row = [record.recordID.recordName.printable]
+            if zone == nil { row.insert(record.zone.zoneName.printable, at: 0) }
+            table.append(row + fields.map { record[$0].map(Self.text) ?? "" })
+        }
+        return table
+    }
+
+    /// A value as a person reads it: texts as they are, all else as in JSON.
+    private static func text(of value: FieldValue) -> String {
+        if case .string(let text) = value { return text.printable }
+        var bytes: [UInt8] = []
+        bytes.append(json: value)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// Reads a predicate of the command line.
+private func readPredicate(_ text: String) throws -> Query.Predicate {
+    do throws(SyncError) {
+        return try Query.Predicate(format: text)
+    } catch {
+        throw ValidationError(error.message)
+    }
+}
+
+/// Reads a criterion of an order.
+private func readOrder(_ text: String) throws -> Query.SortDescriptor {
+    guard let colon = text.lastIndex(of: ":") else { return Query.SortDescriptor(Query.Key(text)) }
+    let key = Query.Key(String(text[..<colon]))
+    let rest = text[text.index(after: colon)...]
+    switch rest {
+    case "asc": return Query.SortDescriptor(key)
+    case "desc": return Query.SortDescriptor(key, ascending: false)
+    default: break
+    }
+    let numbers = rest.split(separator: ",", omittingEmptySubsequences: false).map { Double($0) }
+    guard numbers.count == 2, let latitude = numbers[0], let longitude = numbers[1] else {
+        throw ValidationError(
+            """
+            '\(text)' is not an order. An order is a field (count), a field with :asc or :desc, or a \
+            location field with a place in degrees (place:52.52,13.41).
+            """
+        )
+    }
+    let place = Location(latitude: latitude, longitude: longitude)
+    return Query.SortDescriptor(key, distanceFrom: place)
+}

@@ -1,0 +1,88 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark schema index`: what queries may do with a field.
+struct SchemaIndexCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "index",
+        abstract: "Add indexes to a field, or remove them.",
+        discussion: """
+            QUERYABLE is for equality, membership and distance, SORTABLE for ranges and order, \
+            SEARCHABLE for words. Changes development's schema, and production's too if that is \
+            asked for, so that the next promotion does not take the index away. Prints what changes.
+
+              tidemark schema index notes.tide Item.title queryable sortable
+              tidemark schema index notes.tide Item.___recordID queryable --environment production
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The field: its record type, a dot, and its name.")
+    var field: String
+
+    /// Indexes by their names in the schema language, in lower case.
+    enum Index: String, ExpressibleByArgument, CaseIterable {
+        case queryable
+        case sortable
+        case searchable
+
+        var indexes: Schema.Indexes {
+            switch self {
+            case .queryable: .queryable
+            case .sortable: .sortable
+            case .searchable: .searchable
+            }
+        }
+    }
+
+    @Argument(help: "The indexes.")
+    var indexes: [Index]
+
+    @Flag(help: "Remove the indexes.")
+    var remove = false
+
+    @OptionGroup var container: ContainerOption
+
+    @Option(help: "The container's environment; production means both.")
+    var environment = Environment.development
+
+    @OptionGroup var options: OutputOptions
+
+    func validate() throws {
+        guard let dot = field.lastIndex(of: "."), dot != field.startIndex else {
+            throw ValidationError("'\(field)' is not a field. Name it as Item.title.")
+        }
+    }
+
+    func run() async throws {
+        guard let dot = field.lastIndex(of: ".") else { return }
+        let recordType = Name(String(field[..<dot]))
+        let name = Name(String(field[field.index(after: dot)...]))
+        let asked = Schema.Indexes(indexes.map(\.indexes))
+        let store = try store.open(.writing)
+        do {
+            let environments: [Environment] =
+                environment == .production ? [.development, .production] : [.development]
+            for environment in environments {
+                let plan = try await store.changeIndexes(
+                    of: name,
+                    in: recordType,
+                    adding: remove ? [] : asked,
+                    removing: remove ? asked : [],
+                    of: container.id,
+                    in: environment
+                )
+                try options.print(plan.changes)
+            }
+        } catch {
+            try store.close()
+            throw error
+        }
+        try store.close()
+    }
+}
