@@ -31,6 +31,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
     ],
     targets: [
         .systemLibrary(
@@ -61,7 +62,10 @@ let package = Package(
         ),
         .target(
             name: "Tidemark",
-            dependencies: ["TidemarkModel", "TidemarkLog", "TidemarkQuery", "CLMDB"],
+            dependencies: [
+                "TidemarkModel", "TidemarkLog", "TidemarkQuery", "CLMDB",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
             swiftSettings: shipped
         ),
         .executableTarget(

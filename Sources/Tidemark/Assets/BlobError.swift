@@ -1,0 +1,38 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+
+/// Why a blob could not be stored, found or read.
+package enum BlobError: Error, Hashable, Sendable {
+    /// A call to the file system failed; nothing is stored under the blob's name that was not there
+    /// before.
+    case file(FileError)
+    /// The blob has more bytes than allowed.
+    case tooLarge(limit: UInt64)
+    /// The bytes are not those that were announced.
+    case mismatch(announced: BlobID, found: BlobID)
+    /// There is no such blob.
+    case missing(BlobID)
+    /// The blob's file does not hold its bytes any more.
+    case damaged(BlobID, path: String)
+}
+
+extension BlobError: CustomStringConvertible {
+    /// What happened, where, and what to do.
+    package var description: String {
+        switch self {
+        case .file(let error): error.description
+        case .tooLarge(let limit):
+            "The asset has more than \(limit) bytes, which is the limit. Send a smaller one, or "
+                + "raise the limit."
+        case .mismatch(let announced, let found):
+            "The asset was announced as \(announced), and its bytes are \(found). Send it again."
+        case .missing(let blob):
+            "There is no asset \(blob). Send its bytes before the record that names it."
+        case .damaged(let blob, let path):
+            "The file \(path) does not hold the asset \(blob) any more. Send the asset again, or "
+                + "put the file back from a backup."
+        }
+    }
+}

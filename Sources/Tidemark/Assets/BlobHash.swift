@@ -1,0 +1,19 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+
+/// The SHA-256 of bytes that come piece by piece: the one place that knows who computes it.
+struct BlobHash {
+    private var hash = SHA256()
+
+    /// Takes the next bytes in.
+    mutating func update(_ bytes: RawSpan) {
+        bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }
+    }
+
+    /// The blob that all the bytes so far are.
+    func finish() -> BlobID {
+        BlobID(sha256: hash.finalize())
+    }
+}

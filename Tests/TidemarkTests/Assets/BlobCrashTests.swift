@@ -1,0 +1,140 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TidemarkLog
+
+@testable import Tidemark
+
+/// What a crash at any moment leaves of blobs, and what fails when a call does.
+@Suite struct BlobCrashTests {
+    /// Blobs of some sizes; the first two share a folder.
+    private static let contents: [[UInt8]] = [
+        [0x00, 0xB2], [0x01, 0x2F], Array(repeating: 7, count: 1_500), [],
+    ]
+
+    /// Takes the blobs in, one after another; answers with those that were acknowledged.
+    private func run(on disk: SimulatedFileSystem) -> [(BlobID, [UInt8])] {
+        var acknowledged: [(BlobID, [UInt8])] = []
+        guard let blobs = try? ScratchBlobs(disk) else { return [] }
+        for bytes in Self.contents {
+            guard let blob = try? blobs.put(bytes) else { continue }
+            acknowledged.append((blob, bytes))
+        }
+        return acknowledged
+    }
+
+    /// What is wrong with a disk after a crash.
+    private func loss(
+        on disk: SimulatedFileSystem,
+        of acknowledged: [(BlobID, [UInt8])]
+    ) -> String? {
+        do {
+            let blobs = try ScratchBlobs(disk)
+            for (blob, bytes) in acknowledged where try blobs.get(blob) != bytes {
+                return "\(blob) has other bytes"
+            }
+            for blob in try blobs.all() { try blobs.store.verify(blob) }
+            guard try disk.list("/store/assets/incoming").isEmpty else {
+                return "an upload is left over"
+            }
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test func `a blob that was acknowledged survives, and one that is there is whole`() {
+        let calls = SimulatedFileSystem()
+        #expect(run(on: calls).count == Self.contents.count)
+        #expect(calls.callCount > 20)
+        for number in 1...calls.callCount + 1 {
+            let disk = SimulatedFileSystem(keepsTrace: false)
+            disk.stop(atCall: number)
+            let acknowledged = run(on: disk)
+            for outcome in disk.crashOutcomes(limit: 40) + [.processKilled] {
+                let problem = loss(on: disk.crash(outcome), of: acknowledged)
+                #expect(problem == nil, "stopped at call \(number), \(outcome)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (FileError.Call.sync, "/incoming/"), (.syncDirectory, "/store/assets"),
+        (.syncDirectory, "/store/assets/"),
+    ])
+    func `no sync can be left out`(_ kind: FileError.Call, _ part: String) {
+        var found = false
+        let disk = SimulatedFileSystem(keepsTrace: false)
+        disk.ignoreSyncs(of: kind) { path in
+            part.hasSuffix("/") ? path.contains(part) : path == part
+        }
+        let acknowledged = run(on: disk)
+        for outcome in disk.crashOutcomes(limit: 200) {
+            if loss(on: disk.crash(outcome), of: acknowledged) != nil { found = true }
+        }
+        #expect(found)
+    }
+
+    @Test func `a folder that a killed process made is durable before a blob in it is`() throws {
+        let first = SimulatedFileSystem()
+        let blobs = try ScratchBlobs(first)
+        let folder = blobs.store.path(of: try blobs.put(Self.contents[0])).split(separator: "/")[2]
+        // Another disk, on which the folder was made and nothing synced when the process ended.
+        let second = SimulatedFileSystem()
+        _ = try ScratchBlobs(second)
+        try second.createDirectory("/store/assets/\(folder)")
+        let killed = second.crash(.processKilled)
+        let after = try ScratchBlobs(killed)
+        let blob = try after.put(Self.contents[0])
+        for outcome in killed.crashOutcomes(limit: 100) {
+            #expect(loss(on: killed.crash(outcome), of: [(blob, Self.contents[0])]) == nil)
+        }
+    }
+
+    @Test func `a call that fails fails one upload, and the next one works`() throws {
+        let calls = SimulatedFileSystem()
+        _ = run(on: calls)
+        for number in 1...calls.callCount {
+            let disk = SimulatedFileSystem(keepsTrace: false)
+            disk.failCall(number, with: 5)
+            _ = run(on: disk)
+            disk.clearFaults()
+            let blobs = try ScratchBlobs(disk)
+            for bytes in Self.contents {
+                #expect(try blobs.get(try blobs.put(bytes)) == bytes)
+            }
+        }
+    }
+
+    @Test func `a failed call in the same process leaves no blob half there`() {
+        let calls = SimulatedFileSystem()
+        _ = run(on: calls)
+        for number in 1...calls.callCount {
+            let disk = SimulatedFileSystem(keepsTrace: false)
+            disk.failCall(number, with: 5)
+            let acknowledged = run(on: disk)
+            disk.clearFaults()
+            for outcome in disk.crashOutcomes(limit: 20) {
+                let problem = loss(on: disk.crash(outcome), of: acknowledged)
+                #expect(problem == nil, "call \(number) failed, \(outcome)")
+            }
+        }
+    }
+
+    @Test func `a full disk refuses an upload and keeps what is there`() throws {
+        let disk = SimulatedFileSystem(capacity: 100)
+        let blobs = try ScratchBlobs(disk)
+        let blob = try blobs.put([1, 2, 3])
+        #expect {
+            try blobs.put(Array(repeating: 1, count: 200))
+        } throws: { error in
+            guard case .file(let cause)? = error as? BlobError else { return false }
+            return cause.isOutOfSpace
+        }
+        #expect(try disk.list("/store/assets/incoming") == [])
+        #expect(try blobs.get(blob) == [1, 2, 3])
+        disk.setCapacity(nil)
+        #expect(try blobs.get(try blobs.put(Array(repeating: 1, count: 200))).count == 200)
+    }
+}

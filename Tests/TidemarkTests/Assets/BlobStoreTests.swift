@@ -1,0 +1,190 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import TidemarkLog
+
+@testable import Tidemark
+
+@Suite struct BlobStoreTests {
+    private static let known: [([UInt8], String)] = [
+        ([], "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        (Array("abc".utf8), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        (
+            Array(repeating: UInt8(ascii: "a"), count: 1_000_000),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"
+        ),
+    ]
+
+    @Test(arguments: known.indices)
+    func `a blob is named as sha256sum names it, and read as it was sent`(_ index: Int) throws {
+        let (bytes, name) = Self.known[index]
+        let blobs = try ScratchBlobs()
+        let blob = try blobs.put(bytes, pieces: 3)
+        #expect(blob.description == name)
+        #expect(try blobs.get(blob, bufferByteCount: 1 << 16) == bytes)
+        #expect(
+            try blobs.disk.contents(of: "/store/assets/\(name.prefix(2))/\(name.dropFirst(2))")
+                == bytes
+        )
+        #expect(try blobs.store.holds(blob))
+        #expect(try blobs.all() == [blob])
+        try blobs.store.verify(blob)
+    }
+
+    @Test func `pieces of any size make the same blob`() throws {
+        let bytes = (0..<3_000).map { UInt8(truncatingIfNeeded: $0 * 31) }
+        let blobs = try ScratchBlobs()
+        let names = try [1, 2, 7, 100, 3_000].map { try blobs.put(bytes, pieces: $0) }
+        #expect(Set(names).count == 1)
+        #expect(try blobs.all().count == 1)
+        for size in [1, 7, 2_999, 3_000, 3_001] {
+            #expect(try blobs.get(names[0], bufferByteCount: size) == bytes)
+        }
+        var reader = try blobs.store.open(names[0])
+        var part: [UInt8] = [0, 0, 0]
+        var span = part.mutableSpan
+        var raw = span.mutableBytes
+        #expect(try reader.read(into: &raw, at: 100) == 3)
+        #expect(part == Array(bytes[100..<103]))
+        #expect(try reader.next(into: &part) == 3)
+        #expect(part == Array(bytes[0..<3]), "a part in between does not matter")
+        #expect(reader.byteCount == 3_000)
+    }
+
+    @Test func `what is too large, not what was announced, or dropped leaves nothing`() throws {
+        let blobs = try ScratchBlobs()
+        let other = try blobs.put([9])
+        do {
+            var upload = try blobs.store.upload(limit: 3)
+            let bytes: [UInt8] = [1, 2, 3]
+            try upload.append(bytes.span.bytes)
+            #expect(throws: BlobError.tooLarge(limit: 3)) {
+                try upload.append(bytes.span.bytes.extracting(first: 1))
+            }
+        }
+        let wrong = try #require(BlobID(hexadecimal: Self.known[1].1))
+        #expect(throws: BlobError.self) { try blobs.put([1], announced: wrong) }
+        #expect(try blobs.put([9], announced: other) == other)
+        #expect(try blobs.all() == [other])
+        #expect(try blobs.disk.list("/store/assets/incoming") == [])
+        #expect(throws: BlobError.missing(wrong)) { try blobs.store.verify(wrong) }
+        #expect(try !blobs.store.holds(wrong))
+        let read = try blobs.get(try blobs.put([1, 2, 3]))
+        #expect(read == [1, 2, 3])
+    }
+
+    @Test func `removed blobs are gone, also after a crash`() throws {
+        let blobs = try ScratchBlobs()
+        let all = try (0..<20).map { try blobs.put([UInt8($0)]) }
+        try blobs.store.remove(Array(all.prefix(15)) + all.prefix(2))
+        for outcome in blobs.disk.crashOutcomes(limit: 50) {
+            let after = try ScratchBlobs(blobs.disk.crash(outcome))
+            #expect(Set(try after.all()) == Set(all.suffix(5)))
+        }
+    }
+
+    @Test func `every bit of a blob's file counts`() throws {
+        let blobs = try ScratchBlobs()
+        let bytes: [UInt8] = Array("a small blob".utf8)
+        let blob = try blobs.put(bytes)
+        let path = blobs.store.path(of: blob)
+        let damaged = BlobError.damaged(blob, path: path)
+        for bit in 0..<bytes.count * 8 {
+            try blobs.disk.flipBit(path, at: bit / 8, bit: bit % 8)
+            #expect(throws: damaged) { try blobs.get(blob) }
+            try blobs.disk.flipBit(path, at: bit / 8, bit: bit % 8)
+        }
+        for changed in [[], Array(bytes.dropLast()), bytes + [0]] {
+            try blobs.disk.setContents(of: path, to: changed)
+            #expect(throws: damaged) { try blobs.store.verify(blob) }
+        }
+        #expect(try blobs.put(bytes) == blob, "sending it again repairs it")
+        #expect(try blobs.get(blob) == bytes)
+    }
+
+    @Test func `the end of a damaged blob is never handed out`() throws {
+        let blobs = try ScratchBlobs()
+        let blob = try blobs.put(Array(0..<100))
+        try blobs.disk.flipBit(blobs.store.path(of: blob), at: 3, bit: 0)
+        var reader = try blobs.store.open(blob)
+        var buffer = [UInt8](repeating: 0, count: 40)
+        #expect(try reader.next(into: &buffer) == 40)
+        #expect(try reader.next(into: &buffer) == 40)
+        #expect(throws: BlobError.self) { try reader.next(into: &buffer) }
+    }
+
+    @Test func `names that are no blobs are passed over`() throws {
+        let blobs = try ScratchBlobs()
+        let blob = try blobs.put([1])
+        let folder = "/store/assets/" + blob.description.prefix(2)
+        for name in [
+            "README", String(repeating: "A", count: 62), String(repeating: "0", count: 61),
+        ] {
+            try blobs.disk.setContents(of: "\(folder)/\(name)", to: [])
+        }
+        #expect(try blobs.all() == [blob])
+        #expect(BlobID([1, 2, 3]) == nil)
+        #expect(BlobID(hexadecimal: "ab") == nil)
+        #expect(BlobID(hexadecimal: blob.description.uppercased()) == nil)
+        #expect(BlobID(hexadecimal: blob.description) == blob)
+        #expect(BlobID(blob.checksum) == blob)
+        #expect(blob.firstByte == blob.checksum[0])
+    }
+
+    @Test func `a store that is open for reading makes nothing`() throws {
+        let blobs = try ScratchBlobs()
+        let blob = try blobs.put([1, 2])
+        let calls = blobs.disk.trace.count { $0.changesDisk }
+        let reading = BlobStore(reading: ScratchBlobs.folder, fileSystem: blobs.disk)
+        try reading.verify(blob)
+        #expect(blobs.disk.trace.count { $0.changesDisk } == calls + 1, "opening the blob's file")
+    }
+
+    @Test func `it works on the machine's disk`() throws {
+        let root = FileManager.default.temporaryDirectory
+            .appending(path: "tidemark-blobs-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: root, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: root) }
+        let store = try BlobStore(
+            folder: root.path + "/assets",
+            in: root.path,
+            fileSystem: PosixFileSystem()
+        )
+        var upload = try store.upload(limit: 100)
+        try upload.append(Array("abc".utf8).span.bytes)
+        let stored = try upload.finish()
+        #expect(stored.blob.description == Self.known[1].1)
+        #expect(stored.byteCount == 3)
+        try store.verify(stored.blob)
+        try store.remove([stored.blob])
+        #expect(try !store.holds(stored.blob))
+    }
+
+    @Test func `errors say what to do`() throws {
+        let one = try #require(BlobID(Array(repeating: 1, count: 32)))
+        let name = String(repeating: "01", count: 32)
+        let texts: [(BlobError, String)] = [
+            (
+                .tooLarge(limit: 5),
+                "The asset has more than 5 bytes, which is the limit. Send a smaller one, or raise "
+                    + "the limit."
+            ),
+            (
+                .missing(one),
+                "There is no asset \(name). Send its bytes before the record that names it."
+            ),
+            (
+                .damaged(one, path: "/x"),
+                "The file /x does not hold the asset \(name) any more. Send the asset again, or put "
+                    + "the file back from a backup."
+            ),
+            (
+                .mismatch(announced: one, found: one),
+                "The asset was announced as \(name), and its bytes are \(name). Send it again."
+            ),
+        ]
+        for (error, text) in texts { #expect(error.description == text) }
+    }
+}
