@@ -18,6 +18,11 @@ public struct Limits: Hashable, Sendable {
     public var bytesPerRecord = 1_000_000 {
         didSet { bytesPerRecord = min(bytesPerRecord, 1 << 30) }
     }
+    /// Bytes of one asset.
+    ///
+    /// CloudKit's web services name 15 MB on one page and 50 MB on another; its native clients name
+    /// none and send more. This is the larger figure.
+    public var bytesPerAsset = 50_000_000
     /// Fields of one record, those that were removed included.
     ///
     /// CloudKit names no figure. Never more than 32,767, whatever is set, so that what two versions

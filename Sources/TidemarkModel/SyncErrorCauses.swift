@@ -164,6 +164,45 @@ extension SyncError {
         )
     }
 
+    // MARK: Assets
+
+    /// A save that names an asset whose bytes the database does not hold.
+    package static func assetNotHeld(_ record: RecordID, _ asset: String) -> SyncError {
+        SyncError(
+            .assetFileNotFound,
+            "The record \(record) names the asset \(asset), whose bytes are not in its database; "
+                + "upload them there, then save."
+        )
+    }
+
+    /// A save that names an asset by another size than it has.
+    package static func assetSizeDiffers(
+        _ record: RecordID,
+        _ asset: String,
+        found: UInt64,
+        said: UInt64
+    ) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "The record \(record) names the asset \(asset) as one of \(said) bytes, and it has "
+                + "\(found); use what its upload answered."
+        )
+    }
+
+    /// A download of something that is no asset.
+    package static func noAsset(_ record: RecordID, field: String, element: Int) -> SyncError {
+        let which = element == 0 ? "asset" : "asset number \(element)"
+        return SyncError(
+            .unknownItem,
+            "The field \"\(field)\" of \(record) has no \(which)."
+        )
+    }
+
+    /// An upload whose pieces stopped coming.
+    package static func uploadBroken(_ reason: String) -> SyncError {
+        SyncError(.networkFailure, "The bytes of the asset stopped coming: \(reason).")
+    }
+
     // MARK: Tokens and request ids
 
     /// A token that can no longer be answered exactly.

@@ -36,7 +36,7 @@ extension SyncError {
         case serverRecordChanged = 14
         /// The service refused for a reason without a code of its own.
         case serverRejectedRequest = 15
-        /// An asset's file is missing on the device.
+        /// An asset's file is missing on the device, or its bytes were not sent.
         case assetFileNotFound = 16
         /// An asset's file changed while it was sent.
         case assetFileModified = 17
@@ -102,7 +102,7 @@ extension SyncError.Code {
         case .serverRecordChanged:
             "Put your values onto the server record that comes with the error, and save that."
         case .serverRejectedRequest: "Correct the request; the message says what was refused."
-        case .assetFileNotFound, .assetFileModified: "Make the asset anew from a file that stays."
+        case .assetFileNotFound, .assetFileModified: "Send the asset again, from a file that stays."
         case .incompatibleVersion: "Update the app, or the program that opens the store."
         case .constraintViolation: "Choose another value for the field that must be unique."
         case .operationCancelled: "Start the operation again if it is still wanted."

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkLog
+import TidemarkModel
 
 /// Why a blob could not be stored, found or read.
 package enum BlobError: Error, Hashable, Sendable {
@@ -29,10 +30,24 @@ extension BlobError: CustomStringConvertible {
         case .mismatch(let announced, let found):
             "The asset was announced as \(announced), and its bytes are \(found). Send it again."
         case .missing(let blob):
-            "There is no asset \(blob). Send its bytes before the record that names it."
+            "There are no bytes of the asset \(blob) here. Send them again."
         case .damaged(let blob, let path):
             "The file \(path) does not hold the asset \(blob) any more. Send the asset again, or "
                 + "put the file back from a backup."
         }
+    }
+}
+
+extension SyncError {
+    /// A blob that could not be stored or read, as a caller meets it.
+    init(_ error: BlobError) {
+        let code: Code =
+            switch error {
+            case .file(let cause): cause.isOutOfSpace ? .quotaExceeded : .serviceUnavailable
+            case .tooLarge: .limitExceeded
+            case .mismatch: .assetFileModified
+            case .missing, .damaged: .assetNotAvailable
+            }
+        self.init(code, error.description)
     }
 }

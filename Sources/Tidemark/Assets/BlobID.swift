@@ -46,9 +46,6 @@ package struct BlobID: Hashable, Sendable {
         (0..<Self.byteCount).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> (56 - 8 * ($0 % 8))) }
     }
 
-    /// The first byte, by which blobs are spread over folders.
-    package var firstByte: UInt8 { UInt8(truncatingIfNeeded: words[0] >> 56) }
-
     /// Whether two are the same.
     package static func == (lhs: BlobID, rhs: BlobID) -> Bool {
         lhs.words[0] == rhs.words[0] && lhs.words[1] == rhs.words[1]

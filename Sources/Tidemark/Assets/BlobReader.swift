@@ -7,14 +7,20 @@ import TidemarkLog
 ///
 /// The last bytes are handed out only if all of them together are the blob, so whoever takes a
 /// blob's end has a sound blob.
-package struct BlobReader: ~Copyable {
+package final class BlobReader: Sendable {
     /// The blob.
     package let blob: BlobID
     /// The bytes of its file.
     package let byteCount: UInt64
     private let file: any LogFile
-    private var hash = BlobHash()
-    private var offset: UInt64 = 0
+
+    private struct Progress {
+        var hash = BlobHash()
+        var offset: UInt64 = 0
+    }
+
+    /// Held while the file is read: one after another take the blob's bytes in their order.
+    private let progress = Lock(Progress())
 
     init(_ blob: BlobID, _ file: any LogFile, byteCount: UInt64) {
         self.blob = blob
@@ -26,36 +32,32 @@ package struct BlobReader: ~Copyable {
         file.close()
     }
 
-    /// Reads the next bytes into the beginning of a buffer that is not empty; returns how many, 0 at
-    /// the end.
+    /// Reads at most so many of the next bytes; none at the end.
     ///
-    /// Throws `damaged` instead of the last bytes if the blob is not what it should be.
-    package mutating func next(into buffer: inout [UInt8]) throws(BlobError) -> Int {
-        precondition(!buffer.isEmpty, "a blob is read into a buffer that is not empty")
-        if offset == byteCount, offset > 0 { return 0 }
-        var count = 0
-        do throws(FileError) {
-            var span = buffer.mutableSpan
-            var bytes = span.mutableBytes
-            count = try file.read(into: &bytes, at: offset)
-        } catch {
-            throw .file(error)
+    /// Throws `damaged` instead of handing out the last bytes if the blob is not what it should be.
+    package func next(upTo count: Int) throws(BlobError) -> [UInt8] {
+        try progress.withLock { progress throws(BlobError) in
+            if progress.offset == byteCount, progress.offset > 0 { return [] }
+            let bytes = try read(count, at: progress.offset)
+            progress.hash.update(bytes.span.bytes)
+            progress.offset += UInt64(bytes.count)
+            // A read stops short at the file's end alone.
+            let isAtEnd = bytes.count < count || progress.offset >= byteCount
+            guard !isAtEnd || progress.offset == byteCount && progress.hash.finish() == blob
+            else { throw .damaged(blob, path: file.path) }
+            return bytes
         }
-        hash.update(buffer.span.bytes.extracting(first: count))
-        offset += UInt64(count)
-        // A read stops short at the file's end alone.
-        let isAtEnd = count < buffer.count || offset >= byteCount
-        guard !isAtEnd || offset == byteCount && hash.finish() == blob else {
-            throw .damaged(blob, path: file.path)
-        }
-        return count
     }
 
-    /// Reads bytes from anywhere, unchecked, for a client that asks for a part; returns how many.
-    package func read(into buffer: inout MutableRawSpan, at offset: UInt64) throws(BlobError) -> Int
-    {
+    /// Reads at most so many bytes from anywhere, unchecked.
+    package func read(_ count: Int, at offset: UInt64) throws(BlobError) -> [UInt8] {
         do throws(FileError) {
-            return try file.read(into: &buffer, at: offset)
+            var bytes = [UInt8](repeating: 0, count: count)
+            var span = bytes.mutableSpan
+            var raw = span.mutableBytes
+            let found = try file.read(into: &raw, at: offset)
+            bytes.removeLast(count - found)
+            return bytes
         } catch {
             throw .file(error)
         }

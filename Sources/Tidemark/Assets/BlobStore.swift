@@ -3,150 +3,221 @@
 
 package import TidemarkLog
 
-/// The blobs of a store: files named by the SHA-256 of their bytes (Docs/formats/assets.md).
+/// The blobs of a store: files named by the SHA-256 of their bytes, in a folder for each database
+/// (Docs/formats/assets.md).
 ///
-/// What is under a blob's name was complete and durable before it got the name, so a blob is there
-/// whole or not at all, whatever crashed. Calls block while the disk works. Safe to use from several
-/// threads; only ``remove(_:)`` must not meet an upload of the same blob, which the engine sees to.
+/// What has a blob's name was complete and durable before it got the name, so a blob is there whole
+/// or not at all, whatever crashed. Calls block while the disk works. Safe to use from several
+/// threads; one process at a time may write.
 package final class BlobStore: Sendable {
-    /// The folder: the store's `assets`.
-    package let folder: String
+    private let store: StoreFolder
     private let fileSystem: any FileSystem
 
-    /// What is known about the folders inside.
     private struct State {
-        /// Whether each of the 256 folders is durable as a name.
-        var isDurable: [Bool]
-        /// Counts uploads, for names that no two of them share.
-        var uploadCount: UInt64 = 0
+        /// Whether this process has made the folders and removed what earlier ones left.
+        var isPrepared = false
+        /// Databases whose folder was synced by this process.
+        var syncedFolders: Set<BlobHolder> = []
+        /// Blobs that have their name, which a crash could still take away.
+        var namedOnly: Set<HeldBlob> = []
+        /// Counts what is in `incoming`, for names that no two files share.
+        var incomingCount: UInt64 = 0
+        /// Blobs that were read to their end and are as they should be, each with its file's length
+        /// and time then.
+        var sound: [HeldBlob: FileStatus] = [:]
     }
 
-    private let state: Lock<State>
+    /// Held also over calls to the file system that have to be one step: preparing, once, and giving
+    /// or taking a name.
+    private let state = Lock(State())
+    /// How many databases or blobs are remembered; beyond that all are forgotten.
+    private static let rememberedCount = 10_000
 
-    /// Opens a store's blobs for reading and writing, and makes the folder if it is missing.
-    ///
-    /// Whatever an upload left behind that did not come to its end is removed: there must be one
-    /// writer.
-    package init(folder: String, in parent: String, fileSystem: any FileSystem) throws(FileError) {
-        self.folder = folder
+    /// The blobs of a store in a folder; touches nothing yet.
+    package init(_ store: StoreFolder, _ fileSystem: any FileSystem) {
+        self.store = store
         self.fileSystem = fileSystem
-        try fileSystem.createDirectory(folder)
-        try fileSystem.createDirectory(folder + "/incoming")
-        var isDurable = Array(repeating: false, count: 256)
-        for name in try fileSystem.list(folder) {
-            if let byte = Self.folderByte(name) { isDurable[Int(byte)] = true }
-        }
-        for name in try fileSystem.list(folder + "/incoming") {
-            try fileSystem.remove(folder + "/incoming/" + name)
-        }
-        // A process that ended early may have made folders that are not durable yet.
-        try fileSystem.syncDirectory(folder)
-        try fileSystem.syncDirectory(parent)
-        state = Lock(State(isDurable: isDurable))
     }
 
-    /// Opens a store's blobs for reading alone: nothing is made, and uploads are a programming error.
-    package init(reading folder: String, fileSystem: any FileSystem) {
-        self.folder = folder
-        self.fileSystem = fileSystem
-        state = Lock(State(isDurable: Array(repeating: false, count: 256)))
-    }
+    /// The folder of all blobs.
+    package var folder: String { store.assets }
+
+    private var incoming: String { folder + "/incoming" }
+
+    private func path(of holder: BlobHolder) -> String { "\(folder)/\(holder.folderName)" }
 
     /// Where a blob is.
-    package func path(of blob: BlobID) -> String {
-        let name = blob.description
-        return "\(folder)/\(name.prefix(2))/\(name.dropFirst(2))"
-    }
+    package func path(of blob: HeldBlob) -> String { "\(folder)/\(blob)" }
+}
 
-    /// Whether there is a file of the blob's name.
-    ///
-    /// Whether its bytes are right is known when they are read.
-    package func holds(_ blob: BlobID) throws(FileError) -> Bool {
-        try fileSystem.exists(path(of: blob))
-    }
+// MARK: - Writing
 
+extension BlobStore {
     /// Begins to take in a blob of at most so many bytes.
-    package func upload(limit: UInt64) throws(FileError) -> BlobUpload {
-        let number = state.withLock { state in
-            state.uploadCount += 1
-            return state.uploadCount
-        }
-        let path = "\(folder)/incoming/\(number)"
-        return BlobUpload(to: self, try fileSystem.open(path, .create), limit: limit)
-    }
-
-    /// Opens a blob for reading.
-    package func open(_ blob: BlobID) throws(BlobError) -> BlobReader {
-        let path = path(of: blob)
-        do throws(FileError) {
-            let file = try fileSystem.open(path, .read)
-            return BlobReader(blob, file, byteCount: try file.byteCount())
-        } catch {
-            throw error.isMissing ? .missing(blob) : .file(error)
-        }
-    }
-
-    /// Reads a blob to its end and compares its checksum: throws what ``BlobReader/next(into:)``
-    /// would.
-    package func verify(_ blob: BlobID) throws(BlobError) {
-        var reader = try open(blob)
-        var buffer = [UInt8](repeating: 0, count: 1 << 18)
-        while try reader.next(into: &buffer) > 0 {}
-    }
-
-    /// Removes blobs for good; those that are not there are passed over.
     ///
-    /// Each folder is synced once.
-    package func remove(_ blobs: [BlobID]) throws(FileError) {
-        var folders: Set<UInt8> = []
-        for blob in blobs {
-            do throws(FileError) {
-                try fileSystem.remove(path(of: blob))
-                folders.insert(blob.firstByte)
-            } catch {
-                guard error.isMissing else { throw error }
+    /// The first one in a process removes the uploads that earlier processes did not finish.
+    package func upload(
+        to holder: BlobHolder,
+        limit: UInt64
+    ) throws(BlobError) -> BlobUpload {
+        do throws(FileError) {
+            let number = try state.withLock { state throws(FileError) in
+                if !state.isPrepared { try prepare() }
+                state.isPrepared = true
+                state.incomingCount += 1
+                return state.incomingCount
             }
+            let file = try fileSystem.open("\(incoming)/\(number)", .create)
+            return BlobUpload(to: self, of: holder, file, limit: limit)
+        } catch {
+            throw .file(error)
         }
-        for byte in folders.sorted() { try fileSystem.syncDirectory(folderPath(byte)) }
     }
 
-    /// The blobs in one of the 256 folders, by their first byte, in the order of their names; other
-    /// files there have no business and are left out.
-    package func blobs(beginningWith byte: UInt8) throws(FileError) -> [BlobID] {
-        let path = folderPath(byte)
-        guard try fileSystem.exists(path) else { return [] }
-        let prefix = Self.folderName(byte)
-        return try fileSystem.list(path).compactMap { BlobID(hexadecimal: prefix + $0) }
+    private func prepare() throws(FileError) {
+        try fileSystem.createDirectory(folder)
+        try fileSystem.syncDirectory(store.path)
+        try fileSystem.createDirectory(incoming)
+        for name in try fileSystem.list(incoming) {
+            try fileSystem.remove("\(incoming)/\(name)")
+        }
     }
 
     /// Gives a complete, synced file a blob's name, and makes the name durable.
     ///
     /// A file that has the name already is replaced: it may be damaged, and this one is not.
-    func adopt(_ path: String, as blob: BlobID) throws(FileError) {
-        let byte = blob.firstByte
-        if !state.withLock({ $0.isDurable[Int(byte)] }) {
-            try fileSystem.createDirectory(folderPath(byte))
-            try fileSystem.syncDirectory(folder)
-            state.withLock { $0.isDurable[Int(byte)] = true }
+    func adopt(_ file: String, as blob: HeldBlob) throws(FileError) {
+        let folder = path(of: blob.holder)
+        let path = path(of: blob)
+        try fileSystem.createDirectory(folder)
+        try syncOnce(blob.holder)
+        try state.withLock { state throws(FileError) in
+            let isNew = try fileSystem.status(of: path) == nil
+            state.sound[blob] = nil
+            if isNew { state.namedOnly.insert(blob) }
+            try fileSystem.rename(file, to: path)
         }
-        try fileSystem.rename(path, to: self.path(of: blob))
-        try fileSystem.syncDirectory(folderPath(byte))
+        try fileSystem.syncDirectory(folder)
+        state.withLock { _ = $0.namedOnly.remove(blob) }
+    }
+
+    /// Syncs a database's folder and its name, unless this process has done so before: a process
+    /// that was killed may have left names there that are not durable.
+    private func syncOnce(_ holder: BlobHolder) throws(FileError) {
+        if state.withLock({ $0.syncedFolders.contains(holder) }) { return }
+        try fileSystem.syncDirectory(folder)
+        try fileSystem.syncDirectory(path(of: holder))
+        state.withLock { state in
+            if state.syncedFolders.count >= Self.rememberedCount { state.syncedFolders = [] }
+            state.syncedFolders.insert(holder)
+        }
     }
 
     /// Removes what an upload leaves behind that does not come to its end.
     func discard(_ path: String) {
-        // If this fails, the next opening removes it.
+        // If this fails, the next process removes it.
         try? fileSystem.remove(path)
     }
 
-    private func folderPath(_ byte: UInt8) -> String { "\(folder)/\(Self.folderName(byte))" }
-
-    private static func folderName(_ byte: UInt8) -> String {
-        (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    /// Takes a blob's name away, if nobody wrote it since a time; says whether it did.
+    ///
+    /// Excludes an upload of the same blob. The bytes are removed by ``finishTaking(_:)``.
+    func take(_ blob: HeldBlob, writtenBefore time: Int64) throws(FileError) -> Bool {
+        try state.withLock { state throws(FileError) in
+            guard let status = try fileSystem.status(of: path(of: blob)), status.modified < time
+            else { return false }
+            if !state.isPrepared { try prepare() }
+            state.isPrepared = true
+            state.incomingCount += 1
+            state.sound[blob] = nil
+            try fileSystem.rename(
+                path(of: blob),
+                to: "\(incoming)/\(Self.takenPrefix)\(state.incomingCount)"
+            )
+            return true
+        }
     }
 
-    private static func folderByte(_ name: String) -> UInt8? {
-        guard let byte = UInt8(name, radix: 16), folderName(byte) == name else { return nil }
-        return byte
+    /// Removes the bytes of blobs that were taken, and makes it durable that they are gone.
+    func finishTaking(_ blobs: [HeldBlob]) throws(FileError) {
+        if blobs.isEmpty { return }
+        for name in try fileSystem.list(incoming) where name.hasPrefix(Self.takenPrefix) {
+            try fileSystem.remove("\(incoming)/\(name)")
+        }
+        for holder in Set(blobs.map(\.holder)) { try fileSystem.syncDirectory(path(of: holder)) }
+    }
+
+    private static let takenPrefix = "taken-"
+}
+
+// MARK: - Reading
+
+extension BlobStore {
+    /// What is known of a blob's file; `nil` if it is not there.
+    ///
+    /// Whether its bytes are right is known when they are read.
+    package func status(of blob: HeldBlob) throws(FileError) -> FileStatus? {
+        try fileSystem.status(of: path(of: blob))
+    }
+
+    /// The same of a blob that a commit may name, since no crash can take it away; only for whoever
+    /// may write.
+    func durableStatus(of blob: HeldBlob) throws(BlobError) -> FileStatus? {
+        do throws(FileError) {
+            guard let status = try status(of: blob) else { return nil }
+            try syncOnce(blob.holder)
+            return state.withLock { $0.namedOnly.contains(blob) } ? nil : status
+        } catch {
+            throw .file(error)
+        }
+    }
+
+    /// Opens a blob for reading.
+    package func open(_ blob: HeldBlob) throws(BlobError) -> BlobReader {
+        let path = path(of: blob)
+        do throws(FileError) {
+            let file = try fileSystem.open(path, .read)
+            return BlobReader(blob.blob, file, byteCount: try file.byteCount())
+        } catch {
+            throw error.isMissing ? .missing(blob.blob) : .file(error)
+        }
+    }
+
+    /// Reads a blob to its end and compares its checksum: throws what ``BlobReader/next(upTo:)``
+    /// would.
+    package func verify(_ blob: HeldBlob) throws(BlobError) {
+        let reader = try open(blob)
+        while try !reader.next(upTo: 1 << 18).isEmpty {}
+    }
+
+    /// The same, unless this process has done so before and the file's length and time have not
+    /// changed since.
+    package func verifyOnce(_ blob: HeldBlob) throws(BlobError) {
+        let status: FileStatus?
+        do throws(FileError) {
+            status = try self.status(of: blob)
+        } catch {
+            throw .file(error)
+        }
+        guard let status else { throw .missing(blob.blob) }
+        if state.withLock({ $0.sound[blob] }) == status { return }
+        try verify(blob)
+        state.withLock { state in
+            if state.sound.count >= Self.rememberedCount { state.sound = [:] }
+            state.sound[blob] = status
+        }
+    }
+
+    /// The databases that have a folder, in the order of the folders' names.
+    package func holders() throws(FileError) -> [BlobHolder] {
+        guard try fileSystem.exists(folder) else { return [] }
+        return try fileSystem.list(folder).compactMap { BlobHolder(folderName: $0) }
+    }
+
+    /// The blobs of a database, in the order of their checksums.
+    package func blobs(of holder: BlobHolder) throws(FileError) -> [BlobID] {
+        let folder = path(of: holder)
+        guard try fileSystem.exists(folder) else { return [] }
+        return try fileSystem.list(folder).compactMap { BlobID(hexadecimal: $0) }
     }
 }

@@ -5,52 +5,67 @@ import TidemarkLog
 
 /// A blob on its way in: nobody sees it before ``finish(announced:)``, and dropping it leaves
 /// nothing behind.
-package struct BlobUpload: ~Copyable {
+package final class BlobUpload: Sendable {
     private let store: BlobStore
+    private let holder: BlobHolder
     private let file: any LogFile
     private let limit: UInt64
-    private var hash = BlobHash()
-    private var byteCount: UInt64 = 0
-    private var isAdopted = false
 
-    init(to store: BlobStore, _ file: any LogFile, limit: UInt64) {
+    private struct Progress {
+        var hash = BlobHash()
+        var byteCount: UInt64 = 0
+        var isAdopted = false
+    }
+
+    /// Held while the file is written: one after another bring the blob's bytes in their order.
+    private let progress = Lock(Progress())
+
+    init(to store: BlobStore, of holder: BlobHolder, _ file: any LogFile, limit: UInt64) {
         self.store = store
+        self.holder = holder
         self.file = file
         self.limit = limit
     }
 
     deinit {
         file.close()
-        if !isAdopted { store.discard(file.path) }
+        if !progress.withLock({ $0.isAdopted }) { store.discard(file.path) }
     }
 
+    /// How many bytes there are so far.
+    package var byteCount: UInt64 { progress.withLock { $0.byteCount } }
+
     /// Takes the next bytes; a call to the file system for each, so bring some thousand at a time.
-    package mutating func append(_ bytes: RawSpan) throws(BlobError) {
-        guard UInt64(bytes.byteCount) <= limit - byteCount else { throw .tooLarge(limit: limit) }
-        do throws(FileError) {
-            try file.write(bytes, at: byteCount)
-        } catch {
-            throw .file(error)
+    package func append(_ bytes: [UInt8]) throws(BlobError) {
+        try progress.withLock { progress throws(BlobError) in
+            guard UInt64(bytes.count) <= limit - progress.byteCount else {
+                throw .tooLarge(limit: limit)
+            }
+            do throws(FileError) {
+                try file.write(bytes.span.bytes, at: progress.byteCount)
+            } catch {
+                throw .file(error)
+            }
+            progress.hash.update(bytes.span.bytes)
+            progress.byteCount += UInt64(bytes.count)
         }
-        hash.update(bytes)
-        byteCount += UInt64(bytes.byteCount)
     }
 
     /// Makes the blob durable under its name, if it is the one that was announced or none was.
-    package consuming func finish(
-        announced: BlobID? = nil
-    ) throws(BlobError) -> (blob: BlobID, byteCount: UInt64) {
-        let blob = hash.finish()
+    ///
+    /// Nothing may be appended afterwards.
+    package func finish(announced: BlobID? = nil) throws(BlobError) -> BlobID {
+        let blob = progress.withLock { $0.hash.finish() }
         if let announced, announced != blob {
             throw .mismatch(announced: announced, found: blob)
         }
         do throws(FileError) {
             try file.sync()
-            try store.adopt(file.path, as: blob)
+            try store.adopt(file.path, as: HeldBlob(blob, of: holder))
         } catch {
             throw .file(error)
         }
-        isAdopted = true
-        return (blob, byteCount)
+        progress.withLock { $0.isAdopted = true }
+        return blob
     }
 }

@@ -70,6 +70,7 @@ package final class Committer: Sendable {
         overlay.pending.drop(through: log.durableSequence.rawValue)
         overlay.pending.append(commit)
         overlay.appended = first + UInt64(events.count) - 1
+        if let assets = plan.assets { overlay.assets.note(assets.blobs) }
         if plan.changesSystemZone { overlay.lastSystemSequence = overlay.appended }
         checkpointer.grew(&overlay, of: views)
         return Placed(
@@ -103,6 +104,7 @@ package final class Committer: Sendable {
 extension CommitPlan {
     /// Whether nothing that the plan rests on has changed since it was decided.
     fileprivate func stillHolds(in overlay: Overlay) -> Bool {
+        if let assets, assets.takenCount != overlay.assets.takenCount { return false }
         if overlay.appended == bound { return true }
         guard overlay.reach <= bound, overlay.lastZoneSequence <= bound,
             overlay.lastSystemSequence <= bound

@@ -30,6 +30,8 @@ package struct CommitPlan: Sendable {
     package var request: RequestKey?
     /// Whether it changes a zone that the store keeps for itself.
     package var changesSystemZone = false
+    /// The assets that it may name anew; `nil` if it names none.
+    package var assets: ConsultedAssets?
     /// The bound of the picture that this was decided on.
     package let bound: UInt64
     /// Slots whose last event this rests on.

@@ -49,6 +49,7 @@ package struct RecordDecision: Sendable {
         in zones: ConsultedZones,
         under schema: GrowingSchema?,
         with access: PublicAccess?,
+        naming assets: ConsultedAssets?,
         bound: UInt64,
         time: Int64,
         received: Int64,
@@ -60,6 +61,7 @@ package struct RecordDecision: Sendable {
         self.access = access
         zoneKeys = zones.zones.map(\.key)
         plan = CommitPlan(time: time, received: received, bound: bound, hash: hash)
+        plan.assets = assets
     }
 
     /// Whether no event is part of it.
@@ -173,6 +175,7 @@ package struct RecordDecision: Sendable {
         {
             return error
         }
+        if let error = plan.assets?.refusals[index] { return error }
         return schema?.refusal(of: save, at: index)
     }
 

@@ -67,6 +67,7 @@ extension Engine {
             in: zones,
             under: schema.map { GrowingSchema($0, for: caller.database, limits: limits) },
             with: try access(of: caller, picture),
+            naming: try consultAssets(request, consulted, in: zones, picture),
             bound: picture.bound,
             time: time,
             received: time,

@@ -17,6 +17,10 @@ final class Engine: Sendable {
     let line: IncarnationLine
     /// Milliseconds since 1970.
     let now: @Sendable () -> Int64
+    /// The bytes of assets.
+    let blobs: BlobStore
+    /// Where what waits long for the disk runs.
+    let blockingWork: BlockingWork
     /// The schemas that requests needed last.
     let schemas = Lock(StoredSchemas())
     /// The last query that was answered without an index.
@@ -38,7 +42,8 @@ final class Engine: Sendable {
         source: any EventSource,
         views: ZoneViews,
         line: IncarnationLine,
-        now: @escaping @Sendable () -> Int64,
+        blobs: BlobStore,
+        environment: LogEnvironment,
         writing: Writing?
     ) {
         id = source.store
@@ -46,7 +51,9 @@ final class Engine: Sendable {
         self.source = source
         self.views = views
         self.line = line
-        self.now = now
+        self.blobs = blobs
+        now = environment.now
+        blockingWork = BlockingWork(runsInline: environment.writesInline)
         self.writing = writing
     }
 

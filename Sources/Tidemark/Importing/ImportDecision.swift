@@ -43,6 +43,9 @@ struct ImportDecision {
             bound: picture.bound,
             hash: picture.hash
         )
+        if reading.namesAssets {
+            plan.assets = ConsultedAssets(takenCount: picture.takenBlobCount)
+        }
         plan.changesSystemZone = reading.epochs.contains { $0.zone.identity.isSystem }
         let author = Authorship(time: line.time, user: line.user, device: line.device)
         let rules = RecordRules(
@@ -134,6 +137,10 @@ struct ImportDecision {
                 policy: .replace
             )
             try SchemaRecords.check(save)
+            if save.fields.namesAssets {
+                let identity = reading.epochs[item.zone].zone.identity
+                plan.assets?.add(save.fields, in: identity.database)
+            }
             // A whole record needs no ancestor to be merged with.
             if case .refused(let error) = try rules.verdict(on: save, item, ancestor: { _ in nil })
             {

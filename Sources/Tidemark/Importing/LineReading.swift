@@ -39,6 +39,13 @@ struct LineReading {
     /// The record of each step; its zone is an index of `epochs`.
     private(set) var items: [ConsultedItem] = []
 
+    /// Whether a record is saved that names assets.
+    var namesAssets: Bool {
+        steps.contains { step in
+            if case .save(_, _, let fields, _) = step.change { fields.namesAssets } else { false }
+        }
+    }
+
     private var zones = ConsultedZones(includesSystem: true)
     /// The latest epoch of each zone of `zones`.
     private var latest: [Int] = []

@@ -81,7 +81,8 @@ struct StoreOpening {
             source: log,
             views: views,
             line: line,
-            now: environment.log.now,
+            blobs: BlobStore(folder, environment.log.fileSystem),
+            environment: environment.log,
             writing: Engine.Writing(
                 log: log,
                 committer: Committer(log: log, views: views, checkpointer: checkpointer),
@@ -113,7 +114,8 @@ struct StoreOpening {
             source: reader,
             views: views,
             line: line,
-            now: environment.log.now,
+            blobs: BlobStore(folder, environment.log.fileSystem),
+            environment: environment.log,
             writing: nil
         )
         return Store(engine, access: .reading, recovery: nil)

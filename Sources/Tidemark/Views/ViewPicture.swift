@@ -21,6 +21,8 @@ package struct ViewPicture: Sendable {
     /// Position of the last commit's end that changed a system zone since the store was opened, shown
     /// or not.
     let lastSystemSequence: UInt64
+    /// How many blobs collections had taken away when this picture was taken.
+    let takenBlobCount: UInt64
 
     package init(
         views: ZoneViews,
@@ -29,7 +31,8 @@ package struct ViewPicture: Sendable {
         current: OverlayGeneration,
         bound: UInt64,
         lastZoneSequence: UInt64,
-        lastSystemSequence: UInt64
+        lastSystemSequence: UInt64,
+        takenBlobCount: UInt64
     ) {
         self.views = views
         self.snapshot = snapshot
@@ -38,6 +41,7 @@ package struct ViewPicture: Sendable {
         self.bound = bound
         self.lastZoneSequence = lastZoneSequence
         self.lastSystemSequence = lastSystemSequence
+        self.takenBlobCount = takenBlobCount
     }
 
     /// Reads the growing generation under the lock.

@@ -70,6 +70,9 @@ package struct Overlay: Sendable {
     /// Where the last commit ended that changed a system zone since the store was opened.
     package var lastSystemSequence: UInt64 = 0
 
+    /// What commits and collections of assets know of each other.
+    var assets = AssetNaming()
+
     /// The last zone sequence before `current` began.
     private var lastZoneSequenceBefore: UInt64 = 0
 
@@ -115,7 +118,8 @@ extension ZoneViews {
                 // Read inside the lock: what is durable was appended, and so is in the overlay.
                 bound: extent == .visible ? source.durableSequence.rawValue : overlay.appended,
                 lastZoneSequence: overlay.lastZoneSequence,
-                lastSystemSequence: overlay.lastSystemSequence
+                lastSystemSequence: overlay.lastSystemSequence,
+                takenBlobCount: overlay.assets.takenCount
             )
         }
     }

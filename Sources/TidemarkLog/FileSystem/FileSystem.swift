@@ -11,7 +11,20 @@ package enum FileMode: Sendable {
     case create
 }
 
-/// The file calls that the log makes, and nothing else: the seam at which a store meets a disk.
+/// What is known of a file without opening it.
+package struct FileStatus: Hashable, Sendable {
+    /// Its length in bytes.
+    package var byteCount: UInt64
+    /// When its content last changed, in milliseconds since 1970 by the file system's clock.
+    package var modified: Int64
+
+    package init(byteCount: UInt64, modified: Int64) {
+        self.byteCount = byteCount
+        self.modified = modified
+    }
+}
+
+/// The file calls that a store makes, and nothing else: the seam at which it meets a disk.
 ///
 /// Paths are plain strings with `/` between components. Every call either does all that it says
 /// or throws. A call that was interrupted (`EINTR`) goes on, except a sync: no sync is repeated.
@@ -27,6 +40,9 @@ package protocol FileSystem: Sendable {
 
     /// Whether anything is at the path.
     func exists(_ path: String) throws(FileError) -> Bool
+
+    /// What is known of the file at a path; `nil` if nothing is there.
+    func status(of path: String) throws(FileError) -> FileStatus?
 
     /// The names in a directory, sorted as bytes, without `.` and `..`.
     func list(_ directory: String) throws(FileError) -> [String]

@@ -20,7 +20,9 @@ package struct PosixFileSystem: FileSystem {
     package func createDirectory(_ path: String) throws(FileError) {
         guard mkdir(path, 0o755) != 0 else { return }
         let number = errno
-        if number == EEXIST, try kind(of: path) == S_IFDIR { return }
+        if number == EEXIST, let status = try readStatus(path), status.st_mode & S_IFMT == S_IFDIR {
+            return
+        }
         throw FileError(call: .createDirectory, path: path, errorNumber: number)
     }
 
@@ -38,7 +40,17 @@ package struct PosixFileSystem: FileSystem {
     }
 
     package func exists(_ path: String) throws(FileError) -> Bool {
-        try kind(of: path) != nil
+        try readStatus(path) != nil
+    }
+
+    package func status(of path: String) throws(FileError) -> FileStatus? {
+        try readStatus(path).map { status in
+            let time = modificationTime(status)
+            return FileStatus(
+                byteCount: UInt64(clamping: status.st_size),
+                modified: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+            )
+        }
     }
 
     package func list(_ directory: String) throws(FileError) -> [String] {
@@ -85,10 +97,10 @@ package struct PosixFileSystem: FileSystem {
         }
     }
 
-    /// The file type bits of what is at a path, or nothing if nothing is there.
-    private func kind(of path: String) throws(FileError) -> mode_t? {
+    /// What the system knows of what is at a path, or nothing if nothing is there.
+    private func readStatus(_ path: String) throws(FileError) -> stat? {
         var status = stat()
-        if stat(path, &status) == 0 { return status.st_mode & S_IFMT }
+        if stat(path, &status) == 0 { return status }
         let number = errno
         if number == ENOENT || number == ENOTDIR { return nil }
         throw FileError(call: .stat, path: path, errorNumber: number)
@@ -118,6 +130,14 @@ private func openPath(_ path: String, _ flags: Int32) -> Int32 {
 
 private func renameAtomically(_ path: String, _ target: String) -> Int32 {
     rename(path, target)
+}
+
+private func modificationTime(_ status: stat) -> timespec {
+    #if canImport(Darwin)
+    status.st_mtimespec
+    #else
+    status.st_mtim
+    #endif
 }
 
 /// The name in a directory entry, read in place: an entry may be shorter than its C type.

@@ -57,6 +57,8 @@ package struct StoreFolder: Hashable, Sendable {
     package var nextCurrent: String { path + "/CURRENT.tmp" }
     /// The folder of segments.
     package var segments: String { path + "/segments" }
+    /// The folder of assets' bytes.
+    package var assets: String { path + "/assets" }
     /// The folder of view indexes: a cache.
     package var views: String { path + "/views" }
     /// The folder of the query index: a cache.

@@ -46,4 +46,27 @@ public protocol DatabaseService: Sendable {
         _ request: QueryRequest,
         as caller: Caller
     ) async throws(SyncError) -> QueryPageResult
+
+    // MARK: Assets
+
+    /// Takes in the bytes of an asset, piece by piece, and answers with what a save names it by.
+    ///
+    /// They are durable when it returns.
+    func uploadAsset<Pieces: AsyncSequence>(
+        _ pieces: Pieces,
+        _ request: UploadAssetRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8]
+
+    /// For each asset, in order, whether the database holds its bytes, so that they need not be sent.
+    func heldAssets(
+        _ request: HeldAssetsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> [Bool]
+
+    /// The bytes of an asset that a record names, or some of them.
+    func downloadAsset(
+        _ request: DownloadAssetRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> AssetDownload
 }

@@ -49,6 +49,25 @@ import TidemarkLog
     }
 
     @Test(arguments: FileSystemUnderTest.allCases)
+    func `A file's length and time are known without opening it`(
+        _ kind: FileSystemUnderTest
+    ) throws {
+        try kind.withFolder { files, folder in
+            (files as? SimulatedFileSystem)?.setClock(Int64(Date.now.timeIntervalSince1970 * 1000))
+            let path = folder + "/a"
+            #expect(try files.status(of: path) == nil)
+            #expect(try files.status(of: path + "/below") == nil)
+            try files.make(path, [1, 2, 3])
+            let status = try #require(try files.status(of: path))
+            #expect(status.byteCount == 3)
+            let age = Date.now.timeIntervalSince1970 - Double(status.modified) / 1000
+            #expect((-5.0..<600).contains(age))
+            try files.rename(path, to: folder + "/b")
+            #expect(try files.status(of: folder + "/b") == status)
+        }
+    }
+
+    @Test(arguments: FileSystemUnderTest.allCases)
     func `A file opened for reading cannot be changed`(_ kind: FileSystemUnderTest) throws {
         try kind.withFolder { files, folder in
             let path = folder + "/a"

@@ -8,7 +8,7 @@ import TidemarkLog
 
 /// What a crash at any moment leaves of blobs, and what fails when a call does.
 @Suite struct BlobCrashTests {
-    /// Blobs of some sizes; the first two share a folder.
+    /// Blobs of some sizes.
     private static let contents: [[UInt8]] = [
         [0x00, 0xB2], [0x01, 0x2F], Array(repeating: 7, count: 1_500), [],
     ]
@@ -35,6 +35,7 @@ import TidemarkLog
                 return "\(blob) has other bytes"
             }
             for blob in try blobs.all() { try blobs.store.verify(blob) }
+            try blobs.put([1, 2, 3])
             guard try disk.list("/store/assets/incoming").isEmpty else {
                 return "an upload is left over"
             }
@@ -60,8 +61,8 @@ import TidemarkLog
     }
 
     @Test(arguments: [
-        (FileError.Call.sync, "/incoming/"), (.syncDirectory, "/store/assets"),
-        (.syncDirectory, "/store/assets/"),
+        (FileError.Call.sync, "/incoming/"), (.syncDirectory, "/store"),
+        (.syncDirectory, "/store/assets"), (.syncDirectory, "/store/assets/"),
     ])
     func `no sync can be left out`(_ kind: FileError.Call, _ part: String) {
         var found = false
@@ -76,20 +77,46 @@ import TidemarkLog
         #expect(found)
     }
 
-    @Test func `a folder that a killed process made is durable before a blob in it is`() throws {
-        let first = SimulatedFileSystem()
-        let blobs = try ScratchBlobs(first)
-        let folder = blobs.store.path(of: try blobs.put(Self.contents[0])).split(separator: "/")[2]
-        // Another disk, on which the folder was made and nothing synced when the process ended.
-        let second = SimulatedFileSystem()
-        _ = try ScratchBlobs(second)
-        try second.createDirectory("/store/assets/\(folder)")
-        let killed = second.crash(.processKilled)
-        let after = try ScratchBlobs(killed)
-        let blob = try after.put(Self.contents[0])
-        for outcome in killed.crashOutcomes(limit: 100) {
-            #expect(loss(on: killed.crash(outcome), of: [(blob, Self.contents[0])]) == nil)
+    @Test func `what a killed process left is durable before a commit may name it`() throws {
+        let whole = SimulatedFileSystem()
+        _ = run(on: whole)
+        for number in 1...whole.callCount {
+            let first = SimulatedFileSystem(keepsTrace: false)
+            first.stop(atCall: number)
+            _ = run(on: first)
+            let second = first.crash(.processKilled)
+            let blobs = try ScratchBlobs(second)
+            var named: [(BlobID, [UInt8])] = []
+            for bytes in Self.contents {
+                let blob = Self.blob(of: bytes)
+                guard try blobs.store.durableStatus(of: blobs.held(blob)) != nil else { continue }
+                named.append((blob, bytes))
+            }
+            for outcome in second.crashOutcomes(limit: 60) {
+                let problem = loss(on: second.crash(outcome), of: named)
+                #expect(problem == nil, "killed at call \(number), \(outcome)")
+            }
         }
+    }
+
+    private static func blob(of bytes: [UInt8]) -> BlobID {
+        var hash = BlobHash()
+        hash.update(bytes.span.bytes)
+        return hash.finish()
+    }
+
+    @Test func `a blob whose name may be lost cannot be named yet`() throws {
+        let disk = SimulatedFileSystem()
+        let blobs = try ScratchBlobs(disk)
+        try blobs.put([1])
+        disk.failCall(disk.callCount(of: .syncDirectory) + 1, of: .syncDirectory, with: 5)
+        let bytes: [UInt8] = [2]
+        #expect(throws: BlobError.self) { try blobs.put(bytes) }
+        let blob = blobs.held(Self.blob(of: bytes))
+        #expect(try blobs.store.status(of: blob) != nil)
+        #expect(try blobs.store.durableStatus(of: blob) == nil)
+        try blobs.put(bytes)
+        #expect(try blobs.store.durableStatus(of: blob)?.byteCount == 1)
     }
 
     @Test func `a call that fails fails one upload, and the next one works`() throws {

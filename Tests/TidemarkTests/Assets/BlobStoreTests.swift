@@ -23,14 +23,11 @@ import TidemarkLog
         let blobs = try ScratchBlobs()
         let blob = try blobs.put(bytes, pieces: 3)
         #expect(blob.description == name)
-        #expect(try blobs.get(blob, bufferByteCount: 1 << 16) == bytes)
-        #expect(
-            try blobs.disk.contents(of: "/store/assets/\(name.prefix(2))/\(name.dropFirst(2))")
-                == bytes
-        )
-        #expect(try blobs.store.holds(blob))
-        #expect(try blobs.all() == [blob])
-        try blobs.store.verify(blob)
+        #expect(try blobs.get(blob, pieceByteCount: 1 << 16) == bytes)
+        #expect(try blobs.disk.contents(of: "\(ScratchBlobs.folder)/\(name)") == bytes)
+        #expect(try blobs.store.status(of: blobs.held(blob))?.byteCount == UInt64(bytes.count))
+        #expect(try blobs.all() == [blobs.held(blob)])
+        try blobs.store.verify(blobs.held(blob))
     }
 
     @Test func `pieces of any size make the same blob`() throws {
@@ -40,45 +37,62 @@ import TidemarkLog
         #expect(Set(names).count == 1)
         #expect(try blobs.all().count == 1)
         for size in [1, 7, 2_999, 3_000, 3_001] {
-            #expect(try blobs.get(names[0], bufferByteCount: size) == bytes)
+            #expect(try blobs.get(names[0], pieceByteCount: size) == bytes)
         }
-        var reader = try blobs.store.open(names[0])
-        var part: [UInt8] = [0, 0, 0]
-        var span = part.mutableSpan
-        var raw = span.mutableBytes
-        #expect(try reader.read(into: &raw, at: 100) == 3)
-        #expect(part == Array(bytes[100..<103]))
-        #expect(try reader.next(into: &part) == 3)
-        #expect(part == Array(bytes[0..<3]), "a part in between does not matter")
+        let reader = try blobs.store.open(blobs.held(names[0]))
+        #expect(try reader.read(3, at: 100) == Array(bytes[100..<103]))
+        #expect(
+            try reader.next(upTo: 3) == Array(bytes[0..<3]),
+            "a part in between does not matter"
+        )
         #expect(reader.byteCount == 3_000)
+    }
+
+    @Test func `a database's folder is named as the format document says`() {
+        #expect(BlobHolder(.standard).folderName == "0e6e5c2fdc40a3b9f1fa389dcdff7640")
+        #expect(BlobHolder(folderName: "0e6e5c2fdc40a3b9f1fa389dcdff7640") == BlobHolder(.standard))
+        for name in ["incoming", "", "0E6E5C2FDC40A3B9F1FA389DCDFF7640"] {
+            #expect(BlobHolder(folderName: name) == nil)
+        }
+    }
+
+    @Test func `the same bytes in two databases are two blobs`() throws {
+        let blobs = try ScratchBlobs()
+        let other = BlobHolder(DatabaseID(scope: .public))
+        let blob = try blobs.put([1, 2, 3])
+        #expect(try blobs.store.status(of: HeldBlob(blob, of: other)) == nil)
+        #expect(try blobs.put([1, 2, 3], to: other) == blob)
+        #expect(try blobs.all().count == 2)
     }
 
     @Test func `what is too large, not what was announced, or dropped leaves nothing`() throws {
         let blobs = try ScratchBlobs()
         let other = try blobs.put([9])
         do {
-            var upload = try blobs.store.upload(limit: 3)
-            let bytes: [UInt8] = [1, 2, 3]
-            try upload.append(bytes.span.bytes)
-            #expect(throws: BlobError.tooLarge(limit: 3)) {
-                try upload.append(bytes.span.bytes.extracting(first: 1))
-            }
+            let upload = try blobs.store.upload(to: ScratchBlobs.holder, limit: 3)
+            try upload.append([1, 2, 3])
+            #expect(throws: BlobError.tooLarge(limit: 3)) { try upload.append([1]) }
         }
         let wrong = try #require(BlobID(hexadecimal: Self.known[1].1))
         #expect(throws: BlobError.self) { try blobs.put([1], announced: wrong) }
         #expect(try blobs.put([9], announced: other) == other)
-        #expect(try blobs.all() == [other])
+        #expect(try blobs.all() == [blobs.held(other)])
         #expect(try blobs.disk.list("/store/assets/incoming") == [])
-        #expect(throws: BlobError.missing(wrong)) { try blobs.store.verify(wrong) }
-        #expect(try !blobs.store.holds(wrong))
+        #expect(throws: BlobError.missing(wrong)) { try blobs.store.verify(blobs.held(wrong)) }
         let read = try blobs.get(try blobs.put([1, 2, 3]))
         #expect(read == [1, 2, 3])
     }
 
-    @Test func `removed blobs are gone, also after a crash`() throws {
+    @Test func `blobs that were taken are gone, also after a crash`() throws {
         let blobs = try ScratchBlobs()
-        let all = try (0..<20).map { try blobs.put([UInt8($0)]) }
-        try blobs.store.remove(Array(all.prefix(15)) + all.prefix(2))
+        let all = try (0..<20).map { try blobs.held(blobs.put([UInt8($0)])) }
+        blobs.disk.setClock(10)
+        try blobs.put([19])
+        for blob in all.prefix(15) { #expect(try blobs.store.take(blob, writtenBefore: 10)) }
+        #expect(try !blobs.store.take(all[0], writtenBefore: 10), "it is gone")
+        #expect(try !blobs.store.take(all[19], writtenBefore: 10), "it was sent again")
+        try blobs.store.finishTaking(Array(all.prefix(15)))
+        #expect(try blobs.disk.list("/store/assets/incoming") == [])
         for outcome in blobs.disk.crashOutcomes(limit: 50) {
             let after = try ScratchBlobs(blobs.disk.crash(outcome))
             #expect(Set(try after.all()) == Set(all.suffix(5)))
@@ -89,7 +103,7 @@ import TidemarkLog
         let blobs = try ScratchBlobs()
         let bytes: [UInt8] = Array("a small blob".utf8)
         let blob = try blobs.put(bytes)
-        let path = blobs.store.path(of: blob)
+        let path = blobs.store.path(of: blobs.held(blob))
         let damaged = BlobError.damaged(blob, path: path)
         for bit in 0..<bytes.count * 8 {
             try blobs.disk.flipBit(path, at: bit / 8, bit: bit % 8)
@@ -98,7 +112,7 @@ import TidemarkLog
         }
         for changed in [[], Array(bytes.dropLast()), bytes + [0]] {
             try blobs.disk.setContents(of: path, to: changed)
-            #expect(throws: damaged) { try blobs.store.verify(blob) }
+            #expect(throws: damaged) { try blobs.store.verify(blobs.held(blob)) }
         }
         #expect(try blobs.put(bytes) == blob, "sending it again repairs it")
         #expect(try blobs.get(blob) == bytes)
@@ -107,38 +121,36 @@ import TidemarkLog
     @Test func `the end of a damaged blob is never handed out`() throws {
         let blobs = try ScratchBlobs()
         let blob = try blobs.put(Array(0..<100))
-        try blobs.disk.flipBit(blobs.store.path(of: blob), at: 3, bit: 0)
-        var reader = try blobs.store.open(blob)
-        var buffer = [UInt8](repeating: 0, count: 40)
-        #expect(try reader.next(into: &buffer) == 40)
-        #expect(try reader.next(into: &buffer) == 40)
-        #expect(throws: BlobError.self) { try reader.next(into: &buffer) }
+        try blobs.disk.flipBit(blobs.store.path(of: blobs.held(blob)), at: 3, bit: 0)
+        let reader = try blobs.store.open(blobs.held(blob))
+        #expect(try reader.next(upTo: 40).count == 40)
+        #expect(try reader.next(upTo: 40).count == 40)
+        #expect(throws: BlobError.self) { try reader.next(upTo: 40) }
     }
 
     @Test func `names that are no blobs are passed over`() throws {
         let blobs = try ScratchBlobs()
         let blob = try blobs.put([1])
-        let folder = "/store/assets/" + blob.description.prefix(2)
         for name in [
-            "README", String(repeating: "A", count: 62), String(repeating: "0", count: 61),
+            "README", String(repeating: "A", count: 64), String(repeating: "0", count: 63),
         ] {
-            try blobs.disk.setContents(of: "\(folder)/\(name)", to: [])
+            try blobs.disk.setContents(of: "\(ScratchBlobs.folder)/\(name)", to: [])
         }
-        #expect(try blobs.all() == [blob])
+        #expect(try blobs.all() == [blobs.held(blob)])
         #expect(BlobID([1, 2, 3]) == nil)
         #expect(BlobID(hexadecimal: "ab") == nil)
         #expect(BlobID(hexadecimal: blob.description.uppercased()) == nil)
         #expect(BlobID(hexadecimal: blob.description) == blob)
         #expect(BlobID(blob.checksum) == blob)
-        #expect(blob.firstByte == blob.checksum[0])
     }
 
     @Test func `a store that is open for reading makes nothing`() throws {
         let blobs = try ScratchBlobs()
         let blob = try blobs.put([1, 2])
         let calls = blobs.disk.trace.count { $0.changesDisk }
-        let reading = BlobStore(reading: ScratchBlobs.folder, fileSystem: blobs.disk)
-        try reading.verify(blob)
+        let reading = BlobStore(StoreFolder("/store"), blobs.disk)
+        try reading.verify(blobs.held(blob))
+        #expect(try reading.holders() == [ScratchBlobs.holder])
         #expect(blobs.disk.trace.count { $0.changesDisk } == calls + 1, "opening the blob's file")
     }
 
@@ -147,19 +159,17 @@ import TidemarkLog
             .appending(path: "tidemark-blobs-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: root, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(at: root) }
-        let store = try BlobStore(
-            folder: root.path + "/assets",
-            in: root.path,
-            fileSystem: PosixFileSystem()
-        )
-        var upload = try store.upload(limit: 100)
-        try upload.append(Array("abc".utf8).span.bytes)
-        let stored = try upload.finish()
-        #expect(stored.blob.description == Self.known[1].1)
-        #expect(stored.byteCount == 3)
-        try store.verify(stored.blob)
-        try store.remove([stored.blob])
-        #expect(try !store.holds(stored.blob))
+        let store = BlobStore(StoreFolder(root.path), PosixFileSystem())
+        let upload = try store.upload(to: ScratchBlobs.holder, limit: 100)
+        try upload.append(Array("abc".utf8))
+        let blob = HeldBlob(try upload.finish(), of: ScratchBlobs.holder)
+        #expect(blob.blob.description == Self.known[1].1)
+        try store.verify(blob)
+        #expect(try store.durableStatus(of: blob)?.byteCount == 3)
+        #expect(try !store.take(blob, writtenBefore: 0))
+        #expect(try store.take(blob, writtenBefore: .max))
+        try store.finishTaking([blob])
+        #expect(try store.status(of: blob) == nil)
     }
 
     @Test func `errors say what to do`() throws {
@@ -173,7 +183,7 @@ import TidemarkLog
             ),
             (
                 .missing(one),
-                "There is no asset \(name). Send its bytes before the record that names it."
+                "There are no bytes of the asset \(name) here. Send them again."
             ),
             (
                 .damaged(one, path: "/x"),

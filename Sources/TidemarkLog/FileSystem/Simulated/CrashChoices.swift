@@ -213,7 +213,10 @@ struct CrashChoices {
                 continue
             }
             let bytes = files[node].map { $0.outcomes.content(choosing: values[$0.choices]) }
-            result.files[node] = SimulatedContent(durable: bytes ?? content.durable)
+            result.files[node] = SimulatedContent(
+                durable: bytes ?? content.durable,
+                modified: content.modified
+            )
         }
         return result
     }

@@ -13,6 +13,8 @@ struct SimulatedContent: Sendable {
     private(set) var durable: [UInt8] = []
     /// What happened to `live` and may or may not have reached the medium, oldest first.
     private(set) var unsynced: [Change] = []
+    /// When it was last written to, in milliseconds since 1970; never lost.
+    var modified: Int64
 
     struct Change: Sendable {
         enum Kind: Sendable {
@@ -31,9 +33,10 @@ struct SimulatedContent: Sendable {
     }
 
     /// A file that is the same live and durable.
-    init(durable bytes: [UInt8] = []) {
+    init(durable bytes: [UInt8] = [], modified: Int64) {
         live = bytes
         durable = bytes
+        self.modified = modified
     }
 
     mutating func write(_ bytes: [UInt8], at offset: Int, serial: Int) {

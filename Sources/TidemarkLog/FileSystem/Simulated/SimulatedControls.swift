@@ -91,6 +91,11 @@ extension SimulatedFileSystem {
         }
     }
 
+    /// Sets the disk's clock, in milliseconds since 1970.
+    package func setClock(_ now: Int64) {
+        state.withLock { $0.disk.now = now }
+    }
+
     /// Turns one bit (0 to 7, from the lowest) of a file over, on the medium and in memory.
     package func flipBit(_ path: String, at byteOffset: Int, bit: Int) throws(FileError) {
         try withFile(path) { state, node in state.disk.files[node]?.flipBit(bit, at: byteOffset) }
@@ -110,7 +115,7 @@ extension SimulatedFileSystem {
             let found = state.disk.directories[directory]?.live[name]
             let node = found ?? state.disk.makeFile(name, in: directory)
             guard state.disk.files[node] != nil else { throw call.failure(EISDIR) }
-            state.disk.files[node] = SimulatedContent(durable: bytes)
+            state.disk.files[node] = SimulatedContent(durable: bytes, modified: state.disk.now)
             state.disk.syncNames { $0.directory == directory && $0.name == name }
         }
     }

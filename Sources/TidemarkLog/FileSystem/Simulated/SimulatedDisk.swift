@@ -24,6 +24,8 @@ struct SimulatedDisk: Sendable {
     var unsyncedNames: [NameChange] = []
     /// The room for all files together, counted by their lengths; no limit if absent.
     var capacity: Int?
+    /// The disk's clock, in milliseconds since 1970: it stands still until it is set.
+    var now: Int64 = 0
     private var nextNode = 1
     private var nextSerial = 0
     /// What each open file has open, and the lock it holds.
@@ -109,7 +111,7 @@ struct SimulatedDisk: Sendable {
 
     mutating func makeFile(_ name: Name, in directory: Int) -> Int {
         let node = takeNode()
-        files[node] = SimulatedContent()
+        files[node] = SimulatedContent(modified: now)
         change([NameChange.Entry(directory: directory, name: name, node: node)])
         return node
     }
@@ -201,6 +203,7 @@ struct SimulatedDisk: Sendable {
         let written = min(bytes.count, max(0, length + freeByteCount - offset))
         let serial = takeSerial()
         files[node]?.write(Array(bytes.prefix(written)), at: offset, serial: serial)
+        files[node]?.modified = now
         return written
     }
 
@@ -208,6 +211,7 @@ struct SimulatedDisk: Sendable {
     mutating func resize(_ node: Int, to byteCount: Int) {
         let serial = takeSerial()
         files[node]?.resize(to: byteCount, serial: serial)
+        files[node]?.modified = now
     }
 }
 

@@ -34,8 +34,8 @@ import Glibc
 ///   durable, except sectors that are written again.
 /// - Locks survive nothing.
 ///
-/// Every call of the protocols is one call to the counts and faults below, `exists` and
-/// `byteCount` as `stat`, `unlock` as `lock`; closing is none. Calls are one after another, so
+/// Every call of the protocols is one call to the counts and faults below, `exists`,
+/// `status` and `byteCount` as `stat`, `unlock` as `lock`; closing is none. Calls are one after another, so
 /// that a workload on one thread meets the same numbers every time. Only the root directory
 /// exists at first. Directories cannot be renamed or removed.
 package final class SimulatedFileSystem: FileSystem {
@@ -105,6 +105,17 @@ package final class SimulatedFileSystem: FileSystem {
         try perform(SimulatedCall(.stat, path)) { state throws(FileError) in
             if case .success = state.disk.node(at: path) { return true }
             return false
+        }
+    }
+
+    package func status(of path: String) throws(FileError) -> FileStatus? {
+        try perform(SimulatedCall(.stat, path)) { state throws(FileError) in
+            guard case .success(let node) = state.disk.node(at: path) else { return nil }
+            let file = state.disk.files[node]
+            return FileStatus(
+                byteCount: UInt64(file?.live.count ?? 0),
+                modified: file?.modified ?? 0
+            )
         }
     }
 

@@ -1,0 +1,256 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+// MARK: - Sending
+
+extension Engine {
+    /// See ``Store/uploadAsset(_:_:as:)``.
+    func uploadAsset<Pieces: AsyncSequence>(
+        _ pieces: Pieces,
+        _ request: UploadAssetRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
+        try checkAccess(of: caller, writes: true)
+        let database = try database(of: request.zone, as: caller)
+        return try await storeAsset(pieces, announced: request.announced, in: database)
+    }
+
+    /// See ``Store/storeAsset(_:announced:in:)``.
+    func storeAsset<Pieces: AsyncSequence>(
+        _ pieces: Pieces,
+        announced: AssetReference?,
+        in database: DatabaseID
+    ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
+        _ = try writer()
+        let limit = UInt64(clamping: options.limits.bytesPerAsset)
+        if let announced {
+            if announced.byteCount > limit { throw SyncError(.tooLarge(limit: limit)) }
+            _ = try announced.blob
+        }
+        let upload = try explained { () throws(BlobError) in
+            try blobs.upload(to: BlobHolder(database), limit: limit)
+        }
+        var iterator = pieces.makeAsyncIterator()
+        while let piece = try await iterator.nextPiece() {
+            try explained { () throws(BlobError) in try upload.append(piece) }
+        }
+        if let announced, announced.byteCount != upload.byteCount {
+            throw SyncError(
+                .assetFileModified,
+                "The asset was announced as one of \(announced.byteCount) bytes, and "
+                    + "\(upload.byteCount) came."
+            )
+        }
+        return try await blockingWork.run { () throws(SyncError) in
+            let blob = try explained { () throws(BlobError) in
+                try upload.finish(announced: announced.flatMap { BlobID($0.checksum) })
+            }
+            return AssetReference(checksum: blob.checksum, byteCount: upload.byteCount)
+        }
+    }
+
+    /// See ``Store/heldAssets(_:as:)``.
+    func heldAssets(
+        _ request: HeldAssetsRequest,
+        as caller: Caller
+    ) throws(SyncError) -> [Bool] {
+        try checkAccess(of: caller, writes: true)
+        _ = try writer()
+        let limit = options.limits.itemsPerRequest
+        guard request.assets.count <= limit else {
+            throw .tooManyItems(request.assets.count, limit: limit)
+        }
+        let holder = BlobHolder(try database(of: request.zone, as: caller))
+        var held: [Bool] = []
+        for asset in request.assets {
+            guard let blob = BlobID(asset.checksum) else {
+                held.append(false)
+                continue
+            }
+            let status = try explained { () throws(BlobError) in
+                try blobs.durableStatus(of: HeldBlob(blob, of: holder))
+            }
+            held.append(status?.byteCount == asset.byteCount)
+        }
+        return held
+    }
+
+    /// The database that keeps the assets of a zone's records.
+    private func database(of zone: ZoneID, as caller: Caller) throws(SyncError) -> DatabaseID {
+        var zones = ConsultedZones()
+        let index = try zones.index(
+            of: zone,
+            in: caller.database,
+            creating: .implicit,
+            try picture(.visible),
+            options.limits
+        )
+        if let error = zones[index].error { throw error }
+        return zones[index].identity.database
+    }
+}
+
+// MARK: - Fetching
+
+extension Engine {
+    /// Bytes of one piece of a download.
+    private static let pieceByteCount = 1 << 18
+
+    /// See ``Store/downloadAsset(_:as:)``.
+    ///
+    /// Fetching the record asks whatever there is to ask about who may read it.
+    func downloadAsset(
+        _ request: DownloadAssetRequest,
+        as caller: Caller
+    ) throws(SyncError) -> AssetDownload {
+        var record = try fetchRecords(FetchRecordsRequest([request.recordID]), as: caller)[0].get()
+        if let tag = request.changeTag, tag != record.changeTag {
+            record = try version(tag, before: record, as: caller)
+        }
+        let assets: [AssetReference] =
+            switch record[request.fieldName] {
+            case .asset(let asset): [asset]
+            case .assetList(let list): list
+            default: []
+            }
+        guard assets.indices.contains(request.element) else {
+            throw .noAsset(request.recordID, field: request.fieldName, element: request.element)
+        }
+        let database = try database(of: request.recordID.zone, as: caller)
+        return try openAsset(assets[request.element], of: database, range: request.range)
+    }
+
+    /// An earlier version of a record that a caller may read as it is now.
+    private func version(
+        _ tag: RecordChangeTag,
+        before record: Record,
+        as caller: Caller
+    ) throws(SyncError) -> Record {
+        guard let held = TagContent(tag) else { throw .tagInvalid(tag, record.recordID) }
+        guard let latest = record.changeTag.flatMap({ TagContent($0) }),
+            let old = try ancestor(
+                held,
+                of: record.recordID.name,
+                before: try views.records(at: [latest.sequence])[0]
+            )
+        else { throw .recordNotFound(record.recordID) }
+        let picture = try picture(.visible)
+        if let error = try access(of: caller, picture)?.refusal(of: .read, on: old.readBody()) {
+            throw error
+        }
+        return try self.record(old, in: record.zone)
+    }
+
+    /// See ``Store/openAsset(_:of:range:)``.
+    func openAsset(
+        _ asset: AssetReference,
+        of database: DatabaseID,
+        range: Range<UInt64>?
+    ) throws(SyncError) -> AssetDownload {
+        let blob = HeldBlob(try asset.blob, of: BlobHolder(database))
+        let reader = try explained { () throws(BlobError) in try blobs.open(blob) }
+        let all = 0..<reader.byteCount
+        guard let range = range?.clamped(to: all), range != all else {
+            return AssetDownload(byteCount: reader.byteCount, range: all) {
+                () async throws(SyncError) in
+                let piece = try explained { () throws(BlobError) in
+                    try reader.next(upTo: Self.pieceByteCount)
+                }
+                return piece.isEmpty ? nil : piece
+            }
+        }
+        let part = BlobPart(blob, range, of: blobs, blockingWork)
+        return AssetDownload(byteCount: reader.byteCount, range: range) {
+            () async throws(SyncError) in try await part.next(upTo: Self.pieceByteCount)
+        }
+    }
+}
+
+/// A part of a blob, handed out once all of the blob is known to be sound.
+private final class BlobPart: Sendable {
+    private struct Progress {
+        var reader: BlobReader?
+        var offset: UInt64
+    }
+
+    private let blob: HeldBlob
+    private let end: UInt64
+    private let blobs: BlobStore
+    private let blockingWork: BlockingWork
+    private let progress: Lock<Progress>
+
+    init(_ blob: HeldBlob, _ range: Range<UInt64>, of blobs: BlobStore, _ work: BlockingWork) {
+        self.blob = blob
+        self.blobs = blobs
+        blockingWork = work
+        end = range.upperBound
+        progress = Lock(Progress(offset: range.lowerBound))
+    }
+
+    func next(upTo count: Int) async throws(SyncError) -> [UInt8]? {
+        let reader = try await openReader()
+        let (start, count) = progress.withLock { progress in
+            let start = progress.offset
+            progress.offset = min(end, start + UInt64(count))
+            return (start, Int(progress.offset - start))
+        }
+        if count == 0 { return nil }
+        return try explained { () throws(BlobError) in try reader.read(count, at: start) }
+    }
+
+    /// The file, opened after it was found sound: so it is that one, or one that was sent since.
+    private func openReader() async throws(SyncError) -> BlobReader {
+        if let reader = progress.withLock({ $0.reader }) { return reader }
+        let reader = try await blockingWork.run { [blob, blobs] () throws(SyncError) in
+            try explained { () throws(BlobError) in
+                try blobs.verifyOnce(blob)
+                return try blobs.open(blob)
+            }
+        }
+        progress.withLock { $0.reader = reader }
+        return reader
+    }
+}
+
+extension AssetReference {
+    /// The blob that it names.
+    var blob: BlobID {
+        get throws(SyncError) {
+            if let blob = BlobID(checksum) { return blob }
+            throw SyncError(
+                .invalidArguments,
+                "An asset's checksum is a SHA-256 of \(BlobID.byteCount) bytes; this one has "
+                    + "\(checksum.count)."
+            )
+        }
+    }
+}
+
+extension AsyncIteratorProtocol where Element == [UInt8] {
+    /// The next piece of an upload; what goes wrong on its way as a caller meets it.
+    fileprivate mutating func nextPiece() async throws(SyncError) -> [UInt8]? {
+        do {
+            return try await next(isolation: #isolation)
+        } catch let error as SyncError {
+            throw error
+        } catch is CancellationError {
+            throw SyncError(.operationCancelled, "The upload was cancelled.")
+        } catch {
+            throw .uploadBroken("\(error)")
+        }
+    }
+}
+
+/// Blobs' errors as a caller meets them.
+private func explained<Answer>(
+    _ body: () throws(BlobError) -> Answer
+) throws(SyncError) -> Answer {
+    do throws(BlobError) {
+        return try body()
+    } catch {
+        throw SyncError(error)
+    }
+}

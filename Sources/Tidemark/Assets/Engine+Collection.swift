@@ -1,0 +1,112 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+extension Engine {
+    /// How long a blob that nothing names is kept, in milliseconds: a day.
+    private static let assetGrace: Int64 = 24 * 60 * 60 * 1000
+
+    /// See ``Store/collectAssets(isDryRun:)``.
+    func collectAssets(isDryRun: Bool) async throws(SyncError) -> [StoredAsset] {
+        let committer = try writer().committer
+        let limit = now() - Self.assetGrace
+        var candidates = try await blockingWork.run { () throws(SyncError) in
+            try self.blobs(writtenBefore: limit)
+        }
+        if candidates.isEmpty { return [] }
+        let start = views.overlay.withLock { overlay in
+            overlay.assets.beginCollection()
+            return SequenceNumber(rawValue: overlay.appended)
+        }
+        defer { views.overlay.withLock { $0.assets.endCollection() } }
+        try await committer.waitUntilDurable(start)
+        let old = candidates
+        candidates = try await blockingWork.run { () throws(SyncError) in
+            try self.remove(named: start, from: old)
+        }
+        let garbage = candidates.values.sorted { $0.path < $1.path }
+        if isDryRun { return garbage }
+        return try await blockingWork.run { () throws(SyncError) in
+            try self.take(garbage, writtenBefore: limit)
+        }
+    }
+
+    /// The blobs of all databases that were written before a time.
+    private func blobs(
+        writtenBefore time: Int64
+    ) throws(SyncError) -> [HeldBlob: StoredAsset] {
+        do throws(FileError) {
+            var found: [HeldBlob: StoredAsset] = [:]
+            for holder in try blobs.holders() {
+                for asset in try storedAssets(of: holder) where asset.modified < time {
+                    found[asset.blob] = asset
+                }
+            }
+            return found
+        } catch {
+            throw SyncError(BlobError.file(error))
+        }
+    }
+
+    /// See ``Store/assets(of:)``.
+    func storedAssets(of holder: BlobHolder) throws(FileError) -> [StoredAsset] {
+        var assets: [StoredAsset] = []
+        for id in try blobs.blobs(of: holder) {
+            let blob = HeldBlob(id, of: holder)
+            guard let status = try blobs.status(of: blob) else { continue }
+            assets.append(StoredAsset(blob, status, path: blobs.path(of: blob)))
+        }
+        return assets
+    }
+
+    /// What is left of blobs after those that the log names up to a position.
+    private func remove(
+        named last: SequenceNumber,
+        from candidates: [HeldBlob: StoredAsset]
+    ) throws(SyncError) -> [HeldBlob: StoredAsset] {
+        var left = candidates
+        var named = NamedBlobs()
+        var failure: SyncError?
+        do throws(LogError) {
+            try source.scan(from: SequenceNumber(rawValue: 1), through: last) { event in
+                do throws(EventFormatError) {
+                    for asset in try named.assets(of: event) { left[asset.blob] = nil }
+                } catch {
+                    failure = SyncError(error)
+                }
+                return failure == nil && !left.isEmpty
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw failure }
+        return left
+    }
+
+    /// Removes blobs that nothing names, each unless a commit has named it or somebody sent it since
+    /// they were looked for.
+    private func take(
+        _ garbage: [StoredAsset],
+        writtenBefore time: Int64
+    ) throws(SyncError) -> [StoredAsset] {
+        do throws(FileError) {
+            var taken: [StoredAsset] = []
+            for asset in garbage {
+                // A rename, and nothing that waits: the lock is the serialization point.
+                let isTaken = try views.overlay.withLock { overlay throws(FileError) in
+                    if overlay.assets.isNamed(asset.blob) { return false }
+                    let isTaken = try blobs.take(asset.blob, writtenBefore: time)
+                    if isTaken { overlay.assets.noteTaken() }
+                    return isTaken
+                }
+                if isTaken { taken.append(asset) }
+            }
+            try blobs.finishTaking(taken.map(\.blob))
+            return taken
+        } catch {
+            throw SyncError(BlobError.file(error))
+        }
+    }
+}

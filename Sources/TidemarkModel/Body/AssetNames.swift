@@ -1,0 +1,48 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Fields {
+    /// Whether a field is an asset, or a list of assets.
+    ///
+    /// Looks at one byte of each field.
+    package var namesAssets: Bool {
+        let span = bytes.span.bytes
+        return (0..<count).contains { Self.isAsset(FieldEntry.type(at: $0, in: span)) }
+    }
+
+    /// Visits the assets that the fields name, by checksum and size, in the order of the fields.
+    ///
+    /// One may come more than once. Decodes nothing but assets; bytes that are not an asset name none.
+    /// O(fields).
+    package func visitAssets(_ visit: (_ checksum: RawSpan, _ byteCount: UInt64) -> Void) {
+        let span = bytes.span.bytes
+        for row in 0..<count {
+            let type = FieldEntry.type(at: row, in: span)
+            guard Self.isAsset(type) else { continue }
+            let value = span.extracting(FieldEntry(at: row, in: span).valueRange)
+            if type == FieldType.asset.rawValue {
+                Self.visitAsset(value, visit)
+            } else {
+                var offset = 0
+                while let length = value.nextWord32(&offset), value.byteCount - offset >= length {
+                    Self.visitAsset(value.extracting(offset..<offset + length), visit)
+                    offset += length
+                }
+            }
+        }
+    }
+
+    private static func isAsset(_ type: UInt8) -> Bool {
+        type == FieldType.asset.rawValue || type == FieldType.assetList.rawValue
+    }
+
+    /// One asset's bytes begin with checksum and size.
+    private static func visitAsset(
+        _ asset: RawSpan,
+        _ visit: (_ checksum: RawSpan, _ byteCount: UInt64) -> Void
+    ) {
+        let checksumByteCount = AssetReference.checksumByteCount
+        guard asset.byteCount > checksumByteCount + 8 else { return }
+        visit(asset.extracting(first: checksumByteCount), asset.word64(at: checksumByteCount))
+    }
+}

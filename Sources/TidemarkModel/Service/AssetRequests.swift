@@ -1,0 +1,130 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Sends the bytes of an asset, before the save that names it.
+public struct UploadAssetRequest: Hashable, Sendable {
+    /// The zone of the record that is to name it: it says whose database keeps the bytes.
+    public var zone: ZoneID
+    /// What the client knows of the bytes beforehand: they are refused if they turn out to be others.
+    public var announced: AssetReference?
+
+    /// Describes a request.
+    public init(zone: ZoneID = .default, announced: AssetReference? = nil) {
+        self.zone = zone
+        self.announced = announced
+    }
+}
+
+/// Asks which assets need not be sent, because the database holds their bytes already.
+public struct HeldAssetsRequest: Hashable, Sendable {
+    /// The zone of the records that are to name them.
+    public var zone: ZoneID
+    /// The assets.
+    public var assets: [AssetReference]
+
+    /// Describes a request.
+    public init(_ assets: [AssetReference], zone: ZoneID = .default) {
+        self.assets = assets
+        self.zone = zone
+    }
+}
+
+/// Asks for the bytes of an asset that a record names.
+public struct DownloadAssetRequest: Hashable, Sendable {
+    /// The record.
+    public var recordID: RecordID
+    /// The version of the record that names it; `nil` for the latest.
+    public var changeTag: RecordChangeTag?
+    /// The field.
+    public var fieldName: String
+    /// Which one, where the field is a list of assets.
+    public var element: Int
+    /// The bytes that are wanted, cut at the asset's end; `nil` for all.
+    public var range: Range<UInt64>?
+
+    /// Describes a request.
+    public init(
+        _ recordID: RecordID,
+        field fieldName: String,
+        element: Int = 0,
+        changeTag: RecordChangeTag? = nil,
+        range: Range<UInt64>? = nil
+    ) {
+        self.recordID = recordID
+        self.fieldName = fieldName
+        self.element = element
+        self.changeTag = changeTag
+        self.range = range
+    }
+}
+
+/// The bytes of an asset on their way to the client, piece by piece.
+///
+/// They can be taken once. The last piece comes only if all of the asset is as it was sent; otherwise
+/// `assetNotAvailable` is thrown in its place.
+public struct AssetDownload: AsyncSequence, Sendable {
+    /// A piece.
+    public typealias Element = [UInt8]
+    /// What can go wrong on the way.
+    public typealias Failure = SyncError
+
+    /// The size of the whole asset.
+    public let byteCount: UInt64
+    /// Which of its bytes come.
+    public let range: Range<UInt64>
+    private let next: @Sendable () async throws(SyncError) -> [UInt8]?
+
+    /// Wraps what gives the pieces, one after another, `nil` after the last.
+    public init(
+        byteCount: UInt64,
+        range: Range<UInt64>,
+        next: @escaping @Sendable () async throws(SyncError) -> [UInt8]?
+    ) {
+        self.byteCount = byteCount
+        self.range = range
+        self.next = next
+    }
+
+    /// Takes the pieces.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        let take: @Sendable () async throws(SyncError) -> [UInt8]?
+
+        /// The next piece; `nil` after the last.
+        public mutating func next() async throws(SyncError) -> [UInt8]? {
+            try await take()
+        }
+
+        /// The next piece; `nil` after the last.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(SyncError) -> [UInt8]? {
+            try await take()
+        }
+    }
+
+    /// Begins to take the pieces, or goes on.
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(take: next)
+    }
+
+    /// All pieces together.
+    public func bytes() async throws(SyncError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while let piece = try await next() { bytes += piece }
+        return bytes
+    }
+}
+
+extension DatabaseService {
+    /// Sends the bytes of an asset that are all in memory.
+    public func uploadAsset(
+        _ bytes: [UInt8],
+        _ request: UploadAssetRequest = UploadAssetRequest(),
+        as caller: Caller
+    ) async throws(SyncError) -> AssetReference {
+        let (pieces, end) = AsyncStream.makeStream(of: [UInt8].self)
+        end.yield(bytes)
+        end.finish()
+        return try await uploadAsset(pieces, request, as: caller)
+    }
+}

@@ -1,0 +1,137 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TidemarkLog
+import TidemarkModel
+
+@testable import Tidemark
+
+@Suite struct AssetCollectionTests {
+    @Test func `what nothing names goes after a day`() async throws {
+        let scratch = try ScratchAssets()
+        let anna = scratch.client()
+        let named = try await anna.upload([1])
+        let unnamed = try await anna.upload([2, 2])
+        _ = try await anna.attach(named, to: "a").get()
+        scratch.wait(ScratchAssets.day)
+        #expect(try await scratch.store.collectAssets().isEmpty, "it is not older than a day")
+        scratch.wait(1)
+        #expect(try await scratch.store.collectAssets(isDryRun: true).map(\.byteCount) == [2])
+        #expect(try scratch.store.assets().count == 2)
+        let collected = try await scratch.store.collectAssets()
+        #expect(collected.map(\.checksum) == [unnamed.checksum])
+        #expect(collected[0].path == (try scratch.path(of: unnamed)))
+        #expect(try scratch.store.assets().map(\.checksum) == [named.checksum])
+        #expect(try scratch.disk.list("s/assets/incoming") == [])
+        #expect(try await anna.attach(unnamed, to: "b").error?.code == .assetFileNotFound)
+        #expect(try await anna.download("a") == [1])
+    }
+
+    @Test func `what an earlier version names stays`() async throws {
+        let scratch = try ScratchAssets()
+        let zone = ZoneID(zoneName: "Photos")
+        let anna = scratch.client(zone: zone)
+        try await anna.createZone()
+        for number: UInt8 in 0..<4 {
+            let asset = try await anna.upload([number])
+            _ = try await anna.attach(asset, to: "a\(number / 2)").get()
+        }
+        try await anna.modify([], delete: [RecordDeletion(anna.id("a0"))])
+        let request = ModifyZonesRequest(deletions: [zone])
+        _ = try await scratch.store.modifyZones(request, as: anna.caller)
+        scratch.wait(2 * ScratchAssets.day)
+        #expect(try await scratch.store.collectAssets().isEmpty)
+        #expect(try scratch.store.assets().count == 4)
+    }
+
+    @Test func `sending it again keeps it for another day`() async throws {
+        let scratch = try ScratchAssets()
+        let anna = scratch.client()
+        _ = try await anna.upload([1])
+        scratch.wait(2 * ScratchAssets.day)
+        let asset = try await anna.upload([1])
+        #expect(try await scratch.store.collectAssets().isEmpty)
+        _ = try await anna.attach(asset, to: "a").get()
+        scratch.wait(2 * ScratchAssets.day)
+        #expect(try await scratch.store.collectAssets().isEmpty)
+    }
+
+    @Test func `each database is looked at for itself`() async throws {
+        let scratch = try ScratchAssets()
+        let anna = scratch.client()
+        let open = scratch.client(of: DatabaseID(scope: .public))
+        let asset = try await anna.upload([1])
+        #expect(try await open.upload([1]) == asset)
+        _ = try await open.attach(asset, to: "a").get()
+        scratch.wait(2 * ScratchAssets.day)
+        #expect(try await scratch.store.collectAssets().count == 1)
+        #expect(try scratch.store.assets().isEmpty)
+        #expect(try await open.download("a") == [1])
+    }
+
+    @Test func `a failing disk collects later`() async throws {
+        let calls = try ScratchAssets()
+        _ = try await calls.client().upload([1])
+        calls.wait(2 * ScratchAssets.day)
+        let before = calls.disk.callCount
+        _ = try await calls.store.collectAssets()
+        for number in 1...calls.disk.callCount - before {
+            let scratch = try ScratchAssets()
+            let asset = try await scratch.client().upload([1])
+            scratch.wait(2 * ScratchAssets.day)
+            scratch.disk.failCall(scratch.disk.callCount + number, with: 5)
+            _ = try? await scratch.store.collectAssets()
+            scratch.disk.clearFaults()
+            _ = try await scratch.store.collectAssets()
+            #expect(try scratch.store.assets().isEmpty)
+            #expect(try await scratch.client().upload([1]) == asset)
+            #expect(try await scratch.client().attach(asset, to: "a").error == nil)
+        }
+    }
+
+    private final class End: Sendable {
+        let isReached = Lock(false)
+    }
+
+    /// Every blob that no event names is old at once, so that only what commits and collections know
+    /// of each other keeps them apart.
+    @Test func `no collection takes what a commit has named`() async throws {
+        let scratch = try ScratchAssets(isInline: false)
+        scratch.disk.setClock(0)
+        let anna = scratch.client()
+        let end = End()
+        let names = try await withThrowingTaskGroup(of: [String].self) { group in
+            for writer in 0..<3 {
+                group.addTask {
+                    var names: [String] = []
+                    for number in 0..<60 {
+                        let asset = try await anna.upload([UInt8(writer), UInt8(number)])
+                        let name = "\(writer)-\(number)"
+                        switch try await anna.attach(asset, to: name) {
+                        case .success: names.append(name)
+                        case .failure(let error): #expect(error.code == .assetFileNotFound)
+                        }
+                    }
+                    return names
+                }
+            }
+            group.addTask {
+                while !end.isReached.withLock({ $0 }) {
+                    _ = try await scratch.store.collectAssets()
+                }
+                return []
+            }
+            var names: [String] = []
+            for _ in 0..<3 { names += try await group.next() ?? [] }
+            end.isReached.withLock { $0 = true }
+            try await group.waitForAll()
+            return names
+        }
+        #expect(!names.isEmpty)
+        _ = try await scratch.store.collectAssets()
+        for name in names { #expect(try await anna.download(name).count == 2) }
+        #expect(try scratch.store.assets().count == names.count)
+        try scratch.store.close()
+    }
+}
