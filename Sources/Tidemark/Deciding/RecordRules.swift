@@ -26,6 +26,8 @@ package struct RecordRules: Sendable {
     package var line: IncarnationLine
     /// The kind of database.
     package var scope: DatabaseScope
+    /// The name of the caller's own user record; `nil` where nobody is signed in.
+    package var userName: Name?
     /// Whether an operator's import is decided: it may give a record another type, and refer to
     /// records of other zones.
     package var isImport = false
@@ -34,11 +36,13 @@ package struct RecordRules: Sendable {
         limits: Limits,
         line: IncarnationLine,
         scope: DatabaseScope,
+        userName: Name? = nil,
         isImport: Bool = false
     ) {
         self.limits = limits
         self.line = line
         self.scope = scope
+        self.userName = userName
         self.isImport = isImport
     }
 
@@ -126,6 +130,7 @@ package struct RecordRules: Sendable {
     package func verdict(on deletion: RecordDeletion, _ item: ConsultedItem) -> Verdict {
         do throws(SyncError) {
             try limits.check(recordName: item.name)
+            try checkUsers(deletion, item)
         } catch {
             return .refused(error)
         }
@@ -147,6 +152,7 @@ extension RecordRules {
     private func check(_ save: RecordSave) throws(SyncError) {
         try limits.check(recordName: save.recordID.name)
         try limits.check(recordType: Name(save.recordType))
+        if !isImport { try checkUsers(save) }
         if case .set(let parent) = save.parent { try limits.check(recordName: parent) }
         try limits.check(save.fields)
         try save.checkEncrypted(in: scope)

@@ -74,7 +74,12 @@ extension Engine {
             hash: views.hash
         )
         let author = Authorship(time: time, user: caller.user, device: caller.device)
-        let rules = RecordRules(limits: options.limits, line: line, scope: caller.database.scope)
+        let rules = RecordRules(
+            limits: options.limits,
+            line: line,
+            scope: caller.database.scope,
+            userName: caller.userRecordName
+        )
         try decision.decide(
             request,
             by: rules,
@@ -139,6 +144,8 @@ extension Engine {
                 }
                 let record = try self.record(live, in: record.zone)
                 answers.append(.success(record.narrowed(to: selection)))
+            } else if let blank = caller.blankUserRecord(record) {
+                answers.append(.success(blank))
             } else {
                 answers.append(.failure(.recordNotFound(record)))
             }
@@ -183,5 +190,6 @@ extension Engine {
                     + "open to \(user.userRecordName)."
             )
         }
+        if let error = try accountRefusal(of: caller, writes: writes) { throw error }
     }
 }

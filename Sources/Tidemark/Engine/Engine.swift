@@ -25,6 +25,8 @@ final class Engine: Sendable {
     let schemas = Lock(StoredSchemas())
     /// The last query that was answered without an index.
     let scanned = Lock<ScannedQuery?>(nil)
+    /// The statuses of accounts that requests needed last.
+    let statuses = Lock(AccountStatuses())
     /// `nil` in a store that is open for reading.
     let writing: Writing?
 

@@ -28,8 +28,12 @@ package struct PublicAccess: Sendable {
     }
 
     /// Why the caller may not create a record; `nil` if they may.
+    ///
+    /// A user's own record counts as there already, and as created by them.
     package func refusal(ofCreating type: Name) -> SyncError? {
-        refusal(of: .create, on: type, createdBy: nil)
+        type == Schema.RecordType.users.name
+            ? refusal(of: .write, on: type, createdBy: accessor.user)
+            : refusal(of: .create, on: type, createdBy: nil)
     }
 
     /// Why the caller may not do something with a record that is there; `nil` if they may.

@@ -73,17 +73,7 @@ extension Engine {
         in database: DatabaseID,
         _ picture: ViewPicture
     ) throws(SyncError) -> StoredRecord? {
-        var zones = ConsultedZones(includesSystem: true)
-        let zone = try zones.index(
-            of: SystemZone.roles.zone,
-            in: database.ofSystemZones,
-            creating: .every,
-            picture,
-            options.limits
-        )
-        let name = Name(user.userRecordName)
-        let item = ConsultedItem(name: name, zone: zone, slot: views.hash.slot(ofName: name))
-        return try ConsultedItems([item], in: zones, picture, views).items[0].live
+        try record(named: user.name, of: .roles, in: database, picture)
     }
 
     /// See ``Store/setRoles(_:of:of:in:)``.

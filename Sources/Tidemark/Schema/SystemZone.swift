@@ -12,6 +12,8 @@ package enum SystemZone: String, CaseIterable, Sendable {
     case schema = "_schema"
     /// Which custom roles users have: a record for each who has any.
     case roles = "_roles"
+    /// Who users are: a record for each account, and one for each address that leads to one.
+    case users = "_users"
 
     /// The zone of a name.
     package init?(_ name: Name) {

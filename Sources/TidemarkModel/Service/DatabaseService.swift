@@ -69,4 +69,21 @@ public protocol DatabaseService: Sendable {
         _ request: DownloadAssetRequest,
         as caller: Caller
     ) async throws(SyncError) -> AssetDownload
+
+    // MARK: Users
+
+    /// Whether the caller's account can be used.
+    func accountStatus(as caller: Caller) async throws(SyncError) -> AccountStatus
+
+    /// Who the caller is.
+    func currentUser(as caller: Caller) async throws(SyncError) -> UserID
+
+    /// Who some users are, in the order of the look-ups; `nil` where nobody was found.
+    func lookUpUsers(
+        _ lookups: [UserLookup],
+        as caller: Caller
+    ) async throws(SyncError) -> [UserIdentity?]
+
+    /// Those of the caller's contacts who want to be found.
+    func contacts(as caller: Caller) async throws(SyncError) -> [UserIdentity]
 }

@@ -277,13 +277,13 @@ import TidemarkModel
         }
         for user in ["_anna", "_bert"] {
             for type in ["Own", "Closed", "Open"] {
-                let save = try client(user).save("\(user)-\(type)", ["n": 1], type: type)
+                let save = try client(user).save("\(type)\(user)", ["n": 1], type: type)
                 _ = try await client(user).modify([save]).saves[0].get()
             }
         }
-        #expect(try await client("_anna").find("n == 1", type: "Own") == ["_anna-Own"])
+        #expect(try await client("_anna").find("n == 1", type: "Own") == ["Own_anna"])
         #expect(
-            try await client("_bert").find("n == 1", type: "Open") == ["_anna-Open", "_bert-Open"]
+            try await client("_bert").find("n == 1", type: "Open") == ["Open_anna", "Open_bert"]
         )
         #expect(try await client(nil).find("n == 1", type: "Open").count == 2)
         #expect(
@@ -295,9 +295,9 @@ import TidemarkModel
         )
         let query = Query(recordType: "Own", predicate: .compare("n", .equal, 1))
         let past = try await client("_bert").find(query, in: nil, asOf: store.lastSequence)
-        #expect(past.map(\.recordID.recordName) == ["_bert-Own"])
+        #expect(past.map(\.recordID.recordName) == ["Own_bert"])
         // Who asks is put in.
         let own = "creatorUserRecordID == '__defaultOwner__'"
-        #expect(try await client("_bert").find(own, type: "Open") == ["_bert-Open"])
+        #expect(try await client("_bert").find(own, type: "Open") == ["Open_bert"])
     }
 }

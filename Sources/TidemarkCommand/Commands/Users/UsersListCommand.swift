@@ -1,0 +1,29 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark users list`: everybody about whom something was said.
+struct UsersListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the users about whom something was said.",
+        discussion: """
+            One line for each, ordered by name as UTF-8 bytes.
+
+              tidemark users list notes.tide --text
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+    @OptionGroup var place: UsersPlace
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        try await store.read { store in
+            try options.print(try store.accounts(of: place.container.id, in: place.environment))
+        }
+    }
+}

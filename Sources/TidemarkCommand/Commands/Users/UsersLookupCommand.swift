@@ -1,0 +1,84 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkModel
+
+/// `tidemark users lookup`: whom an app would find.
+struct UsersLookupCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "lookup",
+        abstract: "Look users up, as an app would for its user.",
+        discussion: """
+            Only users who are discoverable are found, and whoever asks. Prints one line for each \
+            look-up, and ends with status 1 if one finds nobody. Without a look-up the contacts of \
+            whoever asks are looked up, and those that are found printed.
+
+              tidemark users lookup notes.tide anna@example.org +49301234 _anna
+              tidemark users lookup notes.tide --as _anna
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "E-mail addresses, phone numbers or user record names.")
+    var who: [String] = []
+
+    @Option(
+        name: .customLong("as"),
+        help: ArgumentHelp("Who asks, by user record name.", valueName: "user")
+    )
+    var user = UserID.current.userRecordName
+
+    @OptionGroup var place: UsersPlace
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        let database = DatabaseID(
+            container: place.container.id,
+            environment: place.environment,
+            scope: .public
+        )
+        let caller = Caller(database: database, user: UserID(user))
+        let lookups = who.map { UserLookup($0) }
+        try await store.read { store in
+            if lookups.isEmpty {
+                try print(try await store.contacts(as: caller).map { ($0.lookup?.text ?? "", $0) })
+            } else {
+                let found = try await store.lookUpUsers(lookups, as: caller)
+                try print(Array(zip(who, found)))
+                if found.contains(nil) { throw ExitCode.failure }
+            }
+        }
+    }
+
+    private func print(_ found: [(asked: String, identity: UserIdentity?)]) throws {
+        var output = StandardOutput()
+        if options.isJSON(output) {
+            for (asked, identity) in found {
+                try output.line { line in
+                    line.append(literal: "{\"lookup\":")
+                    line.append(jsonString: asked)
+                    if let identity {
+                        line.append(literal: ",\"user\":")
+                        line.append(jsonString: identity.user.userRecordName)
+                        line.append(literal: ",\"hasAccount\":")
+                        line.append(literal: identity.hasAccount ? "true" : "false")
+                        line.append(json: identity.name)
+                    }
+                    line.append(literal: "}")
+                }
+            }
+        } else {
+            var table = Table([("look-up", .left), ("user", .left), ("name", .left)])
+            for (asked, identity) in found {
+                table.append([
+                    asked.printable, identity?.user.userRecordName.printable ?? "nobody",
+                    identity?.name.description.printable ?? "",
+                ])
+            }
+            for line in table.lines { try output.line(line) }
+        }
+        try output.flush()
+    }
+}

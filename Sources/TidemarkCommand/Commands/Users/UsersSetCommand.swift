@@ -1,0 +1,122 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkModel
+
+/// `tidemark users set`: says who a user is.
+struct UsersSetCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "set",
+        abstract: "Say who a user is, and whether the account can be used.",
+        discussion: """
+            What no option names stays as it was. An address or number belongs to one user. The \
+            store is made if it is not there. Prints the user.
+
+              tidemark users set notes.tide _anna --email anna@example.org --given-name Anna \\
+                  --discoverable
+              tidemark users set notes.tide _anna --status temporarilyUnavailable
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The user, by user record name.")
+    var user: String
+
+    @Option(
+        help: ArgumentHelp("E-mail addresses, instead of those from before.", valueName: "address")
+    )
+    var email: [String] = []
+
+    @Flag(help: "No e-mail addresses.")
+    var noEmail = false
+
+    @Option(help: ArgumentHelp("Phone numbers, instead of those from before.", valueName: "number"))
+    var phone: [String] = []
+
+    @Flag(help: "No phone numbers.")
+    var noPhone = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Whom the user has in their contacts: addresses, numbers, user record names.",
+            valueName: "who"
+        )
+    )
+    var contact: [String] = []
+
+    @Flag(help: "Nobody in the contacts.")
+    var noContact = false
+
+    @Option(help: ArgumentHelp("A title before the name; empty to remove it.", valueName: "text"))
+    var namePrefix: String?
+
+    @Option(help: ArgumentHelp("The given name; empty to remove it.", valueName: "text"))
+    var givenName: String?
+
+    @Option(help: ArgumentHelp("Names in the middle; empty to remove them.", valueName: "text"))
+    var middleName: String?
+
+    @Option(help: ArgumentHelp("The family name; empty to remove it.", valueName: "text"))
+    var familyName: String?
+
+    @Option(
+        help: ArgumentHelp("What stands behind the name; empty to remove it.", valueName: "text")
+    )
+    var nameSuffix: String?
+
+    @Option(help: ArgumentHelp("The nickname; empty to remove it.", valueName: "text"))
+    var nickname: String?
+
+    @Flag(inversion: .prefixedNo, help: "Whether others may find the user.")
+    var discoverable: Bool?
+
+    @Option(help: "Whether the account can be used.")
+    var status: AccountStatus?
+
+    @OptionGroup var place: UsersPlace
+    @OptionGroup var options: OutputOptions
+
+    func validate() throws {
+        for (list, none, name) in [
+            (email, noEmail, "email"), (phone, noPhone, "phone"), (contact, noContact, "contact"),
+        ] where none && !list.isEmpty {
+            throw ValidationError("--\(name) and --no-\(name) say different things.")
+        }
+    }
+
+    func run() async throws {
+        let user = UserID(user)
+        try await store.write(.creating) { store in
+            let old = try store.account(
+                of: user,
+                of: place.container.id,
+                in: place.environment
+            )
+            let account = changed(old ?? UserAccount(user))
+            try await store.setUser(account, of: place.container.id, in: place.environment)
+            try options.print([account])
+        }
+    }
+
+    /// What an account is once the options are applied.
+    private func changed(_ old: UserAccount) -> UserAccount {
+        var account = old
+        if noEmail || !email.isEmpty { account.emails = email }
+        if noPhone || !phone.isEmpty { account.phones = phone }
+        if noContact || !contact.isEmpty { account.contacts = contact.map { UserLookup($0) } }
+        func set(_ part: WritableKeyPath<PersonName, String?>, _ text: String?) {
+            if let text { account.name[keyPath: part] = text.isEmpty ? nil : text }
+        }
+        set(\.namePrefix, namePrefix)
+        set(\.givenName, givenName)
+        set(\.middleName, middleName)
+        set(\.familyName, familyName)
+        set(\.nameSuffix, nameSuffix)
+        set(\.nickname, nickname)
+        if let discoverable { account.isDiscoverable = discoverable }
+        if let status { account.status = status }
+        return account
+    }
+}

@@ -1,0 +1,48 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkModel
+
+/// `tidemark users status`: whether an account can be used.
+struct UsersStatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Print the status of a user's account.",
+        discussion: """
+            Where it is restricted or noAccount, the user's calls are notAuthenticated; where it is \
+            temporarilyUnavailable or couldNotDetermine, those to private and shared databases are \
+            accountTemporarilyUnavailable. `users set --status` changes it.
+
+              tidemark users status notes.tide _anna
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The user, by user record name.")
+    var user: String
+
+    @OptionGroup var place: UsersPlace
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        let database = DatabaseID(
+            container: place.container.id,
+            environment: place.environment,
+            scope: .public
+        )
+        try await store.read { store in
+            let status = try await store.accountStatus(
+                as: Caller(database: database, user: UserID(user))
+            )
+            var output = StandardOutput()
+            if options.isJSON(output) {
+                try output.line("{\"status\":\"\(status.name)\",\"number\":\(status.rawValue)}")
+            } else {
+                try output.line(status.name)
+            }
+            try output.flush()
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import ArgumentParser
+public import TidemarkModel
+
+/// Read by name, such as `available`.
+extension AccountStatus: ExpressibleByArgument {
+    /// Reads a status as the command line spells it.
+    public init?(argument: String) {
+        self.init(name: argument)
+    }
+
+    /// The names of all statuses.
+    public static var allValueStrings: [String] { allCases.map(\.name) }
+}
+
+extension OutputOptions {
+    /// Prints users, one to a line.
+    func print(_ accounts: [UserAccount]) throws {
+        var output = StandardOutput()
+        if isJSON(output) {
+            for account in accounts { try output.line { $0.append(json: account) } }
+        } else {
+            var table = Table([
+                ("user", .left), ("status", .left), ("discoverable", .left), ("name", .left),
+                ("addresses", .left),
+            ])
+            for account in accounts {
+                table.append([
+                    account.user.userRecordName.printable, account.status.name,
+                    account.isDiscoverable ? "yes" : "no", account.name.description.printable,
+                    (account.emails + account.phones).joined(separator: " ").printable,
+                ])
+            }
+            for line in table.lines { try output.line(line) }
+        }
+        try output.flush()
+    }
+}
+
+extension [UInt8] {
+    /// Appends an account as one line's object.
+    fileprivate mutating func append(json account: UserAccount) {
+        append(literal: "{\"user\":")
+        append(jsonString: account.user.userRecordName)
+        append(literal: ",\"status\":")
+        append(jsonString: account.status.name)
+        append(literal: ",\"isDiscoverable\":")
+        append(literal: account.isDiscoverable ? "true" : "false")
+        append(json: account.name)
+        append(",\"emails\":", account.emails)
+        append(",\"phones\":", account.phones)
+        append(",\"contacts\":", account.contacts.map(\.text))
+        append(literal: "}")
+    }
+
+    /// Appends the members for the parts of a name that are known, each after a comma.
+    mutating func append(json name: PersonName) {
+        let parts: [(StaticString, String?)] = [
+            (",\"namePrefix\":", name.namePrefix), (",\"givenName\":", name.givenName),
+            (",\"middleName\":", name.middleName), (",\"familyName\":", name.familyName),
+            (",\"nameSuffix\":", name.nameSuffix), (",\"nickname\":", name.nickname),
+        ]
+        for case (let member, let text?) in parts {
+            append(literal: member)
+            append(jsonString: text)
+        }
+    }
+
+    private mutating func append(_ member: StaticString, _ texts: [String]) {
+        if texts.isEmpty { return }
+        append(literal: member)
+        append(json: FieldValue.stringList(texts))
+    }
+}

@@ -1,0 +1,40 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Whether a user's account can be used.
+///
+/// Raw values are CloudKit's.
+public enum AccountStatus: Int, Hashable, CaseIterable, Sendable {
+    /// Nobody can say at the moment.
+    case couldNotDetermine = 0
+    /// It can.
+    case available = 1
+    /// A policy forbids it.
+    case restricted = 2
+    /// Nobody is signed in.
+    case noAccount = 3
+    /// There is one, which is not ready yet.
+    case temporarilyUnavailable = 4
+}
+
+extension AccountStatus {
+    /// The status as text, such as `available`: in a store's records and on the command line.
+    package var name: String { "\(self)" }
+
+    /// Reads what ``name`` made.
+    package init?(name: String) {
+        guard let status = Self.allCases.first(where: { $0.name == name }) else { return nil }
+        self = status
+    }
+
+    /// Why a private or shared database cannot be used with an account like this; `nil` if it can.
+    package func refusal(of user: UserID) -> SyncError? {
+        let code: SyncError.Code
+        switch self {
+        case .available: return nil
+        case .restricted, .noAccount: code = .notAuthenticated
+        case .couldNotDetermine, .temporarilyUnavailable: code = .accountTemporarilyUnavailable
+        }
+        return SyncError(code, "The account of \(user.userRecordName) cannot be used: \(name).")
+    }
+}

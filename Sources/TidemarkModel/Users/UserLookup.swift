@@ -1,0 +1,76 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a user is looked for by.
+public enum UserLookup: Hashable, Sendable {
+    /// An e-mail address; capital and small letters are the same.
+    case email(String)
+    /// A phone number; all but its digits and a leading plus sign is left out of account.
+    case phone(String)
+    /// The name of the user's record.
+    case user(UserID)
+
+    /// Reads what a person writes: an address has an `@`, a number begins with a plus sign or a
+    /// digit, everything else is the name of a record.
+    public init(_ text: String) {
+        if text.utf8.contains(UInt8(ascii: "@")) {
+            self = .email(text)
+        } else if let first = text.utf8.first,
+            first == UInt8(ascii: "+") || (48...57).contains(first)
+        {
+            self = .phone(text)
+        } else {
+            self = .user(UserID(text))
+        }
+    }
+
+    /// The address, number or name as it was given.
+    public var text: String {
+        switch self {
+        case .email(let text), .phone(let text): text
+        case .user(let user): user.userRecordName
+        }
+    }
+}
+
+extension UserLookup {
+    /// The same in the one form in which look-ups are compared.
+    package var normalized: UserLookup {
+        switch self {
+        case .email(let text):
+            return .email(text.filter { !$0.isWhitespace }.lowercased())
+        case .phone(let text):
+            let digits = text.utf8.filter { (48...57).contains($0) }
+            let sign = text.utf8.first { $0 != 32 } == UInt8(ascii: "+") ? "+" : ""
+            return .phone(sign + String(decoding: digits, as: UTF8.self))
+        case .user:
+            return self
+        }
+    }
+
+    /// Refuses an address or number that cannot be one.
+    ///
+    /// `self` is in the normal form.
+    package func check(_ limits: Limits) throws(SyncError) {
+        let problem: String?
+        switch self {
+        case .email(let text):
+            let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+            let isWhole = parts.count == 2 && parts.allSatisfy { !$0.isEmpty }
+            problem = isWhole ? nil : "is no e-mail address; write name@host"
+        case .phone(let text):
+            let count = text.utf8.count { $0 != UInt8(ascii: "+") }
+            problem = count >= 3 ? nil : "is no phone number; write its digits, such as +49301234"
+        case .user(let user):
+            try limits.check(Caller(user: user))
+            return
+        }
+        if let problem { throw .invalidName("address", text, problem) }
+        guard text.utf8.count <= limits.nameByteCount - Self.prefixByteCount else {
+            throw .invalidName("address", text, "is too long")
+        }
+    }
+
+    /// How much longer the name of an address's record is than the address.
+    private static let prefixByteCount = 6
+}
