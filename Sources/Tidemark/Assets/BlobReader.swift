@@ -8,6 +8,9 @@ import TidemarkLog
 /// The last bytes are handed out only if all of them together are the blob, so whoever takes a
 /// blob's end has a sound blob.
 package final class BlobReader: Sendable {
+    /// Bytes that are well read at once.
+    package static let pieceByteCount = 1 << 18
+
     /// The blob.
     package let blob: BlobID
     /// The bytes of its file.
@@ -47,6 +50,11 @@ package final class BlobReader: Sendable {
             else { throw .damaged(blob, path: file.path) }
             return bytes
         }
+    }
+
+    /// Reads what is left; throws what ``next(upTo:)`` does.
+    package func readToEnd() throws(BlobError) {
+        while try !next(upTo: Self.pieceByteCount).isEmpty {}
     }
 
     /// Reads at most so many bytes from anywhere, unchecked.

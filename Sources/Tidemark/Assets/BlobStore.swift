@@ -186,8 +186,7 @@ extension BlobStore {
     /// Reads a blob to its end and compares its checksum: throws what ``BlobReader/next(upTo:)``
     /// would.
     package func verify(_ blob: HeldBlob) throws(BlobError) {
-        let reader = try open(blob)
-        while try !reader.next(upTo: 1 << 18).isEmpty {}
+        try open(blob).readToEnd()
     }
 
     /// The same, unless this process has done so before and the file's length and time have not

@@ -96,9 +96,6 @@ extension Engine {
 // MARK: - Fetching
 
 extension Engine {
-    /// Bytes of one piece of a download.
-    private static let pieceByteCount = 1 << 18
-
     /// See ``Store/downloadAsset(_:as:)``.
     ///
     /// Fetching the record asks whatever there is to ask about who may read it.
@@ -157,14 +154,14 @@ extension Engine {
             return AssetDownload(byteCount: reader.byteCount, range: all) {
                 () async throws(SyncError) in
                 let piece = try explained { () throws(BlobError) in
-                    try reader.next(upTo: Self.pieceByteCount)
+                    try reader.next(upTo: BlobReader.pieceByteCount)
                 }
                 return piece.isEmpty ? nil : piece
             }
         }
         let part = BlobPart(blob, range, of: blobs, blockingWork)
         return AssetDownload(byteCount: reader.byteCount, range: range) {
-            () async throws(SyncError) in try await part.next(upTo: Self.pieceByteCount)
+            () async throws(SyncError) in try await part.next(upTo: BlobReader.pieceByteCount)
         }
     }
 }

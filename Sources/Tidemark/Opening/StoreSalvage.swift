@@ -4,25 +4,43 @@
 package import TidemarkLog
 import TidemarkModel
 
+/// What was copied of a damaged store.
+package struct SalvagedStore: Sendable {
+    /// The log.
+    package let log: Salvage
+    /// The bytes of assets.
+    package let assets: BlobCopy
+
+    /// All that could not be read.
+    package var damage: [LogError] { log.damage + assets.damage }
+}
+
 extension Store {
     /// Copies all that can be read of a damaged store into a new one.
     ///
     /// Events keep their positions. A record's event says which one it replaces; where that is lost,
     /// the copy says which one of the survivors it follows. A zone whose creation is lost is created
     /// again in its place, under its name as the views know it, or else as `salvaged-` and its key.
+    /// The bytes of assets are copied if they are sound.
     ///
     /// Throws if there is nothing to read, or if the destination is not free or cannot be written.
     package static func salvage(
         from source: String,
         to destination: String,
         environment: StoreEnvironment = StoreEnvironment()
-    ) throws(LogError) -> Salvage {
-        try Salvage.run(
+    ) throws(LogError) -> SalvagedStore {
+        let log = try Salvage.run(
             from: source,
             to: destination,
             environment: environment.log,
             mending: RecordMending(StoreFolder(source), environment)
         )
+        let assets = try BlobCopy(
+            from: StoreFolder(source),
+            to: StoreFolder(destination),
+            environment.log.fileSystem
+        )
+        return SalvagedStore(log: log, assets: assets)
     }
 }
 

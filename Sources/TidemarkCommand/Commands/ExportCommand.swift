@@ -19,6 +19,10 @@ struct ExportCommand: AsyncParsableCommand {
               tidemark export notes.tide
               tidemark export notes.tide --at 2026-02-03T04:05:06Z --zone lists
               tidemark export notes.tide --changes | gzip >notes.jsonl.gz
+              tidemark export notes.tide --changes --assets photos >notes.jsonl
+
+            Records name assets by checksum and size. With --assets the bytes of all assets that are \
+            named are written to a folder, each as a file named by its SHA-256.
             """
     )
 
@@ -31,18 +35,37 @@ struct ExportCommand: AsyncParsableCommand {
     @Flag(help: "Print commits as a change stream instead of records.")
     var changes = false
 
+    @Option(
+        help: ArgumentHelp("Write the bytes of assets to this folder.", valueName: "folder"),
+        completion: .directory
+    )
+    var assets: String?
+
     @OptionGroup var database: DatabaseOptions
 
     func run() async throws {
-        try await store.read { store in try export(from: store) }
+        try await store.read { store in
+            var folder = assets.map { AssetFolder($0) }
+            try export(from: store, &folder)
+            try await folder?.write(from: store)
+        }
     }
 
-    private func export(from store: Store) throws {
+    private func export(from store: Store, _ folder: inout AssetFolder?) throws {
         let position = try point.position(in: store)
         var writer = LineWriter()
         if changes {
             try store.visitCommits(through: position) { line in
-                writer.write("commits") { bytes in bytes.append(commit: line, only: zone) }
+                var line = line
+                if let zone {
+                    line.changes.removeAll { $0.zone != ZoneID(zoneName: zone) }
+                    if line.changes.isEmpty { return true }
+                }
+                folder?.add(line)
+                return writer.write("commits") { bytes in
+                    bytes.append(json: line)
+                    bytes.removeLast()
+                }
             }
         } else {
             try store.visitRecords(
@@ -50,7 +73,8 @@ struct ExportCommand: AsyncParsableCommand {
                 in: zone.map { ZoneID(zoneName: $0) },
                 asOf: position
             ) { record in
-                writer.write("records") { $0.append(json: record) }
+                folder?.add(record.fields, of: database.id)
+                return writer.write("records") { $0.append(json: record) }
             }
         }
         try writer.finish()
@@ -64,10 +88,10 @@ private struct LineWriter: ~Copyable {
     private var failure: (any Error)?
     private var count = 0
 
-    /// Writes one line, unless nothing is appended to it; `false` to end the visit.
+    /// Writes one line; `false` to end the visit.
     mutating func write(_ unit: String, _ append: (inout [UInt8]) -> Void) -> Bool {
         do {
-            try output.lineIfAny(append)
+            try output.line(append)
             count += 1
             if !output.isTerminal { progress.update(part: nil, "\(count) \(unit)") }
             return true
@@ -81,20 +105,6 @@ private struct LineWriter: ~Copyable {
         progress.finish()
         if let failure { throw failure }
         try output.flush()
-    }
-}
-
-extension [UInt8] {
-    /// Appends a commit as a line without its end; nothing if none of its changes is of the zone.
-    fileprivate mutating func append(commit: ChangeStreamLine, only zone: String?) {
-        var commit = commit
-        if let zone {
-            let wanted = ZoneID(zoneName: zone)
-            commit.changes.removeAll { $0.zone != wanted }
-            if commit.changes.isEmpty { return }
-        }
-        append(json: commit)
-        removeLast()
     }
 }
 

@@ -21,6 +21,7 @@ struct ImportCommand: AsyncParsableCommand {
 
               tidemark import notes.tide history.jsonl.gz
               other-tool | tidemark import notes.tide -
+              tidemark import notes.tide notes.jsonl --assets photos
               tidemark import notes.tide --git .
             """
     )
@@ -38,6 +39,18 @@ struct ImportCommand: AsyncParsableCommand {
         completion: .directory
     )
     var git: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Take the bytes of assets that records name from this folder, which `export --assets` \
+            writes: files named by their SHA-256.
+            """,
+            valueName: "folder"
+        ),
+        completion: .directory
+    )
+    var assets: String?
 
     @Option(
         help: ArgumentHelp(
@@ -89,6 +102,7 @@ struct ImportCommand: AsyncParsableCommand {
         _ report: inout ImportReport
     ) async throws {
         var changes = try store.beginImport()
+        var folder = assets.map { AssetFolder($0) }
         var reader = ChangeStreamReader()
         var progress = Progress()
         defer { progress.finish() }
@@ -104,6 +118,8 @@ struct ImportCommand: AsyncParsableCommand {
                     )
                 }
                 do {
+                    folder?.add(line)
+                    try await folder?.read(into: store)
                     report.count(try await changes.add(line), of: line)
                 } catch {
                     throw CommandError("\(lines.place): \(error)")

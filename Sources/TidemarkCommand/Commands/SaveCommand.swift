@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Tidemark
 import TidemarkModel
 
 /// `tidemark save`: records, as a client would save them.
@@ -18,7 +19,9 @@ struct SaveCommand: AsyncParsableCommand {
               tidemark save notes.tide milk --type Item --zone lists title=Milk count=2
               tidemark save notes.tide milk --type Item --zone lists --tag 4-y73eoz \\
                   price:DOUBLE=1.5 due:TIMESTAMP=2026-02-03T04:05:06Z \\
-                  shop:REFERENCE=corner 'tags=["a","b"]' --remove count
+                  shop:REFERENCE=corner 'tags=["a","b"]' photo:ASSET=@milk.jpg --remove count
+
+            The bytes of a file that is named so are stored first, as an app would send them.
 
             With - in place of a name, records are read as `record`, `export`, `changes` and `save` \
             print them, one JSON object a line. A line's change tag counts under policies that \
@@ -112,22 +115,47 @@ struct SaveCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let requests =
-            name == "-"
-            ? try options.readRequests(add)
-            : [ModifyRecordsRequest(saves: [try save()], isAtomic: options.atomic)]
-        try await store.write(.creating) { store in try await options.send(requests, to: store) }
+        if name == "-" {
+            let requests = try options.readRequests(add)
+            return try await store.write(.creating) { store in
+                try await options.send(requests, to: store)
+            }
+        }
+        try await store.write(.creating) { store in
+            let fields = try Fields(try await sendAssets(to: store), removing: remove)
+            let request = ModifyRecordsRequest(saves: [save(fields)], isAtomic: options.atomic)
+            try await options.send([request], to: store)
+        }
+    }
+
+    private var zoneID: ZoneID { ZoneID(zoneName: zone ?? ZoneID.defaultZoneName) }
+
+    /// Sends the files that fields name, and returns the fields with the assets in their place.
+    private func sendAssets(to store: Store) async throws -> [String] {
+        var sent: [String] = []
+        for field in fields {
+            guard let (left, path) = FieldArgument.assetFile(in: field) else {
+                sent.append(field)
+                continue
+            }
+            let asset = try await store.uploadAsset(
+                try AssetFile.pieces(of: path),
+                UploadAssetRequest(zone: zoneID),
+                as: options.caller.caller(of: options.database.id)
+            )
+            var json: [UInt8] = []
+            json.append(json: .asset(asset))
+            sent.append("\(left)=\(String(decoding: json, as: UTF8.self))")
+        }
+        return sent
     }
 
     /// The save that the arguments describe.
-    private func save() throws -> RecordSave {
+    private func save(_ fields: Fields) -> RecordSave {
         RecordSave(
-            RecordID(
-                recordName: name,
-                zone: ZoneID(zoneName: zone ?? ZoneID.defaultZoneName)
-            ),
+            RecordID(recordName: name, zone: zoneID),
             type: type ?? "",
-            fields: try Fields(fields, removing: remove),
+            fields: fields,
             parent: noParent ? .removed : parent.map { .set(Name($0)) } ?? .unchanged,
             changeTag: tag.map { RecordChangeTag($0) },
             policy: policy.policy

@@ -13,8 +13,17 @@ struct FieldArgument {
     /// What `--help` says about it.
     static let explanation: ArgumentHelp = """
         Fields as NAME=VALUE. A value that is JSON counts as JSON, all else as text. NAME:TYPE=VALUE \
-        names the type, such as STRING, DOUBLE, TIMESTAMP, BYTES, REFERENCE or LOCATION.
+        names the type, such as STRING, DOUBLE, TIMESTAMP, BYTES, REFERENCE or LOCATION. \
+        NAME:ASSET=@FILE is an asset with the bytes of a file.
         """
+
+    /// What stands before `=`, and the file, where an argument is an asset with the bytes of a file.
+    static func assetFile(in text: String) -> (left: String, path: String)? {
+        guard let end = text.firstIndex(of: "="), text[end...].hasPrefix("=@") else { return nil }
+        let type = text[..<end].split(separator: ":").last.map { $0.uppercased() }
+        guard type.flatMap({ FieldType(webName: $0) }) == .asset else { return nil }
+        return (String(text[..<end]), String(text[end...].dropFirst(2)))
+    }
 
     /// Reads an argument; whether the value is one of its type is found by who reads the JSON.
     init(_ text: String) throws(ValidationError) {

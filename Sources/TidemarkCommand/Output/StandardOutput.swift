@@ -39,13 +39,6 @@ struct StandardOutput: ~Copyable {
         if writesEachLine || buffer.count >= Self.flushByteCount { try flush() }
     }
 
-    /// Writes one line, or none if the closure appends nothing.
-    mutating func lineIfAny(_ appendLine: (inout [UInt8]) -> Void) throws {
-        let byteCount = buffer.count
-        appendLine(&buffer)
-        if buffer.count > byteCount { try line { _ in } }
-    }
-
     /// Writes one line of text.
     mutating func line(_ text: String) throws {
         try line { $0.append(contentsOf: text.utf8) }

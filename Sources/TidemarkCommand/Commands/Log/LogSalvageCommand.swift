@@ -16,7 +16,7 @@ struct LogSalvageCommand: ParsableCommand {
             damaged store. Events keep their sequence numbers. The copy is a new incarnation, so \
             that every device fetches it anew and none is told "nothing new" about what was lost. \
             A zone whose creation is lost gets a new one, under its name as the views know it, or \
-            else as salvaged-NUMBER. \
+            else as salvaged-NUMBER. The bytes of assets are copied if they are sound. \
             Prints what was copied and which sequence numbers are lost. Ends with status 1 if \
             anything was damaged, and with 0 if all could be read.
 
@@ -32,14 +32,18 @@ struct LogSalvageCommand: ParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() throws {
-        let salvage = try Store.salvage(from: store.store, to: destination)
+        let salvaged = try Store.salvage(from: store.store, to: destination)
+        let salvage = salvaged.log
         var output = StandardOutput()
         if options.isJSON(output) {
-            try output.line { $0.append(json: salvage) }
+            try output.line { $0.append(json: salvaged) }
         } else {
             try output.line(
                 "Copied \(salvage.eventCount) events in \(salvage.commitCount) commits."
             )
+            if salvaged.assets.count > 0 {
+                try output.line("Copied the bytes of \(salvaged.assets.count) assets.")
+            }
             for run in salvage.lost {
                 try output.line("Lost: events \(run.lowerBound) to \(run.upperBound).")
             }
@@ -51,12 +55,13 @@ struct LogSalvageCommand: ParsableCommand {
             }
         }
         try output.flush()
-        try finish(salvage.damage)
+        try finish(salvaged.damage)
     }
 }
 
 extension [UInt8] {
-    fileprivate mutating func append(json salvage: Salvage) {
+    fileprivate mutating func append(json salvaged: SalvagedStore) {
+        let salvage = salvaged.log
         append(literal: "{\"commits\":")
         append(jsonNumber: salvage.commitCount)
         append(literal: ",\"events\":")
@@ -80,8 +85,10 @@ extension [UInt8] {
             if index > 0 { append(UInt8(ascii: ",")) }
             append(jsonNumber: key)
         }
-        append(literal: "],\"damage\":")
-        append(jsonNumber: salvage.damage.count)
+        append(literal: "],\"assets\":")
+        append(jsonNumber: salvaged.assets.count)
+        append(literal: ",\"damage\":")
+        append(jsonNumber: salvaged.damage.count)
         append(literal: "}")
     }
 }

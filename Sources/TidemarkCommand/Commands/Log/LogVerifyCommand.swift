@@ -10,11 +10,12 @@ import TidemarkModel
 struct LogVerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Check every byte of the log, and the views against it.",
+        abstract: "Check every byte of the log and of assets, and the views against the log.",
         discussion: """
             Reads all segments with the code that opening uses, checks every checksum and that all \
-            parts agree, folds the log and compares the views on disk with the result. Each \
-            finding names the file and the place in it. Ends with status 1 if there is any; a \
+            parts agree, folds the log and compares the views on disk with the result. Reads the \
+            bytes of all assets that the log names, and says which records name those that are \
+            missing or damaged. Each finding names the file and the place in it. Ends with status 1 if there is any; a \
             write that was cut short before it was acknowledged is none. The last line also says \
             where the views could not be compared.
             """
@@ -26,15 +27,27 @@ struct LogVerifyCommand: ParsableCommand {
     func run() throws {
         let reader = try LogReader(store.store, fileSystem: PosixFileSystem())
         var check = try ViewCheck(reader)
+        var assets = BlobCheck(of: StoreFolder(store.store), PosixFileSystem())
         var progress = Progress()
         let last = reader.durableSequence.rawValue
         var failure: (any Error)?
         let result = try reader.verify { event in
             guard failure == nil else { return }
-            do { try check.add(event) } catch { failure = error }
+            do {
+                try check.add(event)
+                try assets.add(event)
+            } catch {
+                failure = error
+            }
             progress.update(
                 part: Double(event.sequence.rawValue) / Double(max(1, last)),
                 "\(event.sequence) events"
+            )
+        }
+        let missing = assets.finish { count in
+            progress.update(
+                part: Double(count) / Double(assets.count),
+                "\(count) assets"
             )
         }
         progress.finish()
@@ -44,10 +57,16 @@ struct LogVerifyCommand: ParsableCommand {
         } else if let failure {
             throw failure
         }
-        damage += try check.finish(isLogSound: damage.isEmpty)
+        damage += try check.finish(isLogSound: damage.isEmpty) + missing
         var output = StandardOutput()
         for finding in damage { try output.printFinding(finding, options) }
-        try output.printSummary(result, findings: damage.count, check.outcome, options)
+        try output.printSummary(
+            result,
+            assets.count,
+            findings: damage.count,
+            check.outcome,
+            options
+        )
         try output.flush()
         noteTornTail(result.tornByteCount)
         if !damage.isEmpty { throw ExitCode.failure }
@@ -76,6 +95,7 @@ extension StandardOutput {
 
     fileprivate mutating func printSummary(
         _ result: Verification,
+        _ assetCount: Int,
         findings: Int,
         _ views: ViewCheck.Outcome,
         _ options: OutputOptions
@@ -84,13 +104,14 @@ extension StandardOutput {
             let figures: Figures = [
                 ("segments", "\(result.segmentCount)"), ("commits", "\(result.commitCount)"),
                 ("events", "\(result.eventCount)"), ("tornBytes", "\(result.tornByteCount)"),
-                ("findings", "\(findings)"), ("views", "\"\(views.rawValue)\""),
+                ("assets", "\(assetCount)"), ("findings", "\(findings)"),
+                ("views", "\"\(views.rawValue)\""),
             ]
             try line { $0.append(json: figures) }
         } else {
             let read =
                 "segments: \(result.segmentCount), commits: \(result.commitCount), events: "
-                + "\(result.eventCount)"
+                + "\(result.eventCount)" + (assetCount > 0 ? ", assets: \(assetCount)" : "")
             try line(
                 findings == 0
                     ? "Sound. Read \(read)." : "Damaged places: \(findings). Read \(read)."

@@ -1,0 +1,78 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+
+/// What became of the blobs of one store in a copy of it.
+package struct BlobCopy: Sendable {
+    /// Blobs that are in the copy.
+    package private(set) var count = 0
+    /// Those that are not, because they cannot be read or are not what they should be.
+    package private(set) var damage: [LogError] = []
+
+    /// Copies all sound blobs of a store into another one's folder.
+    ///
+    /// Throws if that cannot be written.
+    init(
+        from source: StoreFolder,
+        to destination: StoreFolder,
+        _ fileSystem: any FileSystem
+    ) throws(LogError) {
+        let source = BlobStore(source, fileSystem)
+        let copies = BlobStore(destination, fileSystem)
+        var blobs: [HeldBlob] = []
+        do throws(FileError) {
+            for holder in try source.holders() {
+                blobs += try source.blobs(of: holder).map { HeldBlob($0, of: holder) }
+            }
+        } catch {
+            damage.append(LogError(BlobError.file(error), source.folder))
+        }
+        for blob in blobs {
+            do throws(BlobError) {
+                try source.verify(blob)
+            } catch {
+                damage.append(LogError(error, source.path(of: blob)))
+                continue
+            }
+            do throws(BlobError) {
+                try Self.copy(blob, from: source, to: copies)
+            } catch {
+                throw LogError(error, copies.path(of: blob))
+            }
+            count += 1
+        }
+    }
+
+    private static func copy(
+        _ blob: HeldBlob,
+        from source: BlobStore,
+        to copies: BlobStore
+    ) throws(BlobError) {
+        let reader = try source.open(blob)
+        let upload = try copies.upload(to: blob.holder, limit: .max)
+        while true {
+            let piece = try reader.next(upTo: BlobReader.pieceByteCount)
+            if piece.isEmpty { break }
+            try upload.append(piece)
+        }
+        _ = try upload.finish(announced: blob.blob)
+    }
+}
+
+extension LogError {
+    /// A blob that could not be copied.
+    fileprivate init(_ error: BlobError, _ path: String) {
+        switch error {
+        case .file(let cause):
+            self.init(
+                cause.isOutOfSpace ? .full : .unreadable,
+                error.description,
+                path: path,
+                cause: cause
+            )
+        default:
+            self.init(.corrupted, error.description, path: path)
+        }
+    }
+}

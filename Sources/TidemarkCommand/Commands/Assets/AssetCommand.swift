@@ -1,0 +1,16 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// `tidemark asset`: the bytes that records name.
+struct AssetCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "asset",
+        abstract: "Put, get, list and collect the bytes of assets.",
+        subcommands: [
+            AssetGetCommand.self, AssetPutCommand.self, AssetListCommand.self,
+            AssetCollectCommand.self,
+        ]
+    )
+}

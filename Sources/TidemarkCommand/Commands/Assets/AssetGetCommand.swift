@@ -1,0 +1,62 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark asset get`: the bytes of a field.
+struct AssetGetCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "get",
+        abstract: "Write the bytes of a record's asset, as it is or as it was.",
+        discussion: """
+            Writes to standard output, or to a file that must not exist. The last bytes are written \
+            only if all of them are as they were sent; otherwise it ends with status 1, and leaves no \
+            file.
+
+              tidemark asset get notes.tide trip photo --zone lists >photo.jpg
+              tidemark asset get notes.tide trip photo --zone lists --at 1042 --output old.jpg
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The record's name.")
+    var name: String
+
+    @Argument(help: "The field.")
+    var field: String
+
+    @Option(help: ArgumentHelp("The record's zone.", valueName: "name"))
+    var zone = ZoneID.defaultZoneName
+
+    @Option(
+        help: ArgumentHelp("Which one of a list of assets, from 0.", valueName: "number")
+    )
+    var element = 0
+
+    @Option(
+        help: ArgumentHelp("The file to write.", valueName: "file"),
+        completion: .file()
+    )
+    var output: String?
+
+    @OptionGroup var point: PointOption
+    @OptionGroup var database: DatabaseOptions
+
+    func run() async throws {
+        try await store.read { store in
+            let id = RecordID(recordName: name, zone: ZoneID(zoneName: zone))
+            let position = try point.position(in: store)
+            let record = try store.record(id, of: database.id, asOf: position)
+            let asset = try record.asset(in: field, element: element)
+            let pieces = try store.openAsset(asset, of: database.id)
+            if let output {
+                try await AssetFile.write(pieces, to: output)
+            } else {
+                try await AssetFile.print(pieces)
+            }
+        }
+    }
+}

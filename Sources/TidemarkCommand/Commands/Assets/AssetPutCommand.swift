@@ -1,0 +1,38 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark asset put`: bytes, before a record names them or after an import has.
+struct AssetPutCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "put",
+        abstract: "Store the bytes of an asset for a database.",
+        discussion: """
+            Prints the asset as a field's value, to be saved in a record within a day; later its \
+            bytes may be collected. Also gives a record the bytes that it lacks after an import, or \
+            that are damaged. `tidemark save` does both at once: photo:ASSET=@photo.jpg.
+
+              tidemark asset put notes.tide photo.jpg
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The file, or - for standard input.", completion: .file())
+    var file: String
+
+    @OptionGroup var database: DatabaseOptions
+
+    func run() async throws {
+        try await store.write { store in
+            let pieces = try AssetFile.pieces(of: file)
+            let asset = try await store.storeAsset(pieces, in: database.id)
+            var output = StandardOutput()
+            try output.line { $0.append(json: .asset(asset)) }
+            try output.flush()
+        }
+    }
+}
