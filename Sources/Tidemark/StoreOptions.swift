@@ -24,6 +24,8 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// Anything but ``Durability/full`` is for benchmarks and throw-away tests.
     public var durability = Durability.full
+    /// How the links to shares begin: where a server answers them.
+    public var shareURLPrefix = "https://tidemark.invalid/share/"
     /// Bytes of decoded blocks of the log that are kept for readers.
     public var cacheByteCount = 16 << 20
     /// A segment of the log is ended when it has reached this length.

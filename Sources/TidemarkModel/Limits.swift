@@ -40,6 +40,8 @@ public struct Limits: Hashable, Sendable {
     ///
     /// CloudKit names no figure.
     public var ancestorsPerRecord = 1_000
+    /// Participants of one share, its owner among them.
+    public var participantsPerShare = 100
     /// UTF-8 bytes of the name of a record, a zone, a user, a device or a build.
     ///
     /// Never more than 65,535, whatever is set.

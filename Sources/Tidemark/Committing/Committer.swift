@@ -109,6 +109,7 @@ extension CommitPlan {
         guard overlay.reach <= bound, overlay.lastZoneSequence <= bound,
             overlay.lastSystemSequence <= bound
         else { return false }
+        if restsOnAudiences, overlay.lastAudienceSequence > bound { return false }
         if let request, let first = overlay.firstSequence(of: request), first > bound {
             return false
         }
@@ -129,6 +130,11 @@ extension Overlay {
     fileprivate func lastReference(under key: UInt64) -> UInt64 {
         let last = current.references.lastSequence(under: key)
         return last > 0 ? last : frozen?.references.lastSequence(under: key) ?? 0
+    }
+
+    /// The last position at which a record came to an audience, or left one.
+    fileprivate var lastAudienceSequence: UInt64 {
+        max(current.audiences.lastSequence, frozen?.audiences.lastSequence ?? 0)
     }
 
     /// The first position of the commit that answered a request, if that is in the overlay.

@@ -40,6 +40,12 @@ package struct CommitPlan: Sendable {
     package private(set) var consultedTargets: [UInt64] = []
     /// What happens to bindings, each with the index of its event.
     private var references: [(event: Int, change: ReferenceChange)] = []
+    /// What happens in audiences, each with the index of its event, in the order of the events.
+    private var audiences: [(event: Int, slot: SlotChange, audience: AudienceChange)] = []
+    /// Where in the payloads the key of an audience lies that the commit begins.
+    private var audienceKeyOffsets: [Int] = []
+    /// Whether the plan rests on the audiences that records have.
+    package var restsOnAudiences = false
     private let hash: StoreHash
     /// The zones that the commit creates, by the index of their creation event.
     private var createdZones: [Int] = []
@@ -106,7 +112,9 @@ package struct CommitPlan: Sendable {
         over live: StoredRecord?,
         in zone: UInt64,
         _ save: RecordSave,
-        _ author: Authorship
+        _ author: Authorship,
+        share: ShareLink = .unchanged,
+        audience: AudiencePlace? = nil
     ) throws(SyncError) {
         let fields = try save.fields.asAsked
         let old = live?.bodyReadBefore
@@ -116,7 +124,7 @@ package struct CommitPlan: Sendable {
             created: old?.created ?? author,
             modified: author,
             parentName: save.parentName(over: old),
-            shareName: old?.shareName.map { Name($0) }
+            shareName: share.name(over: old)
         )
         var event = RecordEvent(
             state: .live,
@@ -126,6 +134,7 @@ package struct CommitPlan: Sendable {
             previousState: item.old?.event.state,
             held: item.held(save.changeTag)
         )
+        event.audience = audience
         let oldSequence = live?.sequence.rawValue ?? 0
         var bodyOffset = 0
         // What the record was bound to ends also where it begins anew.
@@ -158,7 +167,37 @@ package struct CommitPlan: Sendable {
                 )
             }
         }
-        add(.record(change(item, zone, .live)), bodyOffset: bodyOffset, isInsertion: old == nil)
+        let change = change(item, zone, .live)
+        addAudience(event, change, bodyOffset: bodyOffset)
+        add(.record(change), bodyOffset: bodyOffset, isInsertion: old == nil)
+    }
+
+    /// Notes what the event that is added next does in its audience.
+    private mutating func addAudience(
+        _ event: RecordEvent,
+        _ change: SlotChange,
+        bodyOffset: Int
+    ) {
+        guard let (slot, audience) = event.audienceChange(change) else { return }
+        noteKey(slot.zone, at: bodyOffset - RecordEvent.audienceKeyDistance)
+        audiences.append((effects.count, slot, audience))
+    }
+
+    private mutating func noteKey(_ key: UInt64, at offset: Int) {
+        if key > UInt64.max - 1 - UInt64(effects.count) { audienceKeyOffsets.append(offset) }
+    }
+
+    /// Shows a record to an audience, or takes it away from one, without changing the record.
+    package mutating func move(_ item: ConsultedItem, in zone: UInt64, _ event: AudienceEvent) {
+        var start = 0
+        draft.append(zone: zone) { payload in
+            start = payload.count
+            event.append(to: &payload)
+        }
+        noteKey(event.place.key, at: start + AudienceEvent.keyOffset)
+        let (slot, audience) = event.change(of: ViewKey(zone, item.slot), at: 0)
+        audiences.append((effects.count, slot, audience))
+        add(.nothing)
     }
 
     /// Says in the event that is added next what its record is bound to from there on, and what no
@@ -192,7 +231,8 @@ package struct CommitPlan: Sendable {
         _ item: ConsultedItem,
         in zone: UInt64,
         type: some Collection<UInt8>,
-        holding tag: RecordChangeTag?
+        holding tag: RecordChangeTag?,
+        audience: AudiencePlace? = nil
     ) {
         var event = RecordEvent(
             state: .tombstone,
@@ -204,13 +244,18 @@ package struct CommitPlan: Sendable {
         if let live = item.live, live.event.binds {
             bind(&event, item, zone, from: try? live.body(), to: nil)
         }
+        event.audience = audience
+        var bodyOffset = 0
         draft.append(zone: zone) { payload in
             event.append(to: &payload)
+            bodyOffset = payload.count
             item.name.withBytes { name in
                 RecordEvent.appendTombstone(name: name, type: type, to: &payload)
             }
         }
-        add(.record(change(item, zone, .tombstone)))
+        let change = change(item, zone, .tombstone)
+        addAudience(event, change, bodyOffset: bodyOffset)
+        add(.record(change))
     }
 
     /// Says that the plan rests on an item's slot, also where the item has no event.
@@ -300,6 +345,41 @@ extension CommitPlan {
             references[index].change.sequence = first + UInt64(references[index].event)
             references[index].change.zone = placed(references[index].change.zone, at: first)
         }
+        placeAudiences(at: first)
+    }
+
+    private mutating func placeAudiences(at first: UInt64) {
+        for index in audiences.indices {
+            let sequence = first + UInt64(audiences[index].event)
+            audiences[index].slot.sequence = sequence
+            audiences[index].slot.zone = placed(audiences[index].slot.zone, at: first)
+            audiences[index].audience.sequence = sequence
+            let record = audiences[index].audience.record
+            audiences[index].audience.record = ViewKey(placed(record.high, at: first), record.low)
+            audiences[index].audience.audience = placed(
+                audiences[index].audience.audience,
+                at: first
+            )
+        }
+        let offsets = audienceKeyOffsets
+        let eventCount = UInt64(effects.count)
+        if offsets.isEmpty { return }
+        draft.patchPayloads { bytes in
+            for offset in offsets {
+                let key = UInt64(
+                    littleEndian: bytes.bytes.unsafeLoadUnaligned(
+                        fromByteOffset: offset,
+                        as: UInt64.self
+                    )
+                )
+                guard key > UInt64.max - 1 - eventCount else { continue }
+                bytes.storeBytes(
+                    of: (first + (UInt64.max - 1 - key)).littleEndian,
+                    toByteOffset: offset,
+                    as: UInt64.self
+                )
+            }
+        }
     }
 
     /// A zone's key, where what stands for it is the place of its creation in this commit.
@@ -310,7 +390,14 @@ extension CommitPlan {
 
     /// Applies what the events do to a generation.
     package func apply(to generation: OverlayGeneration, at first: UInt64) {
+        var next = 0
         for (index, effect) in effects.enumerated() {
+            defer {
+                if next < audiences.count, audiences[next].event == index {
+                    generation.apply(audiences[next].slot, audiences[next].audience)
+                    next += 1
+                }
+            }
             switch effect {
             case .record(let change):
                 generation.apply(change)
@@ -324,6 +411,25 @@ extension CommitPlan {
         }
         for (_, change) in references { generation.apply(change) }
         if let request { generation.apply(request, first: first) }
+    }
+}
+
+/// What a save means for the share that its record is the root of.
+package enum ShareLink: Hashable, Sendable {
+    /// It stays.
+    case unchanged
+    /// The record is the root of the share with this name.
+    case set(Name)
+    /// The record is the root of no share.
+    case removed
+
+    /// The share's name once the record is saved over a version.
+    package func name(over old: RecordBody?) -> Name? {
+        switch self {
+        case .unchanged: old?.shareName.map { Name($0) }
+        case .set(let name): name
+        case .removed: nil
+        }
     }
 }
 

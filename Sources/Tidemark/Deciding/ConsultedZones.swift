@@ -29,6 +29,8 @@ package struct ConsultedZones: Sendable {
     private var lastIndex = 0
     /// Whether zones may be named that the store keeps for itself: by an operator.
     private var includesSystem = false
+    /// The zones that a shared database shows; `nil` for every other database.
+    private var shared: SharedZones?
 
     /// Which zones come into being when a request names them.
     package enum Creation: Sendable {
@@ -40,8 +42,9 @@ package struct ConsultedZones: Sendable {
         case none
     }
 
-    package init(includesSystem: Bool = false) {
+    package init(includesSystem: Bool = false, shared: SharedZones? = nil) {
         self.includesSystem = includesSystem
+        self.shared = shared
     }
 
     /// Zones that were looked up before.
@@ -57,6 +60,9 @@ package struct ConsultedZones: Sendable {
 
     /// Why nothing can be done in the zone with an index; `nil` if something can.
     package func error(of index: Int) -> SyncError? { zones[index].error }
+
+    /// What a participant may do in the zone with an index; `nil` for those whose database it is in.
+    package func access(of index: Int) -> ZoneAccess? { shared?.zones[zones[index].zone] }
 
     /// The index of a zone, looked up at its first mention.
     package mutating func index(
@@ -84,13 +90,16 @@ package struct ConsultedZones: Sendable {
         _ picture: ViewPicture,
         _ limits: Limits
     ) throws(SyncError) -> ConsultedZone {
-        let identity = ZoneIdentity(database: database, zoneName: Name(zone.zoneName))
+        var identity = ZoneIdentity(database: database, zoneName: Name(zone.zoneName))
+        if let part = shared?.zones[zone]?.parts.first?.value {
+            identity = part.zoneIdentity(in: database)
+        }
         var consulted = ConsultedZone(
             zone: zone,
             identity: identity,
             place: ViewKey(0, 0),
             probeCount: 0,
-            lookedAt: 0
+            lookedAt: shared?.lookedAt ?? 0
         )
         do throws(SyncError) {
             if !(includesSystem && zone.isSystem) { try limits.check(zone: zone) }
@@ -98,10 +107,11 @@ package struct ConsultedZones: Sendable {
             consulted.error = error
             return consulted
         }
-        guard
-            zone.ownerName == ZoneID.currentOwner
-                || zone.ownerName == database.owner.userRecordName
-        else {
+        let isShown =
+            shared.map { $0.zones[zone] != nil }
+            ?? (zone.ownerName == ZoneID.currentOwner
+                || zone.ownerName == database.owner.userRecordName)
+        guard isShown else {
             consulted.error = .zoneNotFound(zone)
             return consulted
         }
@@ -113,7 +123,7 @@ package struct ConsultedZones: Sendable {
         }
         consulted.place = epoch.place
         consulted.probeCount = epoch.probeCount
-        consulted.lookedAt = epoch.end ?? epoch.key ?? 0
+        consulted.lookedAt = max(consulted.lookedAt, epoch.end ?? epoch.key ?? 0)
         if let key = epoch.key, epoch.end == nil {
             consulted.key = key
             return consulted

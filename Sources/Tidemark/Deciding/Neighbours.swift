@@ -32,12 +32,17 @@ package struct Neighbours {
 
     /// The last version of a record; `nil` if it is not there.
     package mutating func record(_ place: RecordPlace) throws(SyncError) -> StoredRecord? {
-        if let known = records[place] { return known.live }
+        try item(place)?.live
+    }
+
+    /// What is known about a record; `nil` if it was never there.
+    package mutating func item(_ place: RecordPlace) throws(SyncError) -> ConsultedItem? {
+        if let known = records[place] { return known.old == nil ? nil : known }
         let slot = hash.slot(ofName: place.name)
         let item = ConsultedItem(name: place.name, zone: place.zone, slot: slot)
         let found = try ConsultedItems([item], in: zones, picture, views)
         remember(found.items[0], found.lookedAt)
-        return found.items[0].live
+        return found.items[0].old == nil ? nil : found.items[0]
     }
 
     /// The records that the index says are bound to a target, at most `limit` of them: a few may

@@ -34,7 +34,7 @@ package struct RecordDecision: Sendable {
     }
 
     private var consulted: ConsultedItems
-    private let zones: ConsultedZones
+    let zones: ConsultedZones
     /// `nil` where schemas are not checked.
     private var schema: GrowingSchema?
     /// `nil` where the caller may do everything.
@@ -80,22 +80,40 @@ package struct RecordDecision: Sendable {
         explain: (Int) throws(SyncError) -> SyncError,
         ancestor: (Int, TagContent) throws(SyncError) -> StoredRecord?,
         neighbours: () -> Neighbours,
+        shares: ShareRules,
+        audiences: Audiences,
+        change: (SystemChange, inout CommitPlan) throws(SyncError) -> Void,
         grow: (Schema, Schema, inout CommitPlan) throws(SyncError) -> Void
     ) throws(SyncError) {
         reserveCapacity(for: request)
-        var verdicts = try verdicts(on: request, by: rules, ancestor: ancestor)
-        var cascades: [Int: [ConsultedItem]] = [:]
-        if BindingRules.concern(request, verdicts) {
-            var bindings = BindingRules(request, items, rules.limits, neighbours())
-            try bindings.settle(&verdicts)
-            cascades = bindings.cascades
-            plan.restsOn(bindings.consulted)
-            neighboursLookedAt = bindings.consulted.lookedAt
+        var verdicts = try verdicts(on: request, by: rules, audiences, ancestor: ancestor)
+        var cascades = try bind(request, &verdicts, rules.limits, neighbours)
+        var passages = SharePassages(audiences)
+        while true {
+            passages.rules = try sharing(
+                request,
+                verdicts,
+                cascades,
+                shares,
+                neighbours,
+                audiences
+            )
+            let refusals = try passages.rules?.settle() ?? [:]
+            for (index, error) in refusals {
+                verdicts[origin(of: index, cascades)] = .refused(error)
+            }
+            let isSpread = request.isAtomic && spread(&verdicts, request)
+            // What is refused may decide about what is left.
+            if passages.rules == nil || refusals.isEmpty && !isSpread { break }
+            cascades = try bind(request, &verdicts, rules.limits, neighbours)
         }
-        if request.isAtomic { spread(&verdicts, request) }
         try settle(&consulted, newcomers(of: verdicts))
         for index in items.indices {
             plan.restsOn(items[index].slot, in: zones.key(of: items[index].zone))
+        }
+        try passages.begin(&plan, zones, change)
+        if let rules = passages.rules {
+            neighboursLookedAt = max(neighboursLookedAt, rules.consulted.lookedAt)
         }
         if let schema, let grown = try schema.grown(by: request.saves, where: verdicts.isSave) {
             try grow(schema.current, grown, &plan)
@@ -103,11 +121,12 @@ package struct RecordDecision: Sendable {
         for (index, verdict) in verdicts.enumerated() {
             switch verdict {
             case .save:
-                outcomes.append(.event(try save(index, request.saves[index], author)))
+                let event = try save(index, request.saves[index], author, &passages)
+                outcomes.append(.event(event))
             case .delete:
-                let deletion = request.deletions[index - request.saves.count]
-                outcomes.append(.event(try delete(items[index], holding: deletion.changeTag)))
-                for item in cascades[index] ?? [] { _ = try delete(item, holding: nil) }
+                let event = try delete(index, request, author, &passages)
+                outcomes.append(.event(event))
+                for item in cascades[index] ?? [] { try cascade(item, &passages) }
             case .nothingToDo:
                 outcomes.append(.nothingToDo)
             case .refused(let error):
@@ -117,6 +136,72 @@ package struct RecordDecision: Sendable {
                 outcomes.append(.refused(try explain(index), against: against))
             }
         }
+        try passages.finish(&plan, zones, author)
+    }
+
+    /// Applies the rules about bindings; returns what goes with each deletion.
+    private mutating func bind(
+        _ request: ModifyRecordsRequest,
+        _ verdicts: inout [Verdict],
+        _ limits: Limits,
+        _ neighbours: () -> Neighbours
+    ) throws(SyncError) -> [Int: [ConsultedItem]] {
+        guard BindingRules.concern(request, verdicts) else { return [:] }
+        var bindings = BindingRules(request, items, limits, neighbours())
+        try bindings.settle(&verdicts)
+        plan.restsOn(bindings.consulted)
+        neighboursLookedAt = max(neighboursLookedAt, bindings.consulted.lookedAt)
+        return bindings.cascades
+    }
+
+    /// The rules about shares, if the request has to do with them; what goes with a deletion comes
+    /// after the items.
+    private func sharing(
+        _ request: ModifyRecordsRequest,
+        _ verdicts: [Verdict],
+        _ cascades: [Int: [ConsultedItem]],
+        _ shares: ShareRules,
+        _ neighbours: () -> Neighbours,
+        _ audiences: Audiences
+    ) throws(SyncError) -> SharingRules? {
+        var changes: [PlannedChange] = []
+        var concerns = false
+        for (index, verdict) in verdicts.enumerated() {
+            switch verdict {
+            case .save:
+                let live = items[index].live
+                concerns = concerns || request.saves[index].hasToDoWithShares
+                concerns = concerns || live?.bodyReadBefore.hasToDoWithShares ?? false
+                changes.append(.save(request.saves[index], over: live))
+            case .delete:
+                let body = try items[index].live?.readBody()
+                concerns = concerns || body?.hasToDoWithShares ?? false
+                changes.append(.delete)
+            case .nothingToDo, .refused, .conflict:
+                changes.append(.nothing)
+            }
+        }
+        if !concerns, cascades.isEmpty { return nil }
+        let cascaded = cascades.sorted { $0.key < $1.key }.flatMap(\.value)
+        return SharingRules(
+            items + cascaded,
+            changes + cascaded.map { _ in .delete },
+            in: zones,
+            by: shares,
+            neighbours(),
+            audiences
+        )
+    }
+
+    /// The item that a record which goes with a deletion goes with.
+    private func origin(of index: Int, _ cascades: [Int: [ConsultedItem]]) -> Int {
+        var end = items.count
+        if index < end { return index }
+        for (root, cascaded) in cascades.sorted(by: { $0.key < $1.key }) {
+            end += cascaded.count
+            if index < end { return root }
+        }
+        return 0
     }
 
     private var items: [ConsultedItem] { consulted.items }
@@ -141,15 +226,25 @@ package struct RecordDecision: Sendable {
     private mutating func verdicts(
         on request: ModifyRecordsRequest,
         by rules: RecordRules,
+        _ audiences: Audiences,
         ancestor: (Int, TagContent) throws(SyncError) -> StoredRecord?
     ) throws(SyncError) -> [Verdict] {
+        var audiences = audiences
         var verdicts: [Verdict] = []
         verdicts.reserveCapacity(items.count)
         for (index, item) in items.enumerated() {
             let denial = try item.live.flatMap { (live) throws(SyncError) in
                 try access?.refusal(of: .write, on: live.readBody())
             }
-            if let error = zones.error(of: item.zone) ?? denial {
+            let closed = try zones.access(of: item.zone).flatMap { (access) throws(SyncError) in
+                try access.refusal(
+                    ofChanging: item,
+                    in: zones[item.zone],
+                    isDeletion: index >= request.saves.count,
+                    &audiences
+                )
+            }
+            if let error = zones.error(of: item.zone) ?? denial ?? closed {
                 verdicts.append(.refused(error))
             } else if index < request.saves.count {
                 let verdict = try rules.verdict(on: request.saves[index], item) {
@@ -180,7 +275,9 @@ package struct RecordDecision: Sendable {
     }
 
     /// In a zone that is all or nothing, refuses everything beside what failed.
-    private func spread(_ verdicts: inout [Verdict], _ request: ModifyRecordsRequest) {
+    ///
+    /// Says whether something is refused that was not before.
+    private func spread(_ verdicts: inout [Verdict], _ request: ModifyRecordsRequest) -> Bool {
         var causes: [Int: Int] = [:]
         for (index, verdict) in verdicts.enumerated() {
             let zone = items[index].zone
@@ -191,11 +288,13 @@ package struct RecordDecision: Sendable {
                 break
             }
         }
-        if causes.isEmpty { return }
+        if causes.isEmpty { return false }
+        var isSpread = false
         for (index, verdict) in verdicts.enumerated() {
             guard let cause = causes[items[index].zone] else { continue }
             switch verdict {
             case .save, .delete, .nothingToDo:
+                isSpread = true
                 verdicts[index] = .refused(
                     .batchFailed(request.record(at: index), because: request.record(at: cause))
                 )
@@ -203,6 +302,7 @@ package struct RecordDecision: Sendable {
                 break
             }
         }
+        return isSpread
     }
 
     // MARK: - Events
@@ -210,20 +310,60 @@ package struct RecordDecision: Sendable {
     private mutating func save(
         _ index: Int,
         _ save: RecordSave,
-        _ author: Authorship
+        _ author: Authorship,
+        _ passages: inout SharePassages
     ) throws(SyncError) -> Int {
         let item = items[index]
-        try plan.save(item, over: item.live, in: zoneKey(item.zone), save, author)
+        let zone = zoneKey(item.zone)
+        if passages.rules == nil {
+            try plan.save(item, over: item.live, in: zone, save, author)
+        } else {
+            var save = save
+            if let fields = passages.rules?.fields[index] { save.fields = fields }
+            let place = try passages.pass(item, index, in: zone, &plan)
+            try plan.save(
+                item,
+                over: item.live,
+                in: zone,
+                save,
+                author,
+                share: passages.rules?.links[index] ?? .unchanged,
+                audience: place
+            )
+        }
         return plan.eventCount - 1
     }
 
     private mutating func delete(
-        _ item: ConsultedItem,
-        holding tag: RecordChangeTag?
+        _ index: Int,
+        _ request: ModifyRecordsRequest,
+        _ author: Authorship,
+        _ passages: inout SharePassages
     ) throws(SyncError) -> Int {
-        let type = try item.live?.readBody().recordTypeBytes ?? []
-        plan.delete(item, in: zoneKey(item.zone), type: type, holding: tag)
+        let item = items[index]
+        let zone = zoneKey(item.zone)
+        let place = try passages.pass(item, index, in: zone, &plan, isDeletion: true)
+        if let leave = passages.rules?.leaves[index] {
+            try plan.save(item, over: item.live, in: zone, leave, author, audience: place)
+        } else {
+            let type = try item.live?.readBody().recordTypeBytes ?? []
+            let tag = request.deletions[index - request.saves.count].changeTag
+            plan.delete(item, in: zone, type: type, holding: tag, audience: place)
+        }
         return plan.eventCount - 1
+    }
+
+    /// Deletes a record with one that it refers to.
+    private mutating func cascade(
+        _ item: ConsultedItem,
+        _ passages: inout SharePassages
+    ) throws(SyncError) {
+        let zone = zoneKey(item.zone)
+        let index = items.count + passages.cascadedCount
+        passages.cascadedCount += 1
+        let place = try passages.pass(item, index, in: zone, &plan, isDeletion: true)
+        let type = try item.live?.readBody().recordTypeBytes ?? []
+        plan.delete(item, in: zone, type: type, holding: nil, audience: place)
     }
 
     /// What stands for a zone's key, after creating the zone if that has to be.

@@ -154,7 +154,7 @@ extension RecordRules {
         try limits.check(recordType: Name(save.recordType))
         if !isImport { try checkUsers(save) }
         if case .set(let parent) = save.parent { try limits.check(recordName: parent) }
-        try limits.check(save.fields)
+        try limits.check(save.isShare ? save.fields.withoutShare() : save.fields)
         try save.checkEncrypted(in: scope)
         if !isImport { try checkZones(of: save) }
         try checkSize(of: save.fields, save.recordID)

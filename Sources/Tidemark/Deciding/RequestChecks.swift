@@ -33,6 +33,7 @@ extension ModifyRecordsRequest {
             bytes.append(string: save.changeTag?.text ?? "")
             bytes.append(save.policy.rawValue)
             bytes.append(save.parent)
+            if let share = save.share { bytes.append(share) }
             bytes.append(variableInteger: UInt64(save.fields.bytes.count))
             bytes.append(contentsOf: save.fields.bytes)
         }
@@ -66,6 +67,26 @@ extension [UInt8] {
         case .set(let name):
             append(2)
             append(string: name.string)
+        }
+    }
+
+    fileprivate mutating func append(_ share: ShareContent) {
+        append(string: share.root ?? "")
+        append(UInt8(share.publicPermission.rawValue))
+        append(share.allowsAccessRequests ? 1 : 0)
+        for users in [share.requesters, share.blocked] {
+            append(variableInteger: UInt64((users?.count ?? -1) + 1))
+            for user in users ?? [] { append(string: user.userRecordName) }
+        }
+        append(variableInteger: UInt64(share.participants.count))
+        for participant in share.participants {
+            append(string: participant.id)
+            append(string: participant.user?.userRecordName ?? "")
+            append(string: participant.email)
+            append(string: participant.phone)
+            append(UInt8(participant.role.rawValue))
+            append(UInt8(participant.permission.rawValue))
+            append(participant.isOneTime ? 1 : 0)
         }
     }
 

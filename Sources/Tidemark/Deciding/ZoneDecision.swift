@@ -19,7 +19,9 @@ package struct ZoneDecision: Sendable {
         as caller: Caller,
         over picture: ViewPicture,
         limits: Limits,
-        time: Int64
+        time: Int64,
+        sharesEnd: (ConsultedZone) throws(SyncError) -> (audiences: [UInt64], SystemChange),
+        change: (SystemChange, inout CommitPlan) throws(SyncError) -> Void
     ) throws(SyncError) {
         plan = CommitPlan(
             time: time,
@@ -29,6 +31,7 @@ package struct ZoneDecision: Sendable {
         )
         var zones = ConsultedZones()
         var named: Set<ZoneID> = []
+        var consequences = SystemChange(zone: .shares)
         for (index, zone) in (request.saves + request.deletions).enumerated() {
             guard named.insert(zone).inserted else {
                 throw SyncError(
@@ -45,12 +48,18 @@ package struct ZoneDecision: Sendable {
             )
             lookedAt = max(lookedAt, SequenceNumber(rawValue: zones[position].lookedAt))
             let isSave = index < request.saves.count
-            outcomes.append(
-                isSave
-                    ? create(zones[position], caller)
-                    : delete(zones[position], request.deletionReason, caller)
-            )
+            if isSave {
+                outcomes.append(create(zones[position], caller))
+                continue
+            }
+            outcomes.append(delete(zones[position], request.deletionReason, caller))
+            guard case .event = outcomes[index] else { continue }
+            let end = try sharesEnd(zones[position])
+            for audience in end.audiences { plan.deleteZone(audience, request.deletionReason) }
+            consequences.saves += end.1.saves
+            consequences.deletions += end.1.deletions
         }
+        try change(consequences, &plan)
     }
 
     private mutating func create(_ zone: ConsultedZone, _ caller: Caller) -> ItemOutcome {

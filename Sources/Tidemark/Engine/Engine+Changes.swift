@@ -13,6 +13,9 @@ extension Engine {
         try checkAccess(of: caller, writes: false)
         let limit = try pageLimit(request.limit)
         let picture = try picture(.visible)
+        if caller.database.scope == .shared {
+            return try sharedZoneChanges(request, as: caller, limit: limit, picture)
+        }
         var zones = ConsultedZones()
         _ = try zones.index(
             of: request.zone,
@@ -207,7 +210,7 @@ extension SyncError {
 
 extension [RecordChange] {
     /// The same changes, of each record the selected fields alone.
-    fileprivate func narrowed(to selection: FieldSelection?) -> [RecordChange] {
+    func narrowed(to selection: FieldSelection?) -> [RecordChange] {
         guard let selection else { return self }
         return map { change in
             guard case .changed(let record) = change else { return change }

@@ -14,7 +14,7 @@ extension Engine {
         try checkAccess(of: caller, writes: true)
         try request.check(options.limits)
         let key = identity(of: caller, request.contentBytes)
-        let request = try request.withLocalReferences(in: caller.database)
+        let request = try request.withLocalReferences(in: caller.database).withoutShareFields()
         try await writing.committer.waitForRoom()
         while true {
             let picture = try picture(.appended)
@@ -40,7 +40,7 @@ extension Engine {
         as caller: Caller,
         _ picture: ViewPicture
     ) throws(SyncError) -> RecordDecision {
-        var zones = ConsultedZones()
+        var zones = ConsultedZones(shared: try sharedZones(of: caller, picture))
         var items: [ConsultedItem] = []
         items.reserveCapacity(request.itemCount)
         for index in 0..<request.itemCount {
@@ -98,6 +98,11 @@ extension Engine {
                 }
             },
             neighbours: { Neighbours(zones, picture, views) },
+            shares: shareRules(at: time),
+            audiences: Audiences(picture),
+            change: { (change, plan) throws(SyncError) in
+                try add(change, of: caller.database, by: author, to: &plan, picture)
+            },
             grow: { (old, new, plan) throws(SyncError) in
                 let change = try SystemChange.schema(from: old, to: new)
                 try add(change, of: caller.database, by: author, to: &plan, picture)
@@ -118,7 +123,8 @@ extension Engine {
         }
         let selection = request.desiredKeys.map { FieldSelection($0) }
         let picture = try picture(.visible)
-        var zones = ConsultedZones()
+        var zones = ConsultedZones(shared: try sharedZones(of: caller, picture))
+        var audiences = Audiences(picture)
         var items: [ConsultedItem] = []
         for record in request.recordIDs {
             let zone = try zones.index(
@@ -137,13 +143,17 @@ extension Engine {
         for (record, item) in zip(request.recordIDs, found.items) {
             if let error = zones[item.zone].error, !zones[item.zone].identity.isImplicit {
                 answers.append(.failure(error))
-            } else if let live = item.live {
+            } else if let live = item.live,
+                try mayRead(item, zones, &audiences)
+            {
                 if let error = try access?.refusal(of: .read, on: live.readBody()) {
                     answers.append(.failure(error))
                     continue
                 }
-                let record = try self.record(live, in: record.zone)
-                answers.append(.success(record.narrowed(to: selection)))
+                let found = try self.record(live, in: record.zone)
+                answers.append(
+                    .success(found.shown(to: zones.access(of: item.zone)).narrowed(to: selection))
+                )
             } else if let blank = caller.blankUserRecord(record) {
                 answers.append(.success(blank))
             } else {
@@ -154,7 +164,40 @@ extension Engine {
     }
 }
 
+extension ModifyRecordsRequest {
+    /// The request without what fetched share records say about the share: that is saved by itself.
+    fileprivate func withoutShareFields() throws(SyncError) -> ModifyRecordsRequest {
+        guard saves.contains(where: \.isShare) else { return self }
+        var request = self
+        for index in saves.indices where saves[index].isShare {
+            request.saves[index].fields = try saves[index].fields.withoutShare()
+        }
+        return request
+    }
+}
+
 extension Engine {
+    /// Whether a share shows a record to the caller, where it is not in the caller's own database.
+    private func mayRead(
+        _ item: ConsultedItem,
+        _ zones: ConsultedZones,
+        _ audiences: inout Audiences
+    ) throws(SyncError) -> Bool {
+        guard let access = zones.access(of: item.zone), let key = zones.key(of: item.zone) else {
+            return true
+        }
+        return access.mayRead(try audiences.audience(of: ViewKey(key, item.slot)))
+    }
+
+    /// The rules of shares.
+    func shareRules(at time: Int64) -> ShareRules {
+        ShareRules(
+            time: time,
+            participantLimit: options.limits.participantsPerShare,
+            random: random
+        )
+    }
+
     /// What the store says now; the view index's errors as a caller meets them.
     func picture(_ extent: ZoneViews.Extent) throws(SyncError) -> ViewPicture {
         do throws(ViewIndexError) {

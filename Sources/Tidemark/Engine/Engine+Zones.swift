@@ -9,6 +9,7 @@ extension Engine {
     func zones(as caller: Caller) throws(SyncError) -> [Zone] {
         try checkAccess(of: caller, writes: false)
         let picture = try picture(.visible)
+        if caller.database.scope == .shared { return try sharedZoneList(of: caller, picture) }
         var zones: [Zone] = []
         do throws(ViewIndexError) {
             for standing in try picture.zones(of: caller.database, after: 0, limit: .max)
@@ -58,6 +59,16 @@ extension Engine {
                 throw SyncError(error)
             }
         }
+        if caller.database.scope == .shared {
+            let found = try sharedZoneHeads(of: caller, after: start, quiet: quiet, picture)
+            let moreComing = found.count > limit
+            let end = moreComing ? found[limit - 1].head : picture.bound
+            return DatabaseChanges(
+                changes: found.prefix(limit).map(\.change),
+                token: token(.database, place: place, at: end, quiet: quiet > end ? quiet : 0),
+                moreComing: moreComing
+            )
+        }
         var found: [ZoneStanding]
         do throws(ViewIndexError) {
             found = try picture.zones(
@@ -91,7 +102,7 @@ extension Zone {
         let implicit: Capabilities = isStrict ? [] : [.fetchChanges]
         self.init(
             zoneID: identity.zone,
-            capabilities: identity.isImplicit ? implicit : [.fetchChanges, .atomic]
+            capabilities: identity.isImplicit ? implicit : .ofCustomZones
         )
     }
 }
@@ -110,6 +121,7 @@ extension Engine {
         guard itemCount <= options.limits.itemsPerRequest else {
             throw .tooManyItems(itemCount, limit: options.limits.itemsPerRequest)
         }
+        if caller.database.scope == .shared { return try await leaveZones(request, as: caller) }
         let key = identity(of: caller, request.contentBytes)
         try await writing.committer.waitForRoom()
         while true {
@@ -123,7 +135,12 @@ extension Engine {
                 as: caller,
                 over: picture,
                 limits: options.limits,
-                time: now()
+                time: now(),
+                sharesEnd: { (zone) throws(SyncError) in try sharesEnd(with: zone, picture) },
+                change: { (change, plan) throws(SyncError) in
+                    let author = Authorship(time: plan.draft.time, user: caller.user)
+                    try add(change, of: caller.database, by: author, to: &plan, picture)
+                }
             )
             decision.plan.seal(as: caller, key, outcomes: decision.outcomes)
             if decision.plan.eventCount == 0 {
@@ -147,7 +164,7 @@ extension ModifyZonesRequest {
                 error = SyncError(SyncError.Code(rawValue: code) ?? .internalError, message)
             }
             if index < saves.count {
-                let zone = Zone(zoneID: saves[index], capabilities: [.fetchChanges, .atomic])
+                let zone = Zone(zoneID: saves[index], capabilities: .ofCustomZones)
                 result.saves.append(error.map { .failure($0) } ?? .success(zone))
             } else {
                 let zone = deletions[index - saves.count]

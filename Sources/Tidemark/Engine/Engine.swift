@@ -21,12 +21,16 @@ final class Engine: Sendable {
     let blobs: BlobStore
     /// Where what waits long for the disk runs.
     let blockingWork: BlockingWork
+    /// For what nobody may guess: the ends of links.
+    let random: @Sendable () -> UInt64
     /// The schemas that requests needed last.
     let schemas = Lock(StoredSchemas())
     /// The last query that was answered without an index.
     let scanned = Lock<ScannedQuery?>(nil)
     /// The statuses of accounts that requests needed last.
     let statuses = Lock(AccountStatuses())
+    /// Who takes part in which shares, as requests needed it last.
+    let participations = Lock(KnownParticipations())
     /// `nil` in a store that is open for reading.
     let writing: Writing?
 
@@ -55,6 +59,7 @@ final class Engine: Sendable {
         self.line = line
         self.blobs = blobs
         now = environment.now
+        random = environment.random
         blockingWork = BlockingWork(runsInline: environment.writesInline)
         self.writing = writing
     }

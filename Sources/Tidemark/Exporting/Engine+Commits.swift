@@ -73,10 +73,12 @@ private struct LineBuilder {
         // Events of the store itself change no record.
         if event.zone == 0 { return }
         let identity = try identity(of: event, zone)
-        // System zones go without saying: they are in the public database of the same container.
-        if changes.isEmpty || !identity.isSystem { database = identity.database }
         let bytes = event.payload
         let payload = bytes.span.bytes
+        // Who sees what follows from parents and shares, which the line says.
+        if identity.isAudience || AudienceEvent.isOne(payload) { return }
+        // System zones go without saying: they are in the public database of the same container.
+        if changes.isEmpty || !identity.isSystem { database = identity.database }
         switch payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil {
         case .zoneCreated:
             changes.append(.createZone(identity.zone))

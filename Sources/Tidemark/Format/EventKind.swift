@@ -4,8 +4,7 @@
 /// What kind of fact an event is: the first byte of its payload.
 ///
 /// Raw values are on disk: never renumber them. Values up to 31 are about records, from 32 on
-/// about zones, from 48 on about requests, from 64 on about what comes later (audiences,
-/// subscriptions, schema, users).
+/// about zones, from 48 on about requests, from 64 on about who sees what.
 package enum EventKind: UInt8, CaseIterable, Sendable {
     /// A record was saved: the payload holds its whole body.
     case recordSaved = 1
@@ -19,6 +18,10 @@ package enum EventKind: UInt8, CaseIterable, Sendable {
     case zoneDeleted = 33
     /// A request changed nothing; its commit is there so that the request's id is remembered.
     case requestNoted = 48
+    /// A record came under a share without being changed.
+    case audienceEntered = 64
+    /// A record is under a share no more.
+    case audienceLeft = 65
 }
 
 /// Why bytes of the log could not be read as events: a bug, a newer version, or damage that the

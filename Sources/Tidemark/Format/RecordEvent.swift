@@ -26,6 +26,8 @@ package struct RecordEvent: Hashable, Sendable {
     /// The targets that the version before was bound to and this one is not, as
     /// ``StoreHash/target(_:)-(RawSpan)`` has them.
     package var released: [UInt64] = []
+    /// The share that the record is under, for those who see it by that; `nil` for most records.
+    package var audience: AudiencePlace?
 
     /// The version that a client held when it asked.
     package enum HeldVersion: Hashable, Sendable {
@@ -65,12 +67,17 @@ private enum Layout {
     static let binds: UInt8 = 1 << 6
     static let releases: UInt8 = 1 << 7
 
+    static let isInAudience: UInt8 = 1 << 0
+    static let replacesAudienceTombstone: UInt8 = 1 << 1
+
     static let probeCount = 2
+    static let audienceFlags = 3
     static let previous = 4
     static let held = 12
     static let headerByteCount = 12
     static let heldByteCount = 12
     static let releasedCountByteCount = 2
+    static let audienceByteCount = 16
 }
 
 // MARK: - Writing
@@ -92,7 +99,7 @@ extension RecordEvent {
         payload.append(kind.rawValue)
         payload.append(flags)
         payload.append(probeCount)
-        payload.append(0)
+        payload.append(audience.map(Self.audienceFlags) ?? 0)
         payload.append(integer: previous)
         if case .other(let tag) = held {
             payload.append(integer: tag.sequence.rawValue)
@@ -102,7 +109,19 @@ extension RecordEvent {
             payload.append(integer: UInt16(truncatingIfNeeded: released.count))
             for target in released { payload.append(integer: target) }
         }
+        if let audience {
+            payload.append(integer: audience.key)
+            payload.append(integer: audience.previous)
+        }
     }
+
+    private static func audienceFlags(_ place: AudiencePlace) -> UInt8 {
+        place.previousState == .tombstone
+            ? Layout.isInAudience | Layout.replacesAudienceTombstone : Layout.isInAudience
+    }
+
+    /// How far before the body or the tombstone an audience's key lies.
+    package static let audienceKeyDistance = Layout.audienceByteCount
 
     /// Appends a tombstone's name and type.
     package static func appendTombstone(
@@ -173,7 +192,31 @@ extension RecordEvent {
         if flags & Layout.releases != 0 {
             event.released = try readReleased(payload, &bodyOffset)
         }
+        if payload.byte(at: Layout.audienceFlags) != 0 {
+            event.audience = try readAudience(payload, &bodyOffset)
+        }
         return (event, bodyOffset)
+    }
+
+    private static func readAudience(
+        _ payload: RawSpan,
+        _ offset: inout Int
+    ) throws(EventFormatError) -> AudiencePlace {
+        let flags = payload.byte(at: Layout.audienceFlags)
+        let isKnown =
+            flags == Layout.isInAudience
+            || flags == Layout.isInAudience | Layout.replacesAudienceTombstone
+        guard isKnown, offset + Layout.audienceByteCount < payload.byteCount else {
+            throw EventFormatError(
+                "A record event is cut off in its audience, or has unknown flags: \(flags)."
+            )
+        }
+        defer { offset += Layout.audienceByteCount }
+        return AudiencePlace(
+            key: payload.integer(at: offset),
+            previous: payload.integer(at: offset + 8),
+            replacesTombstone: flags & Layout.replacesAudienceTombstone != 0
+        )
     }
 
     private static func readReleased(
@@ -203,7 +246,7 @@ extension RecordEvent {
         of payload: RawSpan
     ) throws(EventFormatError) -> (state: RecordState, bodyOffset: Int) {
         guard payload.byteCount > Layout.headerByteCount + Layout.heldByteCount,
-            payload.byte(at: 1) & Layout.releases == 0
+            payload.byte(at: 1) & Layout.releases | payload.byte(at: Layout.audienceFlags) == 0
         else {
             let (event, bodyOffset) = try read(payload)
             return (event.state, bodyOffset)
@@ -211,7 +254,16 @@ extension RecordEvent {
         return (try state(of: payload), bodyOffset(in: payload))
     }
 
-    /// Where the body begins in an event's payload that releases nothing and was read before.
+    /// Whether an event says anything about who sees the record by a share.
+    ///
+    /// For payloads that were read before.
+    @inline(__always)
+    package static func touchesAudience(_ payload: RawSpan) -> Bool {
+        payload.byte(at: Layout.audienceFlags) != 0
+    }
+
+    /// Where the body begins in an event's payload that releases nothing, is under no share, and was
+    /// read before.
     @inline(__always)
     package static func bodyOffset(in payload: RawSpan) -> Int {
         payload.byte(at: 1) & Layout.heldOther == 0

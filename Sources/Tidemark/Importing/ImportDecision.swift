@@ -15,6 +15,8 @@ struct ImportDecision {
     private let database: DatabaseID
     /// What stands for the key of each epoch; `nil` while it is not there.
     private var keys: [UInt64?]
+    /// What the line means for shares.
+    private var passages: SharePassages
 
     /// Decides a line over a picture.
     ///
@@ -37,6 +39,7 @@ struct ImportDecision {
         reading = try LineReading(line, picture, limits)
         database = line.database
         keys = reading.epochs.map(\.zone.key)
+        passages = SharePassages(Audiences(picture))
         plan = CommitPlan(
             time: line.time,
             received: engine.now(),
@@ -65,7 +68,62 @@ struct ImportDecision {
             engine.views
         )
         for item in consulted.items { plan.restsOn(item.slot, in: zones.key(of: item.zone)) }
-        try decide(consulted.items, by: rules, author)
+        let saves = try saves()
+        try settleShares(consulted.items, saves, zones, picture, engine.views)
+        try passages.begin(&plan, zones) { _, _ in }
+        try decide(consulted.items, saves, by: rules, author, picture)
+        try passages.finish(&plan, zones, author)
+    }
+
+    /// What the line saves, by step.
+    private func saves() throws(SyncError) -> [RecordSave?] {
+        var saves: [RecordSave?] = []
+        for step in reading.steps {
+            guard case .save(let recordID, let recordType, let fields, let parent) = step.change
+            else {
+                saves.append(nil)
+                continue
+            }
+            saves.append(
+                RecordSave(
+                    recordID,
+                    type: recordType.string,
+                    fields: try fields.withLocalReferences(to: recordID.zone, in: database),
+                    parent: parent.map { .set($0) } ?? .removed,
+                    policy: .replace
+                )
+            )
+        }
+        return saves
+    }
+
+    /// Finds out which shares the line begins and ends, and what comes under them or leaves them.
+    private mutating func settleShares(
+        _ items: [ConsultedItem],
+        _ saves: [RecordSave?],
+        _ zones: ConsultedZones,
+        _ picture: ViewPicture,
+        _ views: ZoneViews
+    ) throws(SyncError) {
+        let changes: [PlannedChange] = items.indices.map { index in
+            if let save = saves[index] {
+                let hadDeletion = reading.steps[index].hadDeletion
+                return .save(save, over: hadDeletion ? nil : items[index].live)
+            }
+            return items[index].live == nil ? .nothing : .delete
+        }
+        for item in items { _ = try item.live?.readBody() }
+        guard SharingRules.concern(items, changes) else { return }
+        var rules = SharingRules(
+            items,
+            changes,
+            in: zones,
+            by: nil,
+            Neighbours(zones, picture, views),
+            Audiences(picture)
+        )
+        if let refusal = try rules.settle().min(by: { $0.key < $1.key }) { throw refusal.value }
+        passages.rules = rules
     }
 
     /// Puts the envelope on the commit.
@@ -92,19 +150,28 @@ struct ImportDecision {
     /// the next one.
     private mutating func decide(
         _ items: [ConsultedItem],
+        _ saves: [RecordSave?],
         by rules: RecordRules,
-        _ author: Authorship
+        _ author: Authorship,
+        _ picture: ViewPicture
     ) throws(SyncError) {
         for epoch in reading.epochs.indices {
             guard let reason = reading.epochs[epoch].end else { continue }
             if reading.epochs[epoch].isWanted { _ = key(of: epoch) }
-            for (step, item) in zip(reading.steps, items) where item.zone == epoch {
-                try decide(step, item, by: rules, author)
+            for index in items.indices where items[index].zone == epoch {
+                try decide(index, items[index], saves[index], by: rules, author)
+            }
+            for audience in passages.begun(in: epoch) { plan.deleteZone(audience, reason) }
+            if keys[epoch] != nil, reading.epochs[epoch].zone.key != nil {
+                let audiences = Audiences(picture)
+                for audience in try audiences.keys(in: reading.epochs[epoch].zone.identity) {
+                    plan.deleteZone(audience, reason)
+                }
             }
             plan.deleteZone(key(of: epoch), reason)
         }
-        for (step, item) in zip(reading.steps, items) where reading.epochs[item.zone].end == nil {
-            try decide(step, item, by: rules, author)
+        for index in items.indices where reading.epochs[items[index].zone].end == nil {
+            try decide(index, items[index], saves[index], by: rules, author)
         }
         for (index, epoch) in reading.epochs.enumerated() where epoch.isWanted && epoch.end == nil {
             _ = key(of: index)
@@ -120,22 +187,16 @@ struct ImportDecision {
     }
 
     private mutating func decide(
-        _ step: LineReading.Step,
+        _ index: Int,
         _ item: ConsultedItem,
+        _ save: RecordSave?,
         by rules: RecordRules,
         _ author: Authorship
     ) throws(SyncError) {
+        let step = reading.steps[index]
         if step.beginsWithDeletion, item.live == nil { missingDeletionCount += 1 }
         missingDeletionCount += step.missingDeletionCount
-        switch step.change {
-        case .save(let recordID, let recordType, let fields, let parent):
-            let save = RecordSave(
-                recordID,
-                type: recordType.string,
-                fields: try fields.withLocalReferences(to: recordID.zone, in: database),
-                parent: parent.map { .set($0) } ?? .removed,
-                policy: .replace
-            )
+        if let save {
             try SchemaRecords.check(save)
             if save.fields.namesAssets {
                 let identity = reading.epochs[item.zone].zone.identity
@@ -147,13 +208,22 @@ struct ImportDecision {
                 throw error
             }
             let old = step.hadDeletion ? nil : item.live
-            try plan.save(item, over: old, in: key(of: item.zone), save, author)
-        case .delete:
-            guard let live = item.live else { return }
+            let zone = key(of: item.zone)
+            let place = try passages.pass(item, index, in: zone, &plan)
+            try plan.save(
+                item,
+                over: old,
+                in: zone,
+                save,
+                author,
+                share: passages.rules?.links[index] ?? .unchanged,
+                audience: place
+            )
+        } else if let live = item.live {
+            let zone = key(of: item.zone)
+            let place = try passages.pass(item, index, in: zone, &plan, isDeletion: true)
             let type = try live.readBody().recordTypeBytes
-            plan.delete(item, in: key(of: item.zone), type: type, holding: nil)
-        case .createZone, .deleteZone:
-            break
+            plan.delete(item, in: zone, type: type, holding: nil, audience: place)
         }
     }
 }

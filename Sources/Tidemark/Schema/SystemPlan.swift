@@ -2,19 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkLog
-import TidemarkModel
+package import TidemarkModel
 
 /// What is to change in a system zone.
-struct SystemChange {
+package struct SystemChange: Sendable {
     /// The zone.
-    var zone: SystemZone
+    package var zone: SystemZone
     /// Records to save, as a whole.
-    var saves: [RecordSave] = []
+    package var saves: [RecordSave] = []
     /// Records to delete.
-    var deletions: [Name] = []
+    package var deletions: [Name] = []
+
+    /// Nothing to change yet.
+    package init(zone: SystemZone, saves: [RecordSave] = [], deletions: [Name] = []) {
+        self.zone = zone
+        self.saves = saves
+        self.deletions = deletions
+    }
 
     /// Whether nothing is to change.
-    var isEmpty: Bool { saves.isEmpty && deletions.isEmpty }
+    package var isEmpty: Bool { saves.isEmpty && deletions.isEmpty }
 
     /// What makes a schema another one.
     static func schema(from old: Schema, to new: Schema) throws(SyncError) -> SystemChange {

@@ -14,6 +14,8 @@ package enum SystemZone: String, CaseIterable, Sendable {
     case roles = "_roles"
     /// Who users are: a record for each account, and one for each address that leads to one.
     case users = "_users"
+    /// Sharing: a record for each link to a share, and one for each user who takes part in one.
+    case shares = "_shares"
 
     /// The zone of a name.
     package init?(_ name: Name) {
@@ -32,7 +34,9 @@ extension ZoneID {
 
 extension ZoneIdentity {
     /// Whether the store keeps the zone for itself.
-    package var isSystem: Bool { database.scope == .public && SystemZone(zoneName) != nil }
+    package var isSystem: Bool {
+        isAudience || database.scope == .public && SystemZone(zoneName) != nil
+    }
 }
 
 extension DatabaseID {

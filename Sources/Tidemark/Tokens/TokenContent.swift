@@ -14,6 +14,24 @@ package struct TokenContent: Hashable, Sendable {
         case zone = 1
         /// The zones of a database; `place` is the database's key.
         case database = 2
+        /// The records that shares show of somebody else's zone; `place` is the zone's key.
+        case sharedZone = 3
+    }
+
+    /// A list that is still being walked: of a share that the client came to, or left.
+    package struct Walk: Hashable, Sendable {
+        /// The share's audience.
+        package var audience: UInt64
+        /// Everything up to and including this position of it has been told.
+        package var position: UInt64
+        /// Whether what it holds is to go.
+        package var isLeaving: Bool
+
+        package init(audience: UInt64, position: UInt64 = 0, isLeaving: Bool) {
+            self.audience = audience
+            self.position = position
+            self.isLeaving = isLeaving
+        }
     }
 
     /// What the token counts the changes of.
@@ -29,6 +47,10 @@ package struct TokenContent: Hashable, Sendable {
     ///
     /// Zero for none.
     package var quiet: SequenceNumber
+    /// In a shared zone: which shares the client takes part in is known up to this position.
+    package var known = SequenceNumber.zero
+    /// In a shared zone: the lists that come before what changed after `sequence`.
+    package var walks: [Walk] = []
 
     package init(
         level: Level,
@@ -71,9 +93,10 @@ package enum TokenDefect: Error, Hashable, Sendable {
 extension TokenContent {
     /// The format's version, the first byte of every token.
     private static let version: UInt8 = 1
-    /// The length of a token of this version.
+    /// The length of a token of this version, but of shared zones.
     private static let byteCount = 50
-    private static let checkOffset = 42
+    private static let checkByteCount = 8
+    private static let walkByteCount = 17
 
     /// The token for clients.
     package func token(of store: StoreID, hash: StoreHash) -> ChangeToken {
@@ -84,6 +107,14 @@ extension TokenContent {
         bytes.append(integer: incarnation.rawValue)
         bytes.append(integer: sequence.rawValue)
         bytes.append(integer: quiet.rawValue)
+        if level == .sharedZone {
+            bytes.append(integer: known.rawValue)
+            for walk in walks {
+                bytes.append(integer: walk.audience)
+                bytes.append(integer: walk.position)
+                bytes.append(walk.isLeaving ? 1 : 0)
+            }
+        }
         bytes.append(integer: hash.tokenCheck(bytes.span.bytes))
         return ChangeToken(bytes: bytes)
     }
@@ -95,12 +126,13 @@ extension TokenContent {
         hash: StoreHash
     ) throws(TokenDefect) {
         let span = token.bytes.span.bytes
-        guard span.byteCount == Self.byteCount, span.byte(at: 0) == Self.version,
+        guard span.byteCount >= Self.byteCount, span.byte(at: 0) == Self.version,
             let level = Level(rawValue: span.byte(at: 1))
         else { throw .damaged }
         guard span.integer(at: 2, as: UInt64.self) == store.low else { throw .otherStore }
-        let check = hash.tokenCheck(span.extracting(0..<Self.checkOffset))
-        guard span.integer(at: Self.checkOffset, as: UInt64.self) == check else { throw .damaged }
+        let end = span.byteCount - Self.checkByteCount
+        let check = hash.tokenCheck(span.extracting(0..<end))
+        guard span.integer(at: end, as: UInt64.self) == check else { throw .damaged }
         self.init(
             level: level,
             place: span.integer(at: 10),
@@ -108,6 +140,23 @@ extension TokenContent {
             sequence: SequenceNumber(rawValue: span.integer(at: 26)),
             quiet: SequenceNumber(rawValue: span.integer(at: 34))
         )
+        guard level == .sharedZone else {
+            if span.byteCount != Self.byteCount { throw .damaged }
+            return
+        }
+        guard end >= Self.byteCount, (end - Self.byteCount) % Self.walkByteCount == 0 else {
+            throw .damaged
+        }
+        known = SequenceNumber(rawValue: span.integer(at: Self.byteCount - Self.checkByteCount))
+        for offset in stride(from: Self.byteCount, to: end, by: Self.walkByteCount) {
+            walks.append(
+                Walk(
+                    audience: span.integer(at: offset),
+                    position: span.integer(at: offset + 8),
+                    isLeaving: span.byte(at: offset + 16) != 0
+                )
+            )
+        }
     }
 
     /// Whether the store can answer it exactly; throws the reason why not.
@@ -127,10 +176,12 @@ extension TokenContent {
         guard line.entries.contains(where: { $0.incarnation == incarnation }) else {
             throw .unknownIncarnation
         }
-        guard line.contains(sequence, of: incarnation), line.contains(quiet, of: incarnation) else {
+        guard line.contains(sequence, of: incarnation), line.contains(quiet, of: incarnation),
+            line.contains(known, of: incarnation)
+        else {
             throw .beyondCut
         }
-        guard sequence <= visible, quiet <= visible else { throw .future }
+        guard sequence <= visible, quiet <= visible, known <= visible else { throw .future }
         guard max(sequence, quiet) >= horizon else { throw .belowHorizon }
     }
 }

@@ -35,6 +35,14 @@ package struct Fold: Sendable {
             if RecordEvent.touchesBindings(payload) {
                 try applyBindings(of: event, change, to: generation)
             }
+            if RecordEvent.touchesAudience(payload),
+                let (slot, audience) = try RecordEvent.read(payload).event.audienceChange(change)
+            {
+                generation.apply(slot, audience)
+            }
+        case .audienceEntered, .audienceLeft:
+            let (slot, audience) = try audienceChange(event.sequence, zone: event.zone, payload)
+            generation.apply(slot, audience)
         case .zoneCreated:
             let creation = try ZoneEvent.readCreation(payload)
             generation.apply(
@@ -90,6 +98,17 @@ package struct Fold: Sendable {
             state: event.state,
             previousState: event.previousState
         )
+    }
+
+    /// What the event of an audience says.
+    package func audienceChange(
+        _ sequence: SequenceNumber,
+        zone: UInt64,
+        _ payload: RawSpan
+    ) throws(EventFormatError) -> (slot: SlotChange, audience: AudienceChange) {
+        let event = try AudienceEvent(payload)
+        let slot = hash.slot(ofName: event.name) &+ UInt64(event.probeCount)
+        return event.change(of: ViewKey(zone, slot), at: sequence.rawValue)
     }
 
     /// What a creation says, with the place of the zone's name in the view index.

@@ -44,6 +44,13 @@ extension OverlayGeneration {
                 batch.put(value, in: .references, for: change.key)
             }
         }
+        for change in audiences.changes {
+            if change.audience == 0 {
+                batch.remove(change.record, from: .audiences)
+            } else {
+                batch.put(.word(change.audience, tag: 0), in: .audiences, for: change.record)
+            }
+        }
         return batch
     }
 

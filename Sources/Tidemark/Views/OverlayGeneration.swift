@@ -33,6 +33,8 @@ package final class OverlayGeneration: @unchecked Sendable {
     @exclusivity(unchecked) private var payloadByteCount = 0
     /// What happened to bindings between records.
     private(set) var references = ReferenceChanges()
+    /// What happened to the audiences of records.
+    private(set) var audiences = AudienceChanges()
     /// Position of the last event, of any kind.
     @exclusivity(unchecked) package private(set) var lastSequence: UInt64 = 0
     /// Position of the last event that began or ended a zone.
@@ -52,9 +54,11 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// The events of records, in order of their sequence numbers.
     package var entries: [Entry] { chains.entries }
 
-    /// How many things it holds in memory: entries, zones, requests and changes of bindings.
+    /// How many things it holds in memory: entries, zones, requests and changes of bindings and
+    /// audiences.
     package var heldCount: Int {
         chains.entries.count + zones.count + requests.count + references.changes.count
+            + audiences.changes.count
     }
 
     /// What the checkpoint policy counts: events of records, zones and requests; or, where that is
@@ -125,6 +129,12 @@ extension OverlayGeneration {
     /// Takes in what an event did to a binding.
     package func apply(_ change: ReferenceChange) {
         references.append(change)
+    }
+
+    /// Takes in what an event did for an audience: in its own list, and for the record.
+    package func apply(_ slot: SlotChange, _ audience: AudienceChange) {
+        apply(slot)
+        audiences.append(audience)
     }
 
     /// Takes in a zone's creation, whose position is the zone's key.

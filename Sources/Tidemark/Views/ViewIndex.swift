@@ -70,6 +70,8 @@ package enum ViewTable: UInt8, CaseIterable, Sendable {
     case requests = 6
     /// (reference key of zone and target, source's record slot) → zone and how the source is bound.
     case references = 7
+    /// (zone, record slot) → the audience that sees the record by the share it is under.
+    case audiences = 8
 }
 
 /// A key: two words, ordered by the first, then the second (stored big-endian).

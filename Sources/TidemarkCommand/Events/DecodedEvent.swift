@@ -13,6 +13,8 @@ struct DecodedEvent {
         case recordDeleted(RecordEvent, name: String, type: String)
         case zoneCreated
         case zoneDeleted(ZoneDeletionReason)
+        /// A record came under a share or left one, and was not changed itself.
+        case audienceChanged(AudienceEvent)
         /// A request that changed nothing, and is remembered all the same.
         case requestNoted
     }
@@ -29,6 +31,7 @@ struct DecodedEvent {
         switch fact {
         case .recordSaved(_, let body): body.recordName
         case .recordDeleted(_, let name, _): name
+        case .audienceChanged(let event): event.name.string
         case .zoneCreated, .zoneDeleted, .requestNoted: nil
         }
     }
@@ -38,6 +41,7 @@ struct DecodedEvent {
         switch fact {
         case .recordSaved(_, let body): body.recordType
         case .recordDeleted(_, _, let type): type
+        case .audienceChanged(let event): event.type.string
         case .zoneCreated, .zoneDeleted, .requestNoted: nil
         }
     }
@@ -94,6 +98,8 @@ struct EventDecoder {
             return .zoneDeleted(try ZoneEvent.readDeletion(payload))
         case .requestNoted:
             return .requestNoted
+        case .audienceEntered, .audienceLeft:
+            return .audienceChanged(try AudienceEvent(payload))
         case .recordTouched, nil:
             throw EventFormatError(
                 "Event \(event.sequence) is of kind \(payload.byte(at: 0)), which this version "

@@ -35,6 +35,15 @@ extension [UInt8] {
             append(literal: ",\"reason\":\"")
             append(contentsOf: String(describing: reason).utf8)
             append(literal: "\"")
+        case .audienceChanged(let event):
+            append(literal: ",\"recordName\":")
+            append(jsonString: event.name.string)
+            append(literal: ",\"recordType\":")
+            append(jsonString: event.type.string)
+            append(literal: ",\"audience\":")
+            append(jsonNumber: event.place.key)
+            append(literal: ",\"version\":")
+            append(jsonNumber: event.version)
         case .zoneCreated, .requestNoted: break
         }
         append(literal: ",\"commit\":")
@@ -110,13 +119,16 @@ extension DecodedEvent {
         case .recordDeleted: "recordDeleted"
         case .zoneCreated: "zoneCreated"
         case .zoneDeleted: "zoneDeleted"
+        case .audienceChanged(let event):
+            event.state == .live ? "audienceEntered" : "audienceLeft"
         case .requestNoted: "requestNoted"
         }
     }
 
     /// The event as a line of text.
     var text: String {
-        let place = zone?.zoneName.string ?? "(created by event \(event.zone))"
+        let place =
+            zone?.zoneName.string.replacing("\0", with: "/") ?? "(created by event \(event.zone))"
         let what =
             switch fact {
             case .recordSaved(let event, let body):
@@ -125,6 +137,9 @@ extension DecodedEvent {
                 "deleted  \(place)/\(name)  \(type)\(Self.over(event))"
             case .zoneCreated: "created  zone \(place)"
             case .zoneDeleted(let reason): "deleted  zone \(place) (\(reason))"
+            case .audienceChanged(let event):
+                "\(event.state == .live ? "shown " : "hidden")   \(place)/\(event.name.string)  "
+                    + "\(event.type.string)  (audience \(event.place.key))"
             case .requestNoted: "noted    request \(envelope.request?.id ?? "")"
             }
         let who = [envelope.user, envelope.device].compactMap(\.self).joined(separator: " on ")

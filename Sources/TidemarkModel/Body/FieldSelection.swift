@@ -73,7 +73,8 @@ package struct FieldSelection: Sendable {
 extension Record {
     /// The same version with the selected fields alone; all of them where nothing is selected.
     package func narrowed(to selection: FieldSelection?) -> Record {
-        guard let selection else { return self }
+        // Of a share everything is told: without those who take part it is none.
+        guard let selection, !body.isShare else { return self }
         return Record(zone: zone, changeTag: changeTag, body: selection.narrow(body))
     }
 }

@@ -86,4 +86,19 @@ public protocol DatabaseService: Sendable {
 
     /// Those of the caller's contacts who want to be found.
     func contacts(as caller: Caller) async throws(SyncError) -> [UserIdentity]
+
+    // MARK: Sharing
+
+    /// Takes part in the share that a link leads to; answers with the share's record.
+    func acceptShare(_ link: String, as caller: Caller) async throws(SyncError) -> Record
+
+    /// What a link leads to.
+    func shareMetadata(
+        of link: String,
+        withRootRecord: Bool,
+        as caller: Caller
+    ) async throws(SyncError) -> ShareMetadata
+
+    /// Asks to take part in a share.
+    func requestShareAccess(_ link: String, as caller: Caller) async throws(SyncError)
 }

@@ -47,6 +47,9 @@ public struct RecordSave: Hashable, Sendable {
     }
 
     private var recordTypeName: Name
+
+    /// Whether the record is a share's.
+    package var isShare: Bool { recordTypeName == Share.typeName }
     /// The version that the client holds; `nil` where it holds none.
     public var changeTag: RecordChangeTag?
     /// The fields to set, and those to remove.
@@ -55,6 +58,19 @@ public struct RecordSave: Hashable, Sendable {
     public var parent: ParentChange
     /// What to do if there is a record.
     public var policy: SavePolicy
+    /// For a share's record, what is shared with whom; `nil` leaves that as it is.
+    public var share: ShareContent? {
+        get { if case .content(let content) = boxedShare { content } else { nil } }
+        set { boxedShare = newValue.map { .content($0) } ?? .none }
+    }
+
+    private var boxedShare: BoxedShare
+
+    /// Kept apart, so that every other save is one word larger and no more.
+    private enum BoxedShare: Hashable, Sendable {
+        case none
+        indirect case content(ShareContent)
+    }
 
     /// Describes a save.
     public init(
@@ -63,8 +79,10 @@ public struct RecordSave: Hashable, Sendable {
         fields: Fields,
         parent: ParentChange = .unchanged,
         changeTag: RecordChangeTag? = nil,
-        policy: SavePolicy = .ifServerRecordUnchanged
+        policy: SavePolicy = .ifServerRecordUnchanged,
+        share: ShareContent? = nil
     ) {
+        boxedShare = share.map { .content($0) } ?? .none
         self.recordID = recordID
         recordTypeName = Name(recordType)
         self.changeTag = changeTag

@@ -205,4 +205,54 @@ import TidemarkModel
         let many = CommitEnvelope(outcomes: (0..<400).map { .event($0) }).bytes.count
         #expect(many <= one + 1)
     }
+
+    @Test func `what an audience's event says is read back, and nothing else is read as one`()
+        throws
+    {
+        for state in [RecordState.live, .tombstone] {
+            for previousState in [nil, RecordState.live, .tombstone] {
+                let event = AudienceEvent(
+                    state: state,
+                    probeCount: 3,
+                    place: AudiencePlace(
+                        key: 40,
+                        previous: previousState == nil ? 0 : 39,
+                        previousState: previousState
+                    ),
+                    version: 12,
+                    name: Name("Ünï"),
+                    type: Name("Node")
+                )
+                var bytes: [UInt8] = []
+                event.append(to: &bytes)
+                #expect(try AudienceEvent(bytes.span.bytes) == event)
+                for length in 0..<28 + 1 + 5 {
+                    let cut = Array(bytes.prefix(length))
+                    #expect(throws: EventFormatError.self) { try AudienceEvent(cut.span.bytes) }
+                }
+                bytes[1] = 2
+                #expect(throws: EventFormatError.self) { try AudienceEvent(bytes.span.bytes) }
+            }
+        }
+    }
+
+    @Test func `a record's audience is read back`() throws {
+        for previousState in [nil, RecordState.live, .tombstone] {
+            var event = RecordEvent(state: .tombstone, previous: 8, previousState: .live)
+            event.released = [7, 9]
+            event.audience = AudiencePlace(
+                key: 40,
+                previous: previousState == nil ? 0 : 39,
+                previousState: previousState
+            )
+            var bytes: [UInt8] = []
+            event.append(to: &bytes)
+            RecordEvent.appendTombstone(name: "a".utf8, type: "Node".utf8, to: &bytes)
+            let (read, offset) = try RecordEvent.read(bytes.span.bytes)
+            #expect(read == event)
+            #expect(try RecordEvent.start(of: bytes.span.bytes).bodyOffset == offset)
+            bytes[3] = 4
+            #expect(throws: EventFormatError.self) { try RecordEvent.read(bytes.span.bytes) }
+        }
+    }
 }

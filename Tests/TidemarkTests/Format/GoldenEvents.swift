@@ -95,7 +95,49 @@ struct GoldenEvents {
             ("changeTag", Array(tag.tag.text.utf8)),
         ]
             + zip(0..., CommitEnvelopeTests.envelopes).map { ("envelope\($0)", $1.bytes) }
-            + [("recordBound", bound)]
+            + [("recordBound", bound)] + sharing
+    }
+
+    /// What sharing adds.
+    private var sharing: [(name: String, bytes: [UInt8])] {
+        var shared: [UInt8] = []
+        var event = RecordEvent(state: .tombstone, previous: 8, previousState: .live)
+        event.audience = AudiencePlace(key: 40, previous: 6, previousState: .tombstone)
+        event.append(to: &shared)
+        RecordEvent.appendTombstone(name: "common/cal.md".utf8, type: "Page".utf8, to: &shared)
+        func audience(_ state: RecordState, _ place: AudiencePlace) -> [UInt8] {
+            var bytes: [UInt8] = []
+            AudienceEvent(
+                state: state,
+                probeCount: 1,
+                place: place,
+                version: 8,
+                name: Name("common/cal.md"),
+                type: Name("Page")
+            ).append(to: &bytes)
+            return bytes
+        }
+        var token = TokenContent(
+            level: .sharedZone,
+            place: 3,
+            incarnation: Incarnation(rawValue: 0x1122_3344_5566_7788),
+            sequence: SequenceNumber(rawValue: 300),
+            quiet: SequenceNumber(rawValue: 200)
+        )
+        token.known = SequenceNumber(rawValue: 310)
+        token.walks = [
+            TokenContent.Walk(audience: 40, position: 50, isLeaving: true),
+            TokenContent.Walk(audience: 41, isLeaving: false),
+        ]
+        return [
+            ("recordDeletedUnderShare", shared),
+            ("audienceEntered", audience(.live, AudiencePlace(key: 40))),
+            (
+                "audienceLeft",
+                audience(.tombstone, AudiencePlace(key: 40, previous: 41, previousState: .live))
+            ),
+            ("sharedChangeToken", token.token(of: Self.store, hash: hash).bytes),
+        ]
     }
 
     /// A record with a parent and a reference that binds.

@@ -149,7 +149,7 @@ struct ViewDamageTests {
             try flipped.write(to: files.checksURL)
             #expect(outcomes([.readingStill]) == [.damaged], "byte \(offset)")
         }
-        for version in [0, 2] as [UInt8] {
+        for version in [0, 1, UInt8(ViewState.formatVersion + 1)] {
             try files.restore()
             var other = [UInt8](files.checks.dropLast(8))
             other[8] = version

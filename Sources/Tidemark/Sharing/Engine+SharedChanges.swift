@@ -1,0 +1,257 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+extension Engine {
+    /// What changed in a zone of somebody else, as far as shares show it to the caller.
+    ///
+    /// Each share has a list of its own, which is walked from the token as a zone's is. Before that
+    /// come the lists of shares that the caller came to since: what they held up to the token; and
+    /// of those that the caller left: all of them hold is gone.
+    func sharedZoneChanges(
+        _ request: ZoneChangesRequest,
+        as caller: Caller,
+        limit: Int,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> ZoneChanges {
+        let parts = try participations(of: caller.participant, in: caller.database, picture)
+        var zones = ConsultedZones(shared: SharedZones(parts))
+        _ = try zones.index(
+            of: request.zone,
+            in: caller.database,
+            creating: .none,
+            picture,
+            options.limits
+        )
+        if let error = zones[0].error { throw error }
+        guard let key = zones[0].key, let access = zones.access(of: 0) else {
+            throw .zoneNotFound(request.zone)
+        }
+        var content = try start(of: request, key, access, picture)
+        let own = parts.filter { $0.participation.zone == request.zone }
+        try takeIn(own, access, &content)
+        var page = SharedPage()
+        let sequences: (start: UInt64, quiet: UInt64) = (
+            content.sequence.rawValue, content.quiet.rawValue
+        )
+        do throws(ViewIndexError) {
+            try walk(&content, limit: limit, &page, picture)
+            if content.walks.isEmpty, page.entries.count < limit {
+                let room = limit - page.entries.count
+                var found: [RecordVersion] = []
+                for audience in access.parts.keys {
+                    found += try picture.changes(
+                        in: audience,
+                        after: sequences.start,
+                        quiet: sequences.quiet,
+                        limit: room + 1
+                    )
+                }
+                found.sort { $0.sequence < $1.sequence }
+                page.append(found.prefix(room), isGone: false)
+                let end = found.count > room ? found[room - 1].sequence.rawValue : picture.bound
+                content.sequence = SequenceNumber(rawValue: end)
+                if sequences.quiet <= end { content.quiet = .zero }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        let moreComing = !content.walks.isEmpty || content.sequence.rawValue < picture.bound
+        page.collapse()
+        let selection = request.desiredKeys.map { FieldSelection($0) }
+        let (changes, fitting) = try page.changes(
+            in: request.zone,
+            as: access,
+            from: source,
+            line,
+            byteLimit: options.pageByteCount
+        )
+        if fitting < page.entries.count {
+            return try sharedZoneChanges(request, as: caller, limit: fitting, picture)
+        }
+        content.incarnation = line.current
+        return ZoneChanges(
+            zone: request.zone,
+            changes: changes.narrowed(to: selection),
+            token: content.token(of: id, hash: views.hash),
+            moreComing: moreComing
+        )
+    }
+
+    /// Where a delta begins.
+    private func start(
+        of request: ZoneChangesRequest,
+        _ zone: UInt64,
+        _ access: ZoneAccess,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> TokenContent {
+        guard let token = request.since else {
+            let bound = SequenceNumber(rawValue: picture.bound)
+            var content = TokenContent(
+                level: .sharedZone,
+                place: zone,
+                incarnation: line.current,
+                sequence: .zero,
+                quiet: bound
+            )
+            content.known = bound
+            return content
+        }
+        do throws(TokenDefect) {
+            let content = try TokenContent(token, store: id, hash: views.hash)
+            try content.check(
+                level: .sharedZone,
+                place: zone,
+                line: line,
+                visible: SequenceNumber(rawValue: picture.bound),
+                horizon: SequenceNumber(rawValue: horizon(of: access, picture))
+            )
+            return content
+        } catch {
+            if error == .otherPlace {
+                throw .tokenExpired("it is of another zone, or of an earlier one of the same name")
+            }
+            throw SyncError(error)
+        }
+    }
+
+    /// The highest position up to which deletions of one of the lists may have been forgotten.
+    private func horizon(of access: ZoneAccess, _ picture: ViewPicture) -> UInt64 {
+        access.parts.keys.reduce(0) { horizon, audience in
+            max(horizon, (try? picture.zone(audience).tombstoneHorizon) ?? 0)
+        }
+    }
+
+    /// Notes the lists that are to be walked because the caller came to shares or left some since
+    /// the token.
+    private func takeIn(
+        _ parts: [KnownParticipation],
+        _ access: ZoneAccess,
+        _ content: inout TokenContent
+    ) throws(SyncError) {
+        let known = content.known
+        var before: Set<UInt64> = []
+        var last = known
+        for part in parts {
+            guard let audience = part.audience else { continue }
+            last = max(last, part.sequence)
+            if try wasMember(part, at: known) { before.insert(audience) }
+        }
+        let now = Set(access.parts.keys)
+        let left = before.subtracting(now)
+        let joined = now.subtracting(before)
+        content.walks.removeAll { left.contains($0.audience) || joined.contains($0.audience) }
+        content.walks +=
+            left.sorted().map { TokenContent.Walk(audience: $0, isLeaving: true) }
+            + joined.sorted().map { TokenContent.Walk(audience: $0, isLeaving: false) }
+        content.known = last
+    }
+
+    private func wasMember(
+        _ part: KnownParticipation,
+        at position: SequenceNumber
+    ) throws(SyncError) -> Bool {
+        if part.sequence <= position { return part.participation.showsSomething }
+        var previous = part.previous
+        while previous > position { previous = try previousEvent(before: previous) }
+        guard previous != .zero, let record = try? views.records(at: [previous])[0],
+            record.event.state == .live
+        else { return false }
+        return try ShareRecords.participation(in: record.readBody())?.showsSomething ?? false
+    }
+
+    private func previousEvent(
+        before sequence: SequenceNumber
+    ) throws(SyncError) -> SequenceNumber {
+        SequenceNumber(rawValue: try views.records(at: [sequence])[0].event.previous)
+    }
+
+    /// Walks the lists that come first, as far as the page has room.
+    private func walk(
+        _ content: inout TokenContent,
+        limit: Int,
+        _ page: inout SharedPage,
+        _ picture: ViewPicture
+    ) throws(ViewIndexError) {
+        let start = content.sequence
+        while let walk = content.walks.first, page.entries.count < limit {
+            let room = limit - page.entries.count
+            var versions = try picture.changes(
+                in: walk.audience,
+                after: walk.position,
+                quiet: walk.isLeaving ? start.rawValue : .max,
+                limit: room + 1
+            )
+            if !walk.isLeaving { versions = Array(versions.prefix { $0.sequence <= start }) }
+            page.append(versions.prefix(room), isGone: walk.isLeaving)
+            if versions.count > room {
+                content.walks[0].position = versions[room - 1].sequence.rawValue
+            } else {
+                content.walks.removeFirst()
+            }
+        }
+    }
+}
+
+// MARK: - The zones of a shared database
+
+extension Engine {
+    /// The zones that shares show to the caller.
+    func sharedZoneList(of caller: Caller, _ picture: ViewPicture) throws(SyncError) -> [Zone] {
+        let parts = try participations(of: caller.participant, in: caller.database, picture)
+        return SharedZones(parts).zones.keys
+            .map { Zone(zoneID: $0, capabilities: .ofCustomZones) }
+            .sorted { $0.zoneID < $1.zoneID }
+    }
+
+    /// The zones of a shared database whose last event is after a position, by that event, oldest
+    /// first, with that position.
+    ///
+    /// O(the user's parts).
+    func sharedZoneHeads(
+        of caller: Caller,
+        after start: UInt64,
+        quiet: UInt64,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [(change: ZoneChange, head: UInt64)] {
+        let parts = try participations(of: caller.participant, in: caller.database, picture)
+        let shared = SharedZones(parts)
+        var heads: [ZoneID: UInt64] = [:]
+        var ends: [ZoneID: (sequence: UInt64, part: Participation)] = [:]
+        do throws(ViewIndexError) {
+            for part in parts {
+                let zone = part.participation.zone
+                let sequence = part.sequence.rawValue
+                heads[zone] = max(heads[zone] ?? 0, sequence)
+                if sequence >= ends[zone]?.sequence ?? 0 {
+                    ends[zone] = (sequence, part.participation)
+                }
+                if part.participation.showsSomething, let audience = part.audience {
+                    heads[zone] = max(heads[zone] ?? 0, try picture.zone(audience).head)
+                }
+            }
+            var changes: [(change: ZoneChange, head: UInt64)] = []
+            for (zone, head) in heads where head > start {
+                if shared.zones[zone] != nil {
+                    changes.append((.changed(zone), head))
+                } else if head > quiet, let end = ends[zone] {
+                    let identity = end.part.zoneIdentity(in: caller.database)
+                    let reason = try picture.search(for: identity).standing?.end?.reason
+                    changes.append((.deleted(zone, reason ?? .deleted), head))
+                }
+            }
+            return changes.sorted { $0.head < $1.head }
+        } catch {
+            throw SyncError(error)
+        }
+    }
+}
+
+extension Zone.Capabilities {
+    /// What zones can do that their users make.
+    static let ofCustomZones: Zone.Capabilities = [
+        .fetchChanges, .atomic, .sharing, .zoneWideSharing,
+    ]
+}

@@ -1,0 +1,257 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+extension Engine {
+    /// A share as a link leads to it.
+    private struct Found {
+        var target: ShareLinkTarget
+        var zones: ConsultedZones
+        var item: ConsultedItem
+        var stored: StoredRecord
+        var share: Share
+        /// The share's record as participants name it.
+        var id: RecordID
+        var identity: ZoneIdentity { zones[0].identity }
+    }
+
+    /// See ``Store/shareMetadata(of:withRootRecord:as:)``.
+    func shareMetadata(
+        of token: String,
+        withRootRecord: Bool,
+        as caller: Caller
+    ) throws(SyncError) -> ShareMetadata {
+        let user = try signedIn(caller)
+        let picture = try picture(.visible)
+        let found = try find(token, in: caller.database, picture)
+        let participant = try participant(user, of: found, by: token)
+        var record = try self.record(found.stored, in: found.id.zone)
+        if participant.role != .owner { record = record.shown(to: ZoneAccess()) }
+        let root = found.share.root.map {
+            RecordID(recordName: $0.string, zone: found.id.zone)
+        }
+        var rootRecord: Record?
+        if withRootRecord, let root {
+            let slot = views.hash.slot(ofName: root.name)
+            let item = ConsultedItem(name: root.name, zone: 0, slot: slot)
+            let consulted = try ConsultedItems([item], in: found.zones, picture, views)
+            rootRecord = try consulted.items[0].live.map { (live) throws(SyncError) in
+                try self.record(live, in: root.zone)
+            }
+        }
+        return ShareMetadata(
+            container: caller.database.container,
+            share: record,
+            root: root,
+            rootRecord: rootRecord,
+            owner: found.target.owner,
+            role: participant.role,
+            acceptance: participant.acceptance,
+            permission: participant.permission
+        )
+    }
+
+    /// See ``Store/acceptShare(_:as:)``.
+    func acceptShare(_ token: String, as caller: Caller) async throws(SyncError) -> Record {
+        let user = try signedIn(caller)
+        return try await changeShare(token, as: caller) { (found) throws(SyncError) in
+            var participant = try participant(user, of: found, by: token)
+            if participant.acceptance == .accepted { return nil }
+            participant.user = user
+            participant.acceptance = .accepted
+            if participant.added == 0 { participant.added = now() }
+            var share = found.share
+            if let index = share.participants.firstIndex(where: { $0.id == participant.id }) {
+                share.participants[index] = participant
+            } else {
+                guard share.participants.count < options.limits.participantsPerShare else {
+                    throw SyncError(
+                        .tooManyParticipants,
+                        "The share has \(share.participants.count) participants, which is all that "
+                            + "it may have."
+                    )
+                }
+                share.participants.append(participant)
+            }
+            return share
+        }
+    }
+
+    /// See ``Store/requestShareAccess(_:as:)``.
+    func requestShareAccess(_ token: String, as caller: Caller) async throws(SyncError) {
+        let user = try signedIn(caller)
+        _ = try await changeShare(token, as: caller) { (found) throws(SyncError) in
+            if let participant = found.share.participant(user) {
+                if participant.acceptance == .accepted { return nil }
+                throw SyncError(
+                    .participantAlreadyInvited,
+                    "\(user.userRecordName) is invited to the share already."
+                )
+            }
+            guard found.share.allowsAccessRequests, !found.share.blocked.contains(user) else {
+                throw .permissionFailure("The share takes no requests of \(user.userRecordName).")
+            }
+            if found.share.requesters.contains(user) { return nil }
+            var share = found.share
+            share.requesters.append(user)
+            return share
+        }
+    }
+
+    private func signedIn(_ caller: Caller) throws(SyncError) -> UserID {
+        try options.limits.check(caller)
+        guard let user = caller.user else { throw .notAuthenticated(caller.database) }
+        return user == .current ? caller.participant : user
+    }
+
+    /// Looks a link up.
+    private func find(
+        _ token: String,
+        in database: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> Found {
+        let missing = SyncError(.unknownItem, "There is no share with this link.")
+        let name = Name(token)
+        try options.limits.check(recordName: name)
+        var system = ConsultedZones(includesSystem: true)
+        _ = try system.index(
+            of: SystemZone.shares.zone,
+            in: database.ofSystemZones,
+            creating: .every,
+            picture,
+            options.limits
+        )
+        func item(_ name: Name) -> ConsultedItem {
+            ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
+        }
+        let link = try ConsultedItems([item(name)], in: system, picture, views).items[0].live
+        guard let link, let target = ShareRecords.link(in: try link.readBody()) else {
+            throw missing
+        }
+        let owned = DatabaseID(
+            container: database.container,
+            environment: database.environment,
+            owner: target.owner
+        )
+        var zones = ConsultedZones()
+        let zone = ZoneID(
+            zoneName: target.zoneName.string,
+            ownerName: target.owner.userRecordName
+        )
+        _ = try zones.index(of: zone, in: owned, creating: .none, picture, options.limits)
+        if zones[0].key == nil { throw missing }
+        let found = try ConsultedItems([item(target.shareName)], in: zones, picture, views).items[0]
+        guard let stored = found.live, let share = Share(try stored.readBody().fields) else {
+            throw missing
+        }
+        return Found(
+            target: target,
+            zones: zones,
+            item: found,
+            stored: stored,
+            share: share,
+            id: RecordID(recordName: target.shareName.string, zone: zone)
+        )
+    }
+
+    /// The participant that a user is for a share, or would be by its link.
+    private func participant(
+        _ user: UserID,
+        of found: Found,
+        by token: String
+    ) throws(SyncError) -> ShareParticipant {
+        let share = found.share
+        if let known = share.participant(user) { return known }
+        if let id = found.target.participantID,
+            let invited = share.participants.first(where: { $0.id == id && $0.linkToken == token })
+        {
+            guard invited.user == nil else {
+                throw .permissionFailure("The link was for one person, who has used it.")
+            }
+            return invited
+        }
+        if share.publicPermission != .none {
+            return ShareParticipant(
+                id: shareRules(at: 0).unguessable(),
+                user: user,
+                role: .publicUser,
+                permission: share.publicPermission
+            )
+        }
+        let mayBeMeant = share.participants.contains { participant in
+            participant.user == nil && !(participant.email.isEmpty && participant.phone.isEmpty)
+        }
+        if mayBeMeant {
+            throw SyncError(
+                .participantMayNeedVerification,
+                "Somebody is invited to the share by an address that belongs to no account yet."
+            )
+        }
+        throw .permissionFailure("\(user.userRecordName) is not invited to the share.")
+    }
+
+    /// Changes a share's record as its own rules say, and answers with it; `nil` leaves it.
+    private func changeShare(
+        _ token: String,
+        as caller: Caller,
+        _ edit: (Found) throws(SyncError) -> Share?
+    ) async throws(SyncError) -> Record {
+        let committer = try writer().committer
+        try await committer.waitForRoom()
+        while true {
+            let picture = try picture(.appended)
+            let found = try find(token, in: caller.database, picture)
+            guard let share = try edit(found), let key = found.zones.key(of: 0) else {
+                try await committer.waitUntilDurable(found.stored.sequence)
+                let access = found.share.participant(try signedIn(caller))?.role == .owner
+                let record = try record(found.stored, in: found.id.zone)
+                return access ? record : record.shown(to: ZoneAccess())
+            }
+            let time = now()
+            var plan = CommitPlan(
+                time: time,
+                received: time,
+                bound: picture.bound,
+                hash: views.hash
+            )
+            let author = Authorship(time: time, user: caller.user, device: caller.device)
+            plan.restsOn(found.item.slot, in: key)
+            let change = try share.consequences(
+                after: found.share,
+                of: found.id.name,
+                in: found.identity
+            )
+            try add(change, of: caller.database, by: author, to: &plan, picture)
+            // Links and parts must not change under the plan either.
+            plan.changesSystemZone = true
+            let audiences = Audiences(picture)
+            let audience = try audiences.key(ofShare: found.share.token, in: found.identity)
+            let place = try audience.map { (audience) throws(SyncError) in
+                try audiences.place(of: found.item.slot, in: audience)
+            }
+            let save = RecordSave(
+                found.id,
+                type: Share.recordType,
+                fields: try share.fields(beside: Fields()),
+                policy: .changedKeys
+            )
+            try plan.save(
+                found.item,
+                over: found.stored,
+                in: key,
+                save,
+                author,
+                audience: place
+            )
+            var sealed = caller
+            sealed.requestID = nil
+            plan.seal(as: sealed, nil, outcomes: [])
+            guard let placed = try committer.append(&plan) else { continue }
+            try await committer.waitUntilDurable(placed.last)
+            let stored = try views.records(at: [placed.last])[0]
+            return try record(stored, in: found.id.zone).shown(to: ZoneAccess())
+        }
+    }
+}

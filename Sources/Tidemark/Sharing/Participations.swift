@@ -1,0 +1,144 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// A part that a user takes in a share, or took, and the event that says so.
+struct KnownParticipation: Sendable {
+    var participation: Participation
+    /// Position of the event.
+    var sequence: SequenceNumber
+    /// Position of the event about this part before it; zero if there is none.
+    var previous: SequenceNumber
+    /// The key of the share's audience, or of the zone where that is shared as a whole; `nil` once
+    /// the share or the zone is gone.
+    var audience: UInt64?
+}
+
+/// What users take part in, as pictures of one moment show it.
+struct KnownParticipations: Sendable {
+    private struct Key: Hashable {
+        var user: UserID
+        var database: DatabaseID
+    }
+
+    private static let countLimit = 256
+    private var known: [Key: [KnownParticipation]] = [:]
+    private var sequence: UInt64 = 0
+
+    func participations(
+        of user: UserID,
+        in database: DatabaseID,
+        asOf sequence: UInt64
+    ) -> [KnownParticipation]? {
+        sequence == self.sequence ? known[Key(user: user, database: database)] : nil
+    }
+
+    mutating func keep(
+        _ participations: [KnownParticipation],
+        of user: UserID,
+        in database: DatabaseID,
+        asOf sequence: UInt64
+    ) {
+        guard sequence >= self.sequence else { return }
+        if sequence > self.sequence || known.count >= Self.countLimit { known = [:] }
+        self.sequence = sequence
+        known[Key(user: user, database: database)] = participations
+    }
+}
+
+extension Engine {
+    /// Everything that a user takes part in or once took part in, in a container's environment.
+    ///
+    /// O(1) unless a system zone changed since it was read last; else O(the user's parts).
+    func participations(
+        of user: UserID,
+        in database: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [KnownParticipation] {
+        let home = database.ofSystemZones
+        let asOf = picture.lastSystemSequence
+        let isNewest = picture.bound >= asOf
+        if isNewest,
+            let known = participations.withLock({
+                $0.participations(of: user, in: home, asOf: asOf)
+            })
+        {
+            return known
+        }
+        let found = try readParticipations(of: user, in: home, picture)
+        if isNewest {
+            participations.withLock { $0.keep(found, of: user, in: home, asOf: asOf) }
+        }
+        return found
+    }
+
+    private func readParticipations(
+        of user: UserID,
+        in home: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [KnownParticipation] {
+        var versions: [RecordVersion] = []
+        do throws(ViewIndexError) {
+            let identity = ZoneIdentity(database: home, zoneName: SystemZone.shares.zone.name)
+            guard let zone = try picture.search(for: identity).standing, zone.end == nil else {
+                return []
+            }
+            let slots = try picture.referrers(of: views.hash.target(user.name), in: zone.key)
+                .map { ViewKey(zone.key, $0.slot) }
+            versions = try picture.versions(at: slots).compactMap { $0 }
+        } catch {
+            throw SyncError(error)
+        }
+        versions.removeAll { $0.state != .live }
+        let records = try views.records(at: versions.map(\.sequence).sorted())
+        var found: [KnownParticipation] = []
+        for record in records {
+            guard let part = ShareRecords.participation(in: try record.readBody()),
+                part.user == user
+            else { continue }
+            found.append(
+                KnownParticipation(
+                    participation: part,
+                    sequence: record.sequence,
+                    previous: SequenceNumber(rawValue: record.event.previous),
+                    audience: try audience(of: part, in: home, picture)
+                )
+            )
+        }
+        return found
+    }
+
+    /// The key under which what a share shows is listed; `nil` once the share is gone.
+    private func audience(
+        of part: Participation,
+        in home: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> UInt64? {
+        let zone = part.zoneIdentity(in: home)
+        do throws(ViewIndexError) {
+            let search = try picture.search(
+                for: part.isZoneWide ? zone : zone.audience(ofShare: part.token)
+            )
+            return search.standing?.key
+        } catch {
+            throw SyncError(error)
+        }
+    }
+}
+
+extension Participation {
+    /// The zone in its owner's private database.
+    func zoneIdentity(in database: DatabaseID) -> ZoneIdentity {
+        ZoneIdentity(
+            database: DatabaseID(
+                container: database.container,
+                environment: database.environment,
+                scope: .private,
+                owner: owner
+            ),
+            zoneName: zoneName
+        )
+    }
+}

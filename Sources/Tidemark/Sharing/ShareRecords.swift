@@ -1,0 +1,163 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+package import TidemarkModel
+
+/// One user's part in one share: what gives them the share's zone in their shared database.
+package struct Participation: Hashable, Sendable {
+    /// What the share's link ends with.
+    package var token: String
+    /// Which participant of the share the user is.
+    package var participantID: String
+    /// The user.
+    package var user: UserID
+    /// Whose zone it is.
+    package var owner: UserID
+    /// The zone's name.
+    package var zoneName: Name
+    /// The name of the share's record.
+    package var shareName: Name
+    /// What they are for the share.
+    package var role: ShareRole
+    /// What they may do.
+    package var permission: SharePermission
+    /// Whether they take part; who left or was removed stays written down, so that deltas can tell.
+    package var isMember: Bool
+
+    /// The zone as the user's shared database shows it.
+    package var zone: ZoneID {
+        ZoneID(zoneName: zoneName.string, ownerName: owner.userRecordName)
+    }
+
+    /// Whether the user sees anything by it.
+    package var showsSomething: Bool { isMember && permission != .none }
+
+    /// Whether the whole zone is shared.
+    package var isZoneWide: Bool { shareName == Name(Share.zoneWideName) }
+}
+
+/// Where a share's link leads.
+package struct ShareLinkTarget: Hashable, Sendable {
+    package var owner: UserID
+    package var zoneName: Name
+    package var shareName: Name
+    /// For a link that makes whoever opens it first one certain participant: who that is.
+    package var participantID: String?
+}
+
+/// How links and participations are written as records of the zone `_shares`.
+///
+/// A link is named by what it ends with. A participation has its user as parent, so that those of
+/// one user are found without looking at others.
+enum ShareRecords {
+    private enum Key {
+        static let owner = "ownerName"
+        static let zone = "zoneName"
+        static let share = "shareName"
+        static let participant = "participantID"
+        static let role = "role"
+        static let permission = "permission"
+        static let isMember = "isMember"
+    }
+
+    private static let linkType = "ShareLink"
+    private static let participationType = "Participation"
+
+    static func save(_ target: ShareLinkTarget, as token: String) throws(SyncError) -> RecordSave {
+        RecordSave(
+            RecordID(recordName: token, zone: SystemZone.shares.zone),
+            type: linkType,
+            fields: try Fields([
+                Key.owner: .string(target.owner.userRecordName),
+                Key.zone: .string(target.zoneName.string),
+                Key.share: .string(target.shareName.string),
+                Key.participant: target.participantID.map { .string($0) },
+            ]),
+            policy: .replace
+        )
+    }
+
+    static func name(ofParticipation participantID: String, in token: String) -> Name {
+        Name(token + "/" + participantID)
+    }
+
+    static func save(_ participation: Participation) throws(SyncError) -> RecordSave {
+        let name = name(ofParticipation: participation.participantID, in: participation.token)
+        return RecordSave(
+            RecordID(recordName: name.string, zone: SystemZone.shares.zone),
+            type: participationType,
+            fields: try Fields([
+                Key.owner: .string(participation.owner.userRecordName),
+                Key.zone: .string(participation.zoneName.string),
+                Key.share: .string(participation.shareName.string),
+                Key.role: .int64(Int64(participation.role.rawValue)),
+                Key.permission: .int64(Int64(participation.permission.rawValue)),
+                Key.isMember: .int64(participation.isMember ? 1 : 0),
+            ]),
+            parent: .set(participation.user.name),
+            policy: .replace
+        )
+    }
+
+    static func link(in body: RecordBody) -> ShareLinkTarget? {
+        guard case .string(let owner)? = body.fields[Key.owner],
+            case .string(let zone)? = body.fields[Key.zone],
+            case .string(let share)? = body.fields[Key.share], body.recordType == linkType
+        else { return nil }
+        var target = ShareLinkTarget(
+            owner: UserID(owner),
+            zoneName: Name(zone),
+            shareName: Name(share)
+        )
+        if case .string(let id)? = body.fields[Key.participant] { target.participantID = id }
+        return target
+    }
+
+    static func participation(in body: RecordBody) -> Participation? {
+        let name = body.recordName.split(separator: "/", maxSplits: 1)
+        guard body.recordType == participationType, name.count == 2,
+            let user = body.parentName,
+            case .string(let owner)? = body.fields[Key.owner],
+            case .string(let zone)? = body.fields[Key.zone],
+            case .string(let share)? = body.fields[Key.share],
+            case .int64(let rawRole)? = body.fields[Key.role],
+            case .int64(let rawPermission)? = body.fields[Key.permission],
+            case .int64(let isMember)? = body.fields[Key.isMember],
+            let role = ShareRole(rawValue: Int(rawRole)),
+            let permission = SharePermission(rawValue: Int(rawPermission))
+        else { return nil }
+        return Participation(
+            token: String(name[0]),
+            participantID: String(name[1]),
+            user: UserID(user),
+            owner: UserID(owner),
+            zoneName: Name(zone),
+            shareName: Name(share),
+            role: role,
+            permission: permission,
+            isMember: isMember != 0
+        )
+    }
+}
+
+extension ZoneIdentity {
+    /// The list of the records that a share shows to those who take part in it.
+    ///
+    /// It is kept as a zone of its own, which clients do not see; NUL is in no name. A share that
+    /// is made again under the same name has another token, and so another audience.
+    package func audience(ofShare token: String) -> ZoneIdentity {
+        ZoneIdentity(
+            database: DatabaseID(
+                container: database.container,
+                environment: database.environment,
+                scope: .shared,
+                owner: database.owner
+            ),
+            zoneName: Name(zoneName.string + "\0" + token)
+        )
+    }
+
+    /// Whether this is the list of the records that a share shows.
+    package var isAudience: Bool { database.scope == .shared }
+}

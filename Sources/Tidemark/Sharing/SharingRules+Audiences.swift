@@ -1,0 +1,194 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// Which records come under a share or leave one.
+extension SharingRules {
+    mutating func settleAudiences() throws(SyncError) {
+        var open: [(place: RecordPlace, audience: AudienceRef, origin: Int)] = []
+        for index in items.indices {
+            let place = RecordPlace(items[index])
+            switch changes[index] {
+            case .nothing:
+                continue
+            case .delete:
+                guard leaves[index] == nil else {
+                    let audience = try before(items[index])
+                    passages[index] = Passage(from: audience, to: audience)
+                    continue
+                }
+                let before = try before(items[index])
+                passages[index] = Passage(from: before, to: .none)
+            case .save:
+                let before = try before(items[index])
+                let after = try after(place)
+                passages[index] = Passage(from: before, to: after)
+                if before != after { open.append((place, after, index)) }
+            }
+        }
+        for index in implied.indices {
+            let item = implied[index].change.item
+            let place = RecordPlace(item)
+            let before = try before(item)
+            let after = implied[index].change.save == nil ? .none : try after(place)
+            implied[index].passage = Passage(from: before, to: after)
+            if implied[index].change.save != nil, before != after {
+                open.append((place, after, named[shareRecord(of: after)] ?? 0))
+            }
+        }
+        try carryOn(&open)
+        try checkRoots()
+        for index in items.indices { check(index) }
+    }
+
+    private func shareRecord(of audience: AudienceRef) -> RecordPlace {
+        if case .new(let place) = audience { return place }
+        return RecordPlace(zone: 0, name: Name(""))
+    }
+
+    /// Takes the records below those that changed their audience along.
+    private mutating func carryOn(
+        _ open: inout [(place: RecordPlace, audience: AudienceRef, origin: Int)]
+    ) throws(SyncError) {
+        var moved: [RecordPlace: Int] = [:]
+        while let (place, audience, origin) = open.popLast() {
+            for child in try children(of: place) {
+                let childPlace = RecordPlace(child)
+                if try isRootAfterwards(child, childPlace) {
+                    if audience != .none {
+                        refusals[origin] = .alreadyShared(
+                            RecordID(recordName: child.name.string, zone: zones[child.zone].zone),
+                            by: child.name
+                        )
+                    }
+                    continue
+                }
+                settled[childPlace] = audience
+                if let index = named[childPlace], case .save = changes[index] {
+                    guard passages[index]?.to != audience else { continue }
+                    passages[index]?.to = audience
+                    open.append((childPlace, audience, origin))
+                    continue
+                }
+                let before = try before(child)
+                if let index = moved[childPlace] {
+                    moves[index].to = audience
+                } else if before != audience {
+                    moved[childPlace] = moves.count
+                    moves.append(Move(item: child, from: before, to: audience))
+                } else {
+                    continue
+                }
+                open.append((childPlace, audience, origin))
+            }
+        }
+        moves.removeAll { $0.from == $0.to }
+    }
+
+    /// The records that have another one as their parent once the commit is done.
+    private mutating func children(of place: RecordPlace) throws(SyncError) -> [ConsultedItem] {
+        var children: [ConsultedItem] = []
+        for (item, binding) in try neighbours.sources(of: place) where binding.contains(.parent) {
+            if let index = named[RecordPlace(item)], isChanged(index) { continue }
+            children.append(item)
+        }
+        for index in items.indices where items[index].zone == place.zone {
+            if case .save(let save, let old) = changes[index],
+                save.parentName(over: old?.bodyReadBefore) == place.name
+            {
+                children.append(items[index])
+            }
+        }
+        return children
+    }
+
+    private func isRootAfterwards(
+        _ item: ConsultedItem,
+        _ place: RecordPlace
+    ) throws(SyncError) -> Bool {
+        if let link = linkByRoot[place] { return link != .removed }
+        return try item.live?.readBody().shareName != nil
+    }
+
+    private mutating func before(_ item: ConsultedItem) throws(SyncError) -> AudienceRef {
+        guard let zone = zones.key(of: item.zone) else { return .none }
+        let audience = try audiences.audience(of: ViewKey(zone, item.slot))
+        // With a share its audience ends as a whole.
+        if case .known(let key) = audience, ended.contains(key) { return .none }
+        return audience
+    }
+
+    /// What a record is under once the commit is done.
+    private mutating func after(_ place: RecordPlace) throws(SyncError) -> AudienceRef {
+        if let known = settled[place] { return known }
+        let audience = try findAfter(place)
+        settled[place] = audience
+        return audience
+    }
+
+    private mutating func findAfter(_ place: RecordPlace) throws(SyncError) -> AudienceRef {
+        if begun.contains(where: { $0.place == place }) { return .new(place) }
+        let link = linkByRoot[place]
+        if case .set(let share) = link {
+            return .new(RecordPlace(zone: place.zone, name: share))
+        }
+        guard let item = try item(place) else { return .none }
+        let stored = try item.live?.readBody()
+        var parent = stored?.parentName.map { Name($0) }
+        if let index = named[place], case .save(let save, let old) = changes[index] {
+            if save.isShare { return try before(item) }
+            parent = save.parentName(over: old?.bodyReadBefore)
+        } else if link == nil {
+            return try before(item)
+        }
+        let above = try parent.map { (parent) throws(SyncError) in
+            try after(RecordPlace(zone: place.zone, name: parent))
+        }
+        if link == nil, let share = stored?.shareName {
+            if let above, above != .none, let index = named[place] {
+                refusals[index] = .alreadyShared(recordID(index), by: Name(share))
+            }
+            return try before(item)
+        }
+        return above ?? .none
+    }
+
+    /// Refuses shares whose root is under another one.
+    private mutating func checkRoots() throws(SyncError) {
+        for (root, link) in linkByRoot {
+            guard case .set(let share) = link,
+                let index = named[RecordPlace(zone: root.zone, name: share)],
+                let item = try item(root)
+            else { continue }
+            var parent = try item.live?.readBody().parentName.map { Name($0) }
+            if let index = named[root], case .save(let save, let old) = changes[index] {
+                parent = save.parentName(over: old?.bodyReadBefore)
+            }
+            guard let parent else { continue }
+            if try after(RecordPlace(zone: root.zone, name: parent)) != .none {
+                refusals[index] = .alreadyShared(
+                    RecordID(recordName: root.name.string, zone: zones[root.zone].zone),
+                    by: parent
+                )
+            }
+        }
+    }
+
+    /// Refuses what a participant may not do.
+    private mutating func check(_ index: Int) {
+        guard case .save(let save, _) = changes[index], let passage = passages[index] else {
+            return
+        }
+        guard let access = access(index), !save.isShare else {
+            return
+        }
+        if !access.mayWrite(passage.to) {
+            refusals[index] = .permissionFailure(
+                "The record \(recordID(index)) would not be under a share that the caller may "
+                    + "write; give it a parent that is."
+            )
+        }
+    }
+}

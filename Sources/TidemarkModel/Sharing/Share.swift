@@ -1,0 +1,94 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a share record says beside its own fields: what is shared, with whom, and how.
+public struct Share: Hashable, Sendable {
+    /// The type of share records.
+    public static let recordType = "cloudkit.share"
+    static let typeName = Name(recordType)
+    /// The record name of a share of a whole zone.
+    public static let zoneWideName = "cloudkit.zoneshare"
+    /// The name of the record whose tree is shared; `nil` for a whole zone.
+    public var root: Name?
+    /// What whoever has the link may do; with ``SharePermission/none`` only those invited take part.
+    public var publicPermission: SharePermission
+    /// Those who take part or are invited; the owner first.
+    public var participants: [ShareParticipant]
+    /// Whether those who have the link may ask to take part.
+    public var allowsAccessRequests: Bool
+    /// Users who asked to take part.
+    public var requesters: [UserID]
+    /// Users who may not ask.
+    public var blocked: [UserID]
+    /// What the share's link ends with.
+    public var token: String
+
+    /// Describes a share.
+    public init(
+        root: Name?,
+        publicPermission: SharePermission = .none,
+        participants: [ShareParticipant] = [],
+        allowsAccessRequests: Bool = false,
+        requesters: [UserID] = [],
+        blocked: [UserID] = [],
+        token: String = ""
+    ) {
+        self.root = root
+        self.publicPermission = publicPermission
+        self.participants = participants
+        self.allowsAccessRequests = allowsAccessRequests
+        self.requesters = requesters
+        self.blocked = blocked
+        self.token = token
+    }
+
+    /// The participant that a user is; `nil` if they are none.
+    public func participant(_ user: UserID) -> ShareParticipant? {
+        participants.first { $0.user == user }
+    }
+}
+
+/// What a client says about a share when it saves the share's record.
+public struct ShareContent: Hashable, Sendable {
+    /// The record whose tree is shared, when the share is first saved; `nil` for a whole zone.
+    public var root: String?
+    /// What whoever has the link may do.
+    public var publicPermission: SharePermission
+    /// All who are to take part: who is left out is removed.
+    ///
+    /// The owner may be left out.
+    public var participants: [ShareParticipant]
+    /// Whether those who have the link may ask to take part.
+    public var allowsAccessRequests: Bool
+    /// Those of the requesters who are to stay on the list; `nil` for all of them.
+    public var requesters: [UserID]?
+    /// Users who may not ask; `nil` leaves the list as it is.
+    public var blocked: [UserID]?
+
+    /// Describes what a share is to be.
+    public init(
+        root: String? = nil,
+        publicPermission: SharePermission = .none,
+        participants: [ShareParticipant] = [],
+        allowsAccessRequests: Bool = false,
+        requesters: [UserID]? = nil,
+        blocked: [UserID]? = nil
+    ) {
+        self.root = root
+        self.publicPermission = publicPermission
+        self.participants = participants
+        self.allowsAccessRequests = allowsAccessRequests
+        self.requesters = requesters
+        self.blocked = blocked
+    }
+
+    /// What changes nothing about a share; to be edited and saved.
+    public init(_ share: Share) {
+        self.init(
+            root: share.root?.string,
+            publicPermission: share.publicPermission,
+            participants: share.participants,
+            allowsAccessRequests: share.allowsAccessRequests
+        )
+    }
+}

@@ -1,0 +1,43 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What somebody who has a share's link learns before accepting it.
+public struct ShareMetadata: Hashable, Sendable {
+    /// The container that it is in.
+    public var container: ContainerID
+    /// The share's record.
+    public var share: Record
+    /// The record whose tree is shared; `nil` for a whole zone.
+    public var root: RecordID?
+    /// That record, if it was asked for.
+    public var rootRecord: Record?
+    /// Whose zone it is.
+    public var owner: UserID
+    /// What the caller is for the share.
+    public var role: ShareRole
+    /// How far the caller's invitation has come.
+    public var acceptance: ShareAcceptance
+    /// What the caller may do, or will.
+    public var permission: SharePermission
+
+    /// Describes what a link leads to.
+    public init(
+        container: ContainerID,
+        share: Record,
+        root: RecordID?,
+        rootRecord: Record?,
+        owner: UserID,
+        role: ShareRole,
+        acceptance: ShareAcceptance,
+        permission: SharePermission
+    ) {
+        self.container = container
+        self.share = share
+        self.root = root
+        self.rootRecord = rootRecord
+        self.owner = owner
+        self.role = role
+        self.acceptance = acceptance
+        self.permission = permission
+    }
+}

@@ -1,0 +1,210 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Tidemark
+import TidemarkModel
+
+/// Who comes to a share in which way, and what they may do with the share itself.
+@Suite struct ParticipantTests {
+    let world: SharingWorld
+    var anna: Client { world.anna }
+    var store: Store { world.store }
+
+    init() async throws {
+        var options = StoreOptions()
+        options.limits.participantsPerShare = 4
+        world = try await SharingWorld(options: options)
+        try await world.anna.modify([try world.anna.node("root")])
+    }
+
+    /// Saves the share of the root with what a client made of its content.
+    private func save(
+        as client: Client? = nil,
+        _ edit: (inout ShareContent) -> Void
+    ) async throws -> SyncError? {
+        let client = client ?? anna
+        var save = try client.share("s", of: "root")
+        var content = ShareContent(root: "root")
+        if let share = try? await anna.shared("s") { content = ShareContent(share) }
+        edit(&content)
+        save.share = content
+        return try await client.modify([save]).saves[0].error
+    }
+
+    private func accept(_ link: String?, as client: Client) async throws -> SyncError.Code? {
+        do throws(SyncError) {
+            _ = try await store.acceptShare(link ?? "", as: client.caller)
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
+    @Test func `a link for one person takes whoever opens it first`() async throws {
+        let refused = try await save { content in
+            content.participants = [ShareParticipant(permission: .readWrite, isOneTime: true)]
+        }
+        #expect(refused == nil)
+        let share = try await anna.shared("s")
+        let link = store.url(of: share.participants[1])
+        #expect(link?.hasPrefix(store.options.shareURLPrefix) == true)
+        let (bob, carol) = (world.guest("bob"), world.guest("carol"))
+        #expect(try await accept(store.url(of: share), as: bob) == .permissionFailure)
+        #expect(try await accept(link, as: bob) == nil)
+        #expect(try await accept(link, as: carol) == .permissionFailure)
+        #expect(try await bob.visible() == ["root", "s"])
+        // The link is not for the eyes of participants.
+        #expect(try await bob.shared("s").participants[1].linkToken.isEmpty)
+        #expect(try await anna.shared("s").participants[1].user == UserID("_bob"))
+        #expect(try await save { $0.participants = [] } == nil)
+        #expect(try await accept(link, as: carol) == .unknownItem)
+    }
+
+    @Test func `who is invited by address may need verification`() async throws {
+        let refused = try await save { content in
+            content.participants = [ShareParticipant(email: "bob@example.com")]
+        }
+        #expect(refused == nil)
+        let link = store.url(of: try await anna.shared("s"))
+        #expect(try await accept(link, as: world.guest("bob")) == .participantMayNeedVerification)
+    }
+
+    @Test func `asking to take part, being let in, refused and blocked`() async throws {
+        #expect(try await save { $0.allowsAccessRequests = false } == nil)
+        let link = store.url(of: try await anna.shared("s"))
+        let (bob, carol, dan) = (world.guest("bob"), world.guest("carol"), world.guest("dan"))
+        func request(_ client: Client) async -> SyncError.Code? {
+            do throws(SyncError) {
+                try await store.requestShareAccess(link, as: client.caller)
+                return nil
+            } catch {
+                return error.code
+            }
+        }
+        #expect(await request(bob) == .permissionFailure)
+        #expect(try await save { $0.allowsAccessRequests = true } == nil)
+        for client in [bob, carol, dan, bob] { #expect(await request(client) == nil) }
+        #expect(
+            try await anna.shared("s").requesters.map(\.userRecordName) == [
+                "_bob", "_carol", "_dan",
+            ]
+        )
+        let refused = try await save { content in
+            content.participants.append(ShareParticipant(user: UserID("_bob")))
+            content.requesters = [UserID("_bob"), UserID("_dan")]
+            content.blocked = [UserID("_dan")]
+        }
+        #expect(refused == nil)
+        let share = try await anna.shared("s")
+        #expect(share.requesters.isEmpty)
+        #expect(share.participant(UserID("_bob"))?.isApprovedRequester == true)
+        #expect(await request(bob) == .participantAlreadyInvited)
+        #expect(await request(carol) == nil)
+        #expect(await request(dan) == .permissionFailure)
+        #expect(try await accept(link, as: bob) == nil)
+        #expect(await request(bob) == nil)
+    }
+
+    @Test func `an administrator changes who takes part, a participant does not`() async throws {
+        let refused = try await save { content in
+            content.participants = [
+                ShareParticipant(
+                    user: UserID("_bob"),
+                    role: .administrator,
+                    permission: .readWrite
+                ),
+                ShareParticipant(user: UserID("_carol"), permission: .readWrite),
+            ]
+        }
+        #expect(refused == nil)
+        let link = store.url(of: try await anna.shared("s"))
+        let (bob, carol) = (world.guest("bob"), world.guest("carol"))
+        for client in [bob, carol] { #expect(try await accept(link, as: client) == nil) }
+        let denied = try await save(as: carol) { $0.participants.removeAll() }
+        #expect(denied?.code == .permissionFailure)
+        let done = try await save(as: bob) { content in
+            content.participants.removeAll { $0.user == UserID("_carol") }
+            content.participants.append(ShareParticipant(user: UserID("_dan")))
+        }
+        #expect(done == nil)
+        #expect(try await store.zones(as: carol.caller).isEmpty)
+        #expect(try await accept(link, as: world.guest("dan")) == nil)
+        #expect(
+            try await anna.shared("s").participants.map(\.role) == [
+                .owner, .administrator, .privateUser,
+            ]
+        )
+    }
+
+    @Test func `a share has so many participants and no more`() async throws {
+        func invite(_ count: Int) async throws -> SyncError.Code? {
+            try await save { content in
+                content.participants = (0..<count).map { ShareParticipant(user: UserID("_u\($0)")) }
+            }?.code
+        }
+        #expect(try await invite(4) == .tooManyParticipants)
+        #expect(try await invite(3) == nil)
+        #expect(
+            try await save {
+                $0.participants = []
+                $0.publicPermission = .readOnly
+            } == nil
+        )
+        let link = store.url(of: try await anna.shared("s"))
+        for index in 0..<3 { #expect(try await accept(link, as: world.guest("v\(index)")) == nil) }
+        #expect(try await accept(link, as: world.guest("v4")) == .tooManyParticipants)
+    }
+
+    @Test func `what cannot be a share is refused`() async throws {
+        func code(_ save: RecordSave, as client: Client? = nil) async throws -> SyncError.Code? {
+            try await (client ?? anna).modify([save]).saves[0].error?.code
+        }
+        let unreachable = try await save { $0.participants = [ShareParticipant()] }
+        #expect(unreachable?.code == .invalidArguments)
+        #expect(try await code(anna.share(Share.zoneWideName, of: "root")) == .invalidArguments)
+        #expect(try await code(anna.share("s", of: nil)) == .invalidArguments)
+        var none = try anna.share("s", of: "root")
+        none.share = nil
+        #expect(try await code(none) == .invalidArguments)
+        var node = try anna.node("root")
+        node.share = ShareContent(root: "root")
+        #expect(try await code(node) == .invalidArguments)
+
+        var inDefault = anna
+        inDefault.zone = .default
+        try await inDefault.modify([try inDefault.node("root")])
+        #expect(
+            try await code(inDefault.share("s", of: "root"), as: inDefault) == .invalidArguments
+        )
+        var inPublic = inDefault
+        inPublic.caller.database = DatabaseID(scope: .public)
+        try await inPublic.modify([try inPublic.node("root")])
+        #expect(try await code(inPublic.share("s", of: "root"), as: inPublic) == .badDatabase)
+        let zones = try await store.modifyZones(
+            ModifyZonesRequest(saves: [ZoneID(zoneName: "Mine")]),
+            as: world.guest("bob").caller
+        )
+        #expect(zones.saves[0].error?.code == .badDatabase)
+    }
+
+    @Test func `a share keeps its fields, its link and its root when it is saved again`()
+        async throws
+    {
+        #expect(try await save { _ in } == nil)
+        let before = try await anna.shared("s")
+        let fetched = try await anna.fetch("s")[0].get()
+        let again = RecordSave(
+            anna.id("s"),
+            type: Share.recordType,
+            fields: fetched.fields,
+            changeTag: fetched.changeTag
+        )
+        #expect(try await anna.modify([again]).saves[0].error == nil)
+        #expect(try await anna.shared("s") == before)
+        #expect(try await anna.fetch("s")[0].get()["cloudkit.title"] == "A share")
+        #expect(try await anna.modify([again]).saves[0].error?.code == .serverRecordChanged)
+        let moved = try await save { $0.root = "other" }
+        #expect(moved?.code == .invalidArguments)
+    }
+}

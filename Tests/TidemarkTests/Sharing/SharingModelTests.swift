@@ -1,0 +1,346 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import Tidemark
+import TidemarkModel
+
+/// Generated histories of an owner and guests, whose devices fetch by token and must end with
+/// exactly what a walk of the owner's tree says they see.
+@Suite struct SharingModelTests {
+    @Test(arguments: UInt64(1)...16)
+    func `devices that fetch by token see what the tree says`(seed: UInt64) async throws {
+        var history = try await SharingHistory(seed: seed)
+        for step in 0..<300 {
+            try await history.step()
+            if step % 3 == 0 { try await history.syncSome() }
+            if step % 40 == 39 { try await history.compareAll() }
+        }
+        try await history.compareAll()
+        try await history.reopen(dropsViews: seed % 2 == 0)
+        try await history.compareAll()
+        try await history.compareImported()
+        // Else nothing was shared, and nothing was tested.
+        #expect(history.seenCount > 50)
+    }
+}
+
+/// What a guest's device holds.
+private struct Device {
+    let client: Client
+    var databaseToken: ChangeToken?
+    var zoneToken: ChangeToken?
+    var records: [String: RecordChangeTag] = [:]
+
+    /// Fetches as a client does, at most some pages; says whether it has come to the end.
+    mutating func sync(limit: Int, pageCount: Int = .max) async throws -> Bool {
+        var moreComing = true
+        while moreComing {
+            let page = try await client.store.databaseChanges(
+                DatabaseChangesRequest(since: databaseToken, limit: limit),
+                as: client.caller
+            )
+            for case .deleted(let zone, _) in page.changes where zone == client.zone {
+                records = [:]
+                zoneToken = nil
+            }
+            databaseToken = page.token
+            moreComing = page.moreComing
+        }
+        var pagesLeft = pageCount
+        moreComing = true
+        while moreComing {
+            if pagesLeft == 0 { return false }
+            pagesLeft -= 1
+            do throws(SyncError) {
+                let page = try await client.store.zoneChanges(
+                    ZoneChangesRequest(zone: client.zone, since: zoneToken, limit: limit),
+                    as: client.caller
+                )
+                for change in page.changes {
+                    switch change {
+                    case .changed(let record):
+                        records[record.recordID.recordName] = record.changeTag
+                    case .deleted(let record):
+                        records[record.recordID.recordName] = nil
+                    }
+                }
+                zoneToken = page.token
+                moreComing = page.moreComing
+            } catch {
+                guard error.code == .zoneNotFound else { throw error }
+                return true
+            }
+        }
+        return true
+    }
+}
+
+private struct SharingHistory {
+    private let folder: ScratchFolder
+    private var store: Store
+    private var random: SeededGenerator
+    private var devices: [Device]
+    private static let guests = ["bob", "carol", "dan"]
+    private static let names = (0..<14).map { "r\($0)" }
+    private var number: Int64 = 0
+    /// Records that guests saw, over all comparisons.
+    private(set) var seenCount = 0
+
+    private var anna: Client { SharingWorld.owner(in: store) }
+
+    init(seed: UInt64) async throws {
+        folder = try ScratchFolder()
+        store = try Store.open(at: folder.path(), access: .creating)
+        random = SeededGenerator(seed: seed)
+        devices = []
+        let store = store
+        devices = Self.guests.map { Device(client: SharingWorld.guest($0, in: store)) }
+        try await anna.createZone()
+        try await anna.modify(try Self.names.map { try anna.node($0) })
+    }
+
+    private mutating func name() -> String { Self.names[random.index(below: Self.names.count)] }
+
+    private mutating func anyGuest() -> Client {
+        devices[random.index(below: devices.count)].client
+    }
+
+    /// Something happens; whether it is allowed is up to the rules.
+    mutating func step() async throws {
+        number += 1
+        switch Int.random(in: 0..<20, using: &random) {
+        case 0..<7: try await saveNodes(as: anna)
+        case 7: try await delete(as: anna)
+        case 8..<10: try await share()
+        case 10: if Bool.random(using: &random) { try await endShare() }
+        case 11..<13: try await accept()
+        case 13: try await leave()
+        case 14..<17: try await saveNodes(as: anyGuest())
+        case 17: try await delete(as: anyGuest())
+        default: try await changeShare()
+        }
+    }
+
+    private mutating func saveNodes(as client: Client) async throws {
+        var saves: [RecordSave] = []
+        for name in Set((0..<Int.random(in: 1...3, using: &random)).map { _ in name() }).sorted() {
+            var save = try client.node(name, ["n": .int64(number)])
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0: save.parent = .removed
+            case 1: save.parent = .set(Name(self.name()))
+            // Mostly no circles, so that trees come into being.
+            case 2:
+                let index = Int.random(
+                    in: 0...(Self.names.firstIndex(of: name) ?? 0),
+                    using: &random
+                )
+                save.parent = .set(Name(Self.names[index]))
+            default: break
+            }
+            saves.append(save)
+        }
+        _ = try? await client.modify(saves, isAtomic: Bool.random(using: &random))
+    }
+
+    private mutating func delete(as client: Client) async throws {
+        let names = Set((0..<Int.random(in: 1...4, using: &random)).map { _ in name() })
+        _ = try? await client.modify([], delete: names.map { RecordDeletion(client.id($0)) })
+    }
+
+    private mutating func participants() -> [ShareParticipant] {
+        Self.guests.shuffled(using: &random).prefix(Int.random(in: 1...3, using: &random)).map {
+            ShareParticipant(
+                user: UserID("_" + $0),
+                permission: [.none, .readOnly, .readWrite, .readWrite][random.index(below: 4)]
+            )
+        }
+    }
+
+    private mutating func share() async throws {
+        let root =
+            Int.random(in: 0..<12, using: &random) == 0
+            ? nil : Self.names[Int.random(in: 0..<7, using: &random)]
+        let isOpen = Int.random(in: 0..<5, using: &random) == 0
+        var save = try anna.share(root.map { "s-" + $0 } ?? Share.zoneWideName, of: root)
+        save.share?.participants = isOpen ? [] : participants()
+        save.share?.publicPermission = isOpen ? .readWrite : .none
+        var saves = [save]
+        if let root, Bool.random(using: &random) {
+            saves.append(try anna.node(root, ["n": .int64(number)]))
+        }
+        _ = try? await anna.modify(saves)
+    }
+
+    private func shares() async throws -> [Record] {
+        try await anna.changes().changes.compactMap { change in
+            guard case .changed(let record) = change, record.share != nil else { return nil }
+            return record
+        }
+    }
+
+    private mutating func changeShare() async throws {
+        guard let record = try await shares().randomElement(using: &random),
+            let share = record.share
+        else { return }
+        var save = try anna.share(record.recordID.recordName, of: nil)
+        var content = ShareContent(share)
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: content.participants = participants()
+        case 1: content.participants += participants()
+        default:
+            for index in content.participants.indices {
+                content.participants[index].permission =
+                    Bool.random(using: &random)
+                    ? .readWrite : .readOnly
+            }
+        }
+        content.publicPermission = Bool.random(using: &random) ? .none : share.publicPermission
+        save.share = content
+        _ = try? await anna.modify([save])
+    }
+
+    private mutating func endShare() async throws {
+        guard let record = try await shares().randomElement(using: &random) else { return }
+        _ = try? await anna.modify([], delete: [RecordDeletion(record.recordID)])
+    }
+
+    private mutating func accept() async throws {
+        guard let share = try await shares().randomElement(using: &random)?.share else { return }
+        for device in devices where Int.random(in: 0..<4, using: &random) > 0 {
+            _ = try? await store.acceptShare(store.url(of: share), as: device.client.caller)
+        }
+    }
+
+    private mutating func leave() async throws {
+        guard let record = try await shares().randomElement(using: &random) else { return }
+        let client = anyGuest()
+        _ = try? await client.modify(
+            [],
+            delete: [RecordDeletion(client.id(record.recordID.recordName))]
+        )
+    }
+
+    /// A device fetches a few pages.
+    mutating func syncSome() async throws {
+        let index = random.index(below: devices.count)
+        let isDone = try await devices[index].sync(
+            limit: Int.random(in: 1...4, using: &random),
+            pageCount: Int.random(in: 1...4, using: &random)
+        )
+        if isDone { try await compare(index) }
+    }
+
+    mutating func compareAll() async throws {
+        for index in devices.indices {
+            _ = try await devices[index].sync(limit: Int.random(in: 1...50, using: &random))
+            try await compare(index)
+            var fresh = Device(client: devices[index].client)
+            _ = try await fresh.sync(limit: 7)
+            #expect(fresh.records == devices[index].records)
+        }
+    }
+
+    private mutating func compare(_ index: Int) async throws {
+        let client = devices[index].client
+        let user = try #require(client.caller.user)
+        let expected = try await Self.visible(to: user, anna)
+        seenCount += expected.count
+        let found = devices[index].records
+        let missing = expected.filter { found[$0.key] != $0.value }.keys.sorted()
+        let excess = found.keys.filter { expected[$0] == nil }.sorted()
+        #expect(
+            missing.isEmpty && excess.isEmpty,
+            "step \(number), \(user.userRecordName): lacks \(missing), has \(excess)"
+        )
+        let names = Self.names
+        let fetched = try await client.store.fetchRecords(
+            FetchRecordsRequest(names.map(client.id)),
+            as: client.caller
+        )
+        for (name, result) in zip(names, fetched) {
+            #expect((try? result.get())?.changeTag == expected[name], "fetching \(name)")
+        }
+    }
+
+    /// What a user sees of a zone, by walking its tree from the roots of the shares.
+    private static func visible(
+        to user: UserID,
+        _ owner: Client
+    ) async throws -> [String: RecordChangeTag] {
+        var records: [String: Record] = [:]
+        for case .changed(let record) in try await owner.changes().changes {
+            records[record.recordID.recordName] = record
+        }
+        var children: [String: [String]] = [:]
+        for (name, record) in records {
+            if let parent = record.body.parentName { children[parent, default: []].append(name) }
+        }
+        var visible: [String: RecordChangeTag] = [:]
+        for (name, record) in records {
+            guard let participant = record.share?.participant(user),
+                participant.acceptance == .accepted, participant.permission != .none
+            else { continue }
+            guard let root = record.share?.root?.string else {
+                return records.compactMapValues(\.changeTag)
+            }
+            visible[name] = record.changeTag
+            var open = [root]
+            while let next = open.popLast() {
+                #expect(visible[next] == nil, "\(next) is under two shares")
+                #expect(
+                    next == root || records[next]?.shareID == nil,
+                    "\(next) is a root below one"
+                )
+                visible[next] = records[next]?.changeTag
+                open += children[next] ?? []
+            }
+        }
+        return visible
+    }
+
+    mutating func reopen(dropsViews: Bool) async throws {
+        try store.close()
+        if dropsViews { try FileManager.default.removeItem(atPath: folder.path() + "/views") }
+        store = try Store.open(at: folder.path(), access: .writing)
+        for index in devices.indices {
+            let old = devices[index]
+            devices[index] = Device(
+                client: SharingWorld.guest(Self.guests[index], in: store),
+                databaseToken: old.databaseToken,
+                zoneToken: old.zoneToken,
+                records: old.records
+            )
+        }
+    }
+
+    /// A store that is made of the exported lines shows everybody the same.
+    func compareImported() async throws {
+        let other = try Store.open(at: folder.path("other.tide"), access: .creating)
+        var lines: [ChangeStreamLine] = []
+        try store.visitCommits { line in
+            lines.append(line)
+            return true
+        }
+        var importing = try other.beginImport()
+        for line in lines { _ = try await importing.add(line) }
+        try await importing.finish()
+        for device in devices {
+            var first = Device(client: device.client)
+            var second = Device(
+                client: Client(store: other, caller: device.client.caller, zone: device.client.zone)
+            )
+            _ = try await first.sync(limit: 50)
+            _ = try await second.sync(limit: 50)
+            #expect(Set(first.records.keys) == Set(second.records.keys))
+        }
+        try other.close()
+    }
+}
+
+extension SeededGenerator {
+    fileprivate mutating func index(below count: Int) -> Int {
+        Int.random(in: 0..<count, using: &self)
+    }
+}

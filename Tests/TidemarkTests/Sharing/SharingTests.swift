@@ -1,0 +1,259 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Tidemark
+import TidemarkModel
+
+@Suite struct SharingTests {
+    let world: SharingWorld
+    var anna: Client { world.anna }
+    var store: Store { world.store }
+
+    init() async throws {
+        world = try await SharingWorld()
+    }
+
+    /// A tree that is shared with Bob, who has accepted, and records beside it.
+    private func shareTree(_ permission: SharePermission = .readWrite) async throws -> Client {
+        let result = try await anna.modify([
+            try anna.node("root"), try anna.node("leaf", under: "root"),
+            try anna.node("twig", under: "leaf"), try anna.node("other"),
+        ])
+        #expect(result.saves.allSatisfy { $0.error == nil })
+        let saved = try await anna.modify([
+            try anna.share("s", of: "root", with: [("bob", permission)])
+        ])
+        #expect(saved.saves[0].error == nil)
+        let bob = world.guest("bob")
+        _ = try await store.acceptShare(store.url(of: try await anna.shared("s")), as: bob.caller)
+        return bob
+    }
+
+    @Test func `a participant sees the root, what is below it, and the share`() async throws {
+        let bob = try await shareTree()
+        #expect(try await bob.visible() == ["root", "leaf", "twig", "s"])
+        #expect(try await bob.fetch("leaf")[0].get().recordID.zone == bob.zone)
+        #expect(try await bob.fetch("other")[0].error?.code == .unknownItem)
+        #expect(try await store.zones(as: bob.caller).map(\.zoneID) == [bob.zone])
+        #expect(try await anna.fetch("root")[0].get().shareID == anna.id("s"))
+        let share = try await anna.shared("s")
+        #expect(share.participants.map(\.role) == [.owner, .privateUser])
+        #expect(share.participants.map(\.acceptance) == [.accepted, .accepted])
+    }
+
+    @Test func `a stranger sees nothing and cannot accept`() async throws {
+        _ = try await shareTree()
+        let carol = world.guest("carol")
+        let link = store.url(of: try await anna.shared("s"))
+        let error = await #expect(throws: SyncError.self) {
+            try await store.acceptShare(link, as: carol.caller)
+        }
+        #expect(error?.code == .permissionFailure)
+        let missing = await #expect(throws: SyncError.self) { try await carol.changes() }
+        #expect(missing?.code == .zoneNotFound)
+        let unknown = await #expect(throws: SyncError.self) {
+            try await store.acceptShare("https://tidemark.invalid/share/nothing", as: carol.caller)
+        }
+        #expect(unknown?.code == .unknownItem)
+    }
+
+    @Test func `moving under and out of a shared record reaches the next delta`() async throws {
+        try await anna.modify([
+            try anna.node("a"), try anna.node("a1", under: "a"), try anna.node("a2", under: "a1"),
+        ])
+        let bob = try await shareTree()
+        var token = try await bob.changes().token
+        try await anna.modify([try anna.node("a", under: "root")])
+        var delta = try await bob.delta(since: token)
+        #expect(delta.changed == ["a", "a1", "a2"])
+        #expect(delta.deleted.isEmpty)
+        token = delta.token
+        let tag = try await anna.fetch("a2")[0].get().changeTag
+        #expect(try await bob.fetch("a2")[0].get().changeTag == tag)
+
+        var out = try anna.node("a1")
+        out.parent = .removed
+        try await anna.modify([out])
+        delta = try await bob.delta(since: token)
+        #expect(delta.changed.isEmpty)
+        #expect(delta.deleted == ["a1", "a2"])
+        #expect(try await bob.visible() == ["root", "leaf", "twig", "s", "a"])
+    }
+
+    @Test func `a participant writes below the root alone, and only with permission`() async throws
+    {
+        let bob = try await shareTree()
+        let codes = try await bob.modify(
+            [
+                try bob.node("new", under: "leaf"), try bob.node("stray"),
+                try bob.node("leaf", ["n": 2]), try bob.node("other", ["n": 2]),
+            ],
+            isAtomic: false
+        ).saves.map { $0.error?.code }
+        #expect(codes == [nil, .permissionFailure, nil, .permissionFailure])
+        let new = try await anna.fetch("new")[0].get()
+        #expect(new.created.user == UserID("_bob"))
+        #expect(new.parentID == anna.id("leaf"))
+        let root = try await bob.modify([], delete: [RecordDeletion(bob.id("root"))]).deletions[0]
+        #expect(root.error?.code == .permissionFailure)
+
+        let reader = world.guest("rita")
+        var share = ShareContent(try await anna.shared("s"))
+        share.participants.append(ShareParticipant(user: UserID("_rita")))
+        var save = try anna.share("s", of: "root")
+        save.share = share
+        try await anna.modify([save])
+        _ = try await store.acceptShare(
+            store.url(of: try await anna.shared("s")),
+            as: reader.caller
+        )
+        #expect(try await reader.visible().contains("new"))
+        let refused = try await reader.modify([try reader.node("leaf", ["n": 3])]).saves[0]
+        #expect(refused.error?.code == .permissionFailure)
+    }
+
+    @Test func `who is removed loses the zone, and who leaves does`() async throws {
+        let bob = try await shareTree()
+        let database = try await store.databaseChanges(DatabaseChangesRequest(), as: bob.caller)
+        #expect(database.changes == [.changed(bob.zone)])
+        var save = try anna.share("s", of: "root")
+        try await anna.modify([save])
+        let gone = try await store.databaseChanges(
+            DatabaseChangesRequest(since: database.token),
+            as: bob.caller
+        )
+        #expect(gone.changes == [.deleted(bob.zone, .deleted)])
+        let missing = await #expect(throws: SyncError.self) { try await bob.changes() }
+        #expect(missing?.code == .zoneNotFound)
+
+        save.share?.participants = [ShareParticipant(user: UserID("_bob"))]
+        try await anna.modify([save])
+        _ = try await store.acceptShare(store.url(of: try await anna.shared("s")), as: bob.caller)
+        #expect(try await bob.visible().count == 4)
+        let left = try await bob.modify([], delete: [RecordDeletion(bob.id("s"))])
+        #expect(left.deletions[0].error == nil)
+        #expect(try await store.zones(as: bob.caller).isEmpty)
+        #expect(try await anna.shared("s").participants.count == 1)
+        #expect(try await anna.visible().contains("s"))
+    }
+
+    @Test func `ending a share leaves the records and takes the zone`() async throws {
+        let bob = try await shareTree()
+        try await anna.modify([], delete: [RecordDeletion(anna.id("s"))])
+        #expect(try await anna.fetch("root")[0].get().shareID == nil)
+        #expect(try await anna.visible() == ["root", "leaf", "twig", "other"])
+        #expect(try await store.zones(as: bob.caller).isEmpty)
+        try await anna.modify([try anna.share("s", of: "root", with: [("bob", .readOnly)])])
+        _ = try await store.acceptShare(store.url(of: try await anna.shared("s")), as: bob.caller)
+        #expect(try await bob.visible() == ["root", "leaf", "twig", "s"])
+    }
+
+    @Test func `two shares of one zone are one zone, and leaving one hides its records`()
+        async throws
+    {
+        let bob = try await shareTree()
+        var token = try await bob.changes().token
+        try await anna.modify([
+            try anna.node("other2", under: "other"),
+            try anna.share("t", of: "other", with: [("bob", .readOnly)]),
+        ])
+        _ = try await store.acceptShare(store.url(of: try await anna.shared("t")), as: bob.caller)
+        var delta = try await bob.delta(since: token)
+        #expect(delta.changed == ["other", "other2", "t"])
+        #expect(delta.deleted.isEmpty)
+        token = delta.token
+        try await bob.modify([], delete: [RecordDeletion(bob.id("s"))])
+        delta = try await bob.delta(since: token)
+        #expect(delta.changed.isEmpty)
+        #expect(delta.deleted == ["root", "leaf", "twig", "s"])
+        #expect(try await store.zones(as: bob.caller).map(\.zoneID) == [bob.zone])
+    }
+
+    @Test func `a record is under one share at most`() async throws {
+        _ = try await shareTree()
+        func code(_ save: RecordSave) async throws -> SyncError.Code? {
+            try await anna.modify([save]).saves[0].error?.code
+        }
+        #expect(try await code(anna.share("x", of: "root")) == .alreadyShared)
+        #expect(try await code(anna.share("x", of: "leaf")) == .alreadyShared)
+        #expect(try await code(anna.share(Share.zoneWideName, of: nil)) == .alreadyShared)
+        #expect(try await code(anna.share("x", of: "nothing")) == .unknownItem)
+        try await anna.modify([try anna.node("above"), try anna.node("root", under: "above")])
+        #expect(try await code(anna.share("x", of: "above")) == .alreadyShared)
+        try await anna.modify([try anna.share("t", of: "other")])
+        #expect(try await code(anna.node("other", under: "leaf")) == .alreadyShared)
+    }
+
+    @Test func `a whole zone is shared with what is in it and will be`() async throws {
+        try await anna.modify([try anna.node("a"), try anna.node("b")])
+        try await anna.modify([
+            try anna.share(Share.zoneWideName, of: nil, with: [("bob", .readWrite)])
+        ])
+        let bob = world.guest("bob")
+        let share = try await anna.shared(Share.zoneWideName)
+        _ = try await store.acceptShare(store.url(of: share), as: bob.caller)
+        #expect(try await bob.visible() == ["a", "b", Share.zoneWideName])
+        let token = try await bob.changes().token
+        #expect(try await bob.modify([try bob.node("c")]).saves[0].error == nil)
+        try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
+        let delta = try await bob.delta(since: token)
+        #expect(delta.changed == ["c"])
+        #expect(delta.deleted == ["a"])
+    }
+
+    @Test func `an open share takes whoever has its link, and closing it takes them out`()
+        async throws
+    {
+        try await anna.modify([
+            try anna.node("root"), try anna.share("s", of: "root", open: .readOnly),
+        ])
+        let carol = world.guest("carol")
+        let link = store.url(of: try await anna.shared("s"))
+        let metadata = try await store.shareMetadata(
+            of: link,
+            withRootRecord: true,
+            as: carol.caller
+        )
+        #expect(metadata.role == .publicUser)
+        #expect(metadata.acceptance == .pending)
+        #expect(metadata.rootRecord?.recordID == carol.id("root"))
+        #expect(metadata.owner == UserID("_anna"))
+        _ = try await store.acceptShare(link + "#A%20share", as: carol.caller)
+        #expect(try await carol.visible() == ["root", "s"])
+        #expect(
+            try await carol.modify([try carol.node("x", under: "root")]).saves[0].error?.code
+                == .permissionFailure
+        )
+        let mixed = try anna.share("s", of: "root", with: [("bob", .readOnly)], open: .readOnly)
+        #expect(try await anna.modify([mixed]).saves[0].error?.code == .invalidArguments)
+        try await anna.modify([try anna.share("s", of: "root", open: .readWrite)])
+        #expect(
+            try await carol.modify([try carol.node("x", under: "root")]).saves[0].error == nil
+        )
+        try await anna.modify([try anna.share("s", of: "root")])
+        #expect(try await store.zones(as: carol.caller).isEmpty)
+        #expect(try await anna.shared("s").participants.count == 1)
+    }
+
+    @Test func `deleting the zone or the root ends what is shared`() async throws {
+        let bob = try await shareTree()
+        let names = ["root", "leaf", "twig"]
+        try await anna.modify([], delete: names.map { RecordDeletion(anna.id($0)) })
+        #expect(try await anna.visible() == ["other"])
+        #expect(try await store.zones(as: bob.caller).isEmpty)
+        try await anna.modify([try anna.share("t", of: "other", with: [("bob", .readOnly)])])
+        _ = try await store.acceptShare(store.url(of: try await anna.shared("t")), as: bob.caller)
+        let token = try await store.databaseChanges(DatabaseChangesRequest(), as: bob.caller).token
+        _ = try await store.modifyZones(
+            ModifyZonesRequest(deletions: [anna.zone], deletionReason: .purged),
+            as: anna.caller
+        )
+        #expect(try await store.zones(as: bob.caller).isEmpty)
+        let delta = try await store.databaseChanges(
+            DatabaseChangesRequest(since: token),
+            as: bob.caller
+        )
+        #expect(delta.changes == [.deleted(bob.zone, .purged)])
+    }
+}
