@@ -86,7 +86,10 @@ extension Store: DatabaseService {
         _ request: ModifyRecordsRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifyRecordsResult {
-        try await engine.modifyRecords(request, as: caller)
+        let engine = try engine
+        return try await engine.write(in: request.zones, as: caller) { () throws(SyncError) in
+            try await engine.modifyRecords(request, as: caller)
+        }
     }
 
     /// Fetches records by identity: for each, in order, the record or why there is none.
@@ -134,7 +137,11 @@ extension Store: DatabaseService {
         _ request: ModifyZonesRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifyZonesResult {
-        try await engine.modifyZones(request, as: caller)
+        let engine = try engine
+        return try await engine.write(in: request.saves + request.deletions, as: caller) {
+            () throws(SyncError) in
+            try await engine.modifyZones(request, as: caller)
+        }
     }
 
     /// The zones of the caller's database, in the order of their names' bytes.

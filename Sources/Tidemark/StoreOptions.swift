@@ -9,6 +9,8 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// The defaults are CloudKit's.
     public var limits = Limits()
+    /// When callers are asked to wait.
+    public var throttling = Throttling()
     /// Whether the store answers as CloudKit does also where Tidemark can do more: for programs that
     /// are tested here and run there.
     ///

@@ -79,6 +79,12 @@ public struct Limits: Hashable, Sendable {
     /// Records in one page of a query, where a request does not say how many; one that does gets up
     /// to ``recordsPerPage``.
     public var recordsPerQueryPage = 100
+    /// Bytes of all records and assets in one private database, which count against its user; `nil`
+    /// leaves it to the disk.
+    public var bytesPerPrivateDatabase: Int?
+    /// Bytes of all records and assets in the public database, which count against the container;
+    /// `nil` leaves it to the disk.
+    public var bytesPerPublicDatabase: Int?
     /// Whether names of records and zones are held to ASCII, as CloudKit's are.
     public var requiresASCIINames = false
 

@@ -91,6 +91,14 @@ package struct CommitPlan: Sendable {
         return Self.placeholder(index)
     }
 
+    /// The zone that the plan creates and that something stands for; `nil` for a zone that is there.
+    package func createdZone(_ zone: UInt64) -> ZoneIdentity? {
+        for index in createdZones where Self.placeholder(index) == zone {
+            if case .zoneCreated(let creation) = effects[index] { return creation.identity }
+        }
+        return nil
+    }
+
     /// Adds a zone's end.
     package mutating func deleteZone(_ key: UInt64, _ reason: ZoneDeletionReason) {
         draft.append(zone: key) { ZoneEvent.appendDeletion(reason, to: &$0) }

@@ -28,7 +28,7 @@ extension Engine {
                 try await writing.committer.waitUntilDurable(decision.lookedAt)
                 return try answers(to: request, decision, nil)
             }
-            guard let placed = try writing.committer.append(&decision.plan) else { continue }
+            guard let placed = try await append(&decision.plan, over: picture) else { continue }
             try await writing.committer.waitUntilDurable(placed.last)
             return try answers(to: request, decision, placed)
         }
@@ -219,6 +219,7 @@ extension Engine {
     /// Refuses callers who may not use a database, and names that break a rule.
     func checkAccess(of caller: Caller, writes: Bool) throws(SyncError) {
         try options.limits.check(caller)
+        try checkRate(of: caller)
         let database = caller.database
         guard let user = caller.user else {
             if database.scope == .public, !writes { return }

@@ -146,7 +146,7 @@ extension Engine {
             if decision.plan.eventCount == 0 {
                 try await writing.committer.waitUntilDurable(decision.lookedAt)
             } else {
-                guard let placed = try writing.committer.append(&decision.plan) else { continue }
+                guard let placed = try await append(&decision.plan, over: picture) else { continue }
                 try await writing.committer.waitUntilDurable(placed.last)
             }
             return try request.result(of: decision.outcomes)

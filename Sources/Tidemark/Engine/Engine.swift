@@ -27,6 +27,10 @@ final class Engine: Sendable {
     let schemas = Lock(StoredSchemas())
     /// The last query that was answered without an index.
     let scanned = Lock<ScannedQuery?>(nil)
+    /// What databases take up that have a quota.
+    let usages = Lock(UsageCounts())
+    /// Who has asked how much lately.
+    let requests = Lock(RequestCounts())
     /// The statuses of accounts that requests needed last.
     let statuses = Lock(AccountStatuses())
     /// Who takes part in which shares, as requests needed it last.

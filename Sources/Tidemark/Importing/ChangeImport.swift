@@ -63,7 +63,13 @@ public struct ChangeImport: Sendable {
             let outcome = Outcome.applied(missingDeletionCount: decision.missingDeletionCount)
             if decision.plan.eventCount == 0 { decision.plan.noteRequest() }
             decision.seal(line, request.identity, isDerived: request.isDerived)
-            guard let placed = try writing.committer.append(&decision.plan) else { continue }
+            guard
+                let placed = try await engine.append(
+                    &decision.plan,
+                    over: picture,
+                    isImport: true
+                )
+            else { continue }
             lastAppended = placed.last
             try await stayClose(to: placed)
             return outcome

@@ -185,6 +185,22 @@ extension ZoneStanding {
     }
 }
 
+// MARK: - All zones
+
+extension ViewPicture {
+    /// All zones of all databases, those that have ended included, in no order.
+    ///
+    /// O(zones of the store).
+    package func zones() throws(ViewIndexError) -> [ZoneStanding] {
+        var keys = overlaidZoneKeys(after: 0)
+        try snapshot.scan(.zones, from: ViewKey(0, 0), through: ViewKey(.max, .max)) { key, _ in
+            keys.insert(key.high)
+            return true
+        }
+        return try keys.map { (key) throws(ViewIndexError) in try zone(key) }
+    }
+}
+
 // MARK: - Figures
 
 extension ViewPicture {

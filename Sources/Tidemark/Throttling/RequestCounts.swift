@@ -1,0 +1,83 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// Who has asked how much lately, and what is under way: what throttling is decided by.
+///
+/// Pure: times come in, and what is refused comes out with the time to wait.
+struct RequestCounts: Sendable {
+    /// One user at one device.
+    private struct Device: Hashable {
+        var user: UserID?
+        var name: Name?
+    }
+
+    /// How many requests a device may still make, as of a time.
+    private struct Bucket {
+        var left: Double
+        /// Milliseconds since 1970.
+        var time: Int64
+    }
+
+    /// More devices than this are not kept apart for long.
+    private static let deviceLimit = 10_000
+
+    private var buckets: [Device: Bucket] = [:]
+    private var writeCount = 0
+    private var writeCounts: [ZoneIdentity: Int] = [:]
+
+    /// Counts a request; returns after how many seconds it may come again if it is too many.
+    mutating func take(
+        _ caller: Caller,
+        _ rate: Throttling.Rate,
+        at time: Int64
+    ) -> Double? {
+        let capacity = Double(max(rate.requestCount, 1))
+        let perMillisecond = capacity / (max(rate.seconds, 0.001) * 1000)
+        let device = Device(user: caller.user, name: caller.device.map { Name($0) })
+        var bucket = buckets[device] ?? Bucket(left: capacity, time: time)
+        // A clock that was set back gives nothing, and takes nothing away.
+        let passed = Double(max(time - bucket.time, 0))
+        bucket.left = min(bucket.left + passed * perMillisecond, capacity)
+        bucket.time = time
+        let isAllowed = bucket.left >= 1
+        if isAllowed { bucket.left -= 1 }
+        if buckets.count >= Self.deviceLimit, buckets[device] == nil {
+            // Whoever could ask for everything again is as one who never asked.
+            buckets = buckets.filter { _, other in
+                other.left + Double(max(time - other.time, 0)) * perMillisecond < capacity
+            }
+        }
+        buckets[device] = bucket
+        return isAllowed ? nil : (1 - bucket.left) / perMillisecond / 1000
+    }
+
+    /// Why a write cannot begin.
+    enum Refusal: Hashable {
+        case store
+        case zone(ZoneIdentity)
+    }
+
+    /// Begins a write, unless too many are under way.
+    mutating func begin(_ zones: [ZoneIdentity], _ limits: Throttling) -> Refusal? {
+        if let limit = limits.writesPerStore, writeCount >= limit { return .store }
+        if let limit = limits.writesPerZone,
+            let busy = zones.first(where: { writeCounts[$0, default: 0] >= limit })
+        {
+            return .zone(busy)
+        }
+        writeCount += 1
+        for zone in zones { writeCounts[zone, default: 0] += 1 }
+        return nil
+    }
+
+    /// Ends a write that was begun.
+    mutating func end(_ zones: [ZoneIdentity]) {
+        writeCount -= 1
+        for zone in zones {
+            let count = writeCounts[zone, default: 0] - 1
+            writeCounts[zone] = count > 0 ? count : nil
+        }
+    }
+}

@@ -1,0 +1,98 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+public import TidemarkModel
+
+/// The operator's door to what is used: no permission of a user matters here.
+extension Store {
+    /// What a database takes up now, counted anew.
+    ///
+    /// O(records of the database): every body is looked at, none is decoded further than its assets.
+    public func usage(of database: DatabaseID) throws(SyncError) -> DatabaseUsage {
+        let engine = try engine
+        return try engine.usage(of: database, try engine.picture(.visible))
+    }
+
+    /// What every database takes up that has a zone, in the order in which they came into being.
+    ///
+    /// O(records).
+    public func usages() throws(SyncError) -> [DatabaseUsage] {
+        let engine = try engine
+        let picture = try engine.picture(.visible)
+        return try engine.databases(picture).map { (database) throws(SyncError) in
+            try engine.usage(of: database, picture)
+        }
+    }
+}
+
+extension Engine {
+    /// How many records are read in one go.
+    private static let countedAtOnce = 1 << 14
+
+    /// What a database takes up as a picture of what is visible shows it; system zones count for
+    /// nobody.
+    func usage(
+        of database: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> DatabaseUsage {
+        var usage = DatabaseUsage(database)
+        let zones = try livingZones(of: database, picture).filter { !$0.value.isSystem }
+        for (key, identity) in zones.sorted(by: { $0.value.zoneName < $1.value.zoneName }) {
+            let zone = try self.usage(ofZone: key, picture)
+            usage.zones.append(DatabaseUsage.Zone(zone: identity.zone, usage: zone))
+        }
+        return usage
+    }
+
+    private func usage(
+        ofZone key: UInt64,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> Usage {
+        var usage = Usage()
+        var start: UInt64 = 0
+        while true {
+            let versions: [RecordVersion]
+            do throws(ViewIndexError) {
+                versions = try picture.changes(
+                    in: key,
+                    after: start,
+                    quiet: .max,
+                    limit: Self.countedAtOnce
+                )
+            } catch {
+                throw SyncError(error)
+            }
+            guard let last = versions.last else { return usage }
+            start = last.sequence.rawValue
+            var failure: EventFormatError?
+            do throws(LogError) {
+                try source.read(versions.map(\.sequence)) { event in
+                    do throws(EventFormatError) {
+                        let record = try StoredRecord(event.sequence, zone: key, event.payload)
+                        usage.add(try record.body())
+                        return true
+                    } catch {
+                        failure = error
+                        return false
+                    }
+                }
+            } catch {
+                throw SyncError(error)
+            }
+            if let failure { throw SyncError(failure) }
+        }
+    }
+
+    /// The databases that have a zone that lives and is not the store's own.
+    func databases(_ picture: ViewPicture) throws(SyncError) -> [DatabaseID] {
+        do throws(ViewIndexError) {
+            let standings = try picture.zones().filter { $0.end == nil && !$0.identity.isSystem }
+            var seen: Set<DatabaseID> = []
+            return standings.sorted { $0.key < $1.key }.map(\.identity.database)
+                .filter { seen.insert($0).inserted }
+        } catch {
+            throw SyncError(error)
+        }
+    }
+}

@@ -1,0 +1,291 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TidemarkLog
+import TidemarkModel
+
+@testable import Tidemark
+
+@Suite struct UsageTests {
+    private func scratch(
+        private quota: Int? = nil,
+        public publicQuota: Int? = nil
+    ) throws -> ScratchAssets {
+        var options = StoreOptions()
+        options.limits.bytesPerPrivateDatabase = quota
+        options.limits.bytesPerPublicDatabase = publicQuota
+        return try ScratchAssets(options: options)
+    }
+
+    /// The sum that the store carries on; `nil` where it has not counted.
+    private func carried(_ store: Store, _ database: DatabaseID = .standard) throws -> Int? {
+        let wanted = UsageCounts.Reservation(database, growth: 1)
+        let outcome = try store.engine.usages.withLock { $0.reserve(wanted, quota: 0) }
+        return if case .refused(let byteCount) = outcome { byteCount } else { nil }
+    }
+
+    private func text(_ count: Int) -> FieldValue {
+        .string(String(repeating: "x", count: count))
+    }
+
+    // MARK: Counting
+
+    @Test func `live records and their assets count, by zone and by database`() async throws {
+        let scratch = try scratch()
+        let anna = scratch.client()
+        let notes = scratch.client(zone: ZoneID(zoneName: "Notes"))
+        try await notes.createZone()
+        let asset = try await anna.upload([UInt8](repeating: 7, count: 1000))
+        for name in ["a", "b"] { _ = try await anna.attach(asset, to: name).get() }
+        _ = try await notes.modify([try notes.save("n", ["text": text(5000)])]).saves[0].get()
+        _ = try await notes.modify([try notes.save("gone", ["text": text(5000)])]).saves[0].get()
+        _ = try await notes.modify([], delete: [RecordDeletion(notes.id("gone"))])
+        let usage = try scratch.store.usage(of: .standard)
+        #expect(usage.zones.map(\.zone) == [notes.zone, .default])
+        var bytes: [ZoneID: Int] = [:]
+        try scratch.store.visitRecords(of: .standard) { record in
+            bytes[record.zone, default: 0] += record.body.bytes.count
+            return true
+        }
+        #expect(
+            usage.zones.map { $0.usage.recordByteCount } == [bytes[notes.zone], bytes[.default]]
+        )
+        #expect(usage.zones.map { $0.usage.recordCount } == [1, 2])
+        #expect(usage.zones.map { $0.usage.assetByteCount } == [0, 2000])
+        #expect(usage.total.byteCount == bytes.values.reduce(2000, +))
+        // The schema, which the saves have brought, is nobody's data.
+        #expect(try scratch.store.usages() == [usage])
+        let open = scratch.client(of: DatabaseID(scope: .public))
+        _ = try await open.modify([try open.save("p", ["n": 1])]).saves[0].get()
+        #expect(try scratch.store.usages().map(\.total.recordCount) == [3, 1])
+        _ = try await scratch.store.modifyZones(
+            ModifyZonesRequest(deletions: [notes.zone]),
+            as: notes.caller
+        )
+        #expect(try scratch.store.usage(of: .standard).zones.map(\.zone) == [.default])
+        #expect(try scratch.store.usage(of: DatabaseID(owner: UserID("_b"))).zones.isEmpty)
+    }
+
+    @Test(arguments: 0..<4)
+    func `what commits add up to is what counting anew finds`(seed: UInt64) async throws {
+        var random = SeededGenerator(seed: seed)
+        let scratch = try scratch(private: 1 << 40)
+        let notes = scratch.client(zone: ZoneID(zoneName: "Notes"))
+        try await notes.createZone()
+        let asset = try await notes.upload([UInt8](repeating: 1, count: 500))
+        for step in 0..<60 {
+            var fields: KeyValuePairs<String, FieldValue?> = ["text": text(step * 7)]
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0: fields = ["file": .asset(asset)]
+            case 1: fields = ["file": nil, "text": nil]
+            case 2: fields = ["to": .reference(Reference(recordName: "r0", action: .deleteSelf))]
+            default: break
+            }
+            let name = "r\(Int.random(in: 0..<6, using: &random))"
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0: try await notes.modify([], delete: [RecordDeletion(notes.id(name))])
+            case 1 where step % 3 == 0:
+                let line = ChangeStreamLine(
+                    time: 1,
+                    user: UserID("_anna"),
+                    changes: [
+                        .save(
+                            recordID: notes.id(name),
+                            recordType: "Note",
+                            fields: try Fields(["text": text(step)])
+                        )
+                    ]
+                )
+                var changes = try scratch.store.beginImport()
+                _ = try await changes.add(line)
+                try await changes.finish()
+            case 2 where step % 4 == 0:
+                let ending = ModifyZonesRequest(deletions: [notes.zone])
+                _ = try await scratch.store.modifyZones(ending, as: notes.caller)
+                try await notes.createZone()
+            default:
+                let save = try notes.save(name, fields, policy: .changedKeys)
+                try await notes.modify([save])
+            }
+            if let sum = try carried(scratch.store) {
+                #expect(sum == (try scratch.store.usage(of: .standard).total.byteCount))
+            }
+        }
+        _ = try await notes.modify([try notes.save("last", ["n": 1], policy: .allKeys)])
+        let sum = try #require(try carried(scratch.store))
+        #expect(sum == (try scratch.store.usage(of: .standard).total.byteCount))
+        #expect(sum > 0)
+    }
+
+    // MARK: Quotas
+
+    @Test func `a database grows up to its quota and not past it`() async throws {
+        let scratch = try scratch(private: 10_000)
+        let anna = scratch.client()
+        let first = try await anna.modify([try anna.save("a", ["text": text(6000)])]).saves[0].get()
+        let error = await #expect(throws: SyncError.self) {
+            try await anna.modify([try anna.save("b", ["text": text(6000)])])
+        }
+        #expect(error?.code == .quotaExceeded)
+        #expect(error?.message.contains("its quota is 10000") == true)
+        #expect(try await anna.fetch("b")[0].error?.code == .unknownItem)
+        // Exactly as much as there is.
+        let left = 10_000 - first.body.bytes.count
+        let empty = try await anna.modify([try anna.save("b", ["text": text(0)])]).saves[0].get()
+        let tag = empty.changeTag
+        let room = left - empty.body.bytes.count
+        let more = try anna.save("b", ["text": text(room + 1)], tag: tag)
+        await #expect(throws: SyncError.self) { try await anna.modify([more]) }
+        let full = try anna.save("b", ["text": text(room)], tag: tag)
+        #expect(try await anna.modify([full]).saves[0].error == nil)
+        #expect(try scratch.store.usage(of: .standard).total.byteCount == 10_000)
+        // What gets smaller, or stays, is always allowed.
+        let tags = try await anna.fetch("a", "b").map { try $0.get().changeTag }
+        let same = try anna.save("b", ["text": text(room)], tag: tags[1])
+        #expect(try await anna.modify([same]).saves[0].error == nil)
+        try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
+        #expect(
+            try await anna.modify([try anna.save("c", ["text": text(900)])]).saves[0].error == nil
+        )
+    }
+
+    @Test func `assets count, and each database for itself`() async throws {
+        let scratch = try scratch(private: 3000, public: 3000)
+        let anna = scratch.client()
+        let open = scratch.client(of: DatabaseID(scope: .public))
+        for client in [anna, open, scratch.client("_bert", of: DatabaseID(owner: UserID("_bert")))]
+        {
+            let asset = try await client.upload([UInt8](repeating: 7, count: 2000))
+            #expect(try await client.attach(asset, to: "a").error == nil)
+            let error = await #expect(throws: SyncError.self) {
+                try await client.attach(asset, to: "b")
+            }
+            #expect(error?.code == .quotaExceeded)
+        }
+    }
+
+    @Test func `a quota on private data leaves the public database alone`() async throws {
+        let scratch = try scratch(private: 10)
+        let open = scratch.client(of: DatabaseID(scope: .public))
+        #expect(try await open.modify([try open.save("a", ["n": 1])]).saves[0].error == nil)
+        let anna = scratch.client()
+        await #expect(throws: SyncError.self) {
+            try await anna.modify([try anna.save("a", ["n": 1])])
+        }
+        try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
+    }
+
+    @Test func `what is there already counts after an opening, and an import is not refused`()
+        async throws
+    {
+        let first = try scratch()
+        let anna = first.client()
+        _ = try await anna.modify([try anna.save("a", ["text": text(5000)])]).saves[0].get()
+        try first.store.close()
+        var options = StoreOptions()
+        options.limits.bytesPerPrivateDatabase = 6000
+        let second = try ScratchAssets(first.disk, options: options)
+        let again = second.client()
+        let large = try again.save("b", ["text": text(2000)])
+        await #expect(throws: SyncError.self) { try await again.modify([large]) }
+        let line = ChangeStreamLine(
+            time: 1,
+            user: UserID("_anna"),
+            changes: [
+                .save(
+                    recordID: again.id("imported"),
+                    recordType: "Note",
+                    fields: try Fields(["text": text(4000)])
+                )
+            ]
+        )
+        var changes = try second.store.beginImport()
+        _ = try await changes.add(line)
+        try await changes.finish()
+        #expect(
+            try carried(second.store) == (try second.store.usage(of: .standard).total.byteCount)
+        )
+        let small = try again.save("c", ["n": 1])
+        await #expect(throws: SyncError.self) { try await again.modify([small]) }
+        try await again.modify([], delete: [RecordDeletion(again.id("imported"))])
+        #expect(try await again.modify([small]).saves[0].error == nil)
+    }
+
+    @Test func `many writers at once do not get past a quota`() async throws {
+        var options = StoreOptions()
+        options.limits.bytesPerPrivateDatabase = 20_000
+        let scratch = try ScratchAssets(options: options, isInline: false)
+        let anna = scratch.client(zone: ZoneID(zoneName: "Notes"))
+        try await anna.createZone()
+        let done = await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<100 {
+                group.addTask {
+                    let fields: KeyValuePairs<String, FieldValue?> = ["text": .string("\(number)")]
+                    let save = try? anna.save("r\(number)", fields)
+                    let result = try? await anna.modify(
+                        [save].compactMap(\.self) + [
+                            try anna.save(
+                                "s\(number)",
+                                ["text": .string(String(repeating: "x", count: 500))]
+                            )
+                        ]
+                    )
+                    return result != nil
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        let usage = try scratch.store.usage(of: .standard).total
+        #expect(usage.recordCount == 2 * done)
+        #expect(done > 10 && done < 100)
+        #expect(usage.byteCount <= 20_000)
+        #expect(usage.byteCount > 18_000)
+        #expect(try carried(scratch.store) == usage.byteCount)
+    }
+
+    @Test func `a retry gets its first answer, also when the quota is used up`() async throws {
+        let scratch = try scratch(private: 3000)
+        let anna = scratch.client()
+        let save = try anna.save("a", ["text": text(2000)])
+        let first = try await anna.modify([save], request: "one")
+        #expect(try await anna.modify([save], request: "one") == first)
+    }
+
+    // MARK: The sums
+
+    @Test func `what commits add while a count is under way is added at its end`() {
+        var counts = UsageCounts()
+        let wanted = UsageCounts.Reservation(.standard, growth: 10)
+        #expect(counts.reserve(wanted, quota: 100) == .notCounted)
+        let id = counts.begin(.standard)
+        #expect(counts.begin(.standard) == id)
+        for sequence: UInt64 in [5, 6] { counts.settle(wanted, at: sequence) }
+        counts.end(id ?? 0, of: .standard, byteCount: 50, bound: 5)
+        #expect(counts.begin(.standard) == nil)
+        #expect(counts.reserve(wanted, quota: 60) == .refused(byteCount: 60))
+        guard case .reserved(let reservation) = counts.reserve(wanted, quota: 100) else {
+            Issue.record("there is room")
+            return
+        }
+        counts.release(reservation)
+        #expect(counts.reserve(wanted, quota: 60) == .refused(byteCount: 60))
+        // What the count has seen is not added twice, what it could not see is.
+        counts.settle(wanted, at: 5)
+        counts.settle(wanted, at: 7)
+        #expect(counts.reserve(wanted, quota: 60) == .refused(byteCount: 70))
+    }
+
+    @Test func `a count that was forgotten on its way does not end`() {
+        var counts = UsageCounts()
+        let id = counts.begin(.standard)
+        counts.forget(.standard)
+        counts.end(id ?? 0, of: .standard, byteCount: 50, bound: 5)
+        let wanted = UsageCounts.Reservation(.standard, growth: 10)
+        #expect(counts.reserve(wanted, quota: 100) == .notCounted)
+        let next = counts.begin(.standard)
+        #expect(next != id)
+        counts.end(id ?? 0, of: .standard, byteCount: 50, bound: 5)
+        #expect(counts.reserve(wanted, quota: 100) == .notCounted)
+    }
+}
