@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+public import TidemarkModel
+
 /// What may be set about a store.
 ///
 /// A plain value: it can be printed and compared.
@@ -9,6 +11,8 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// The defaults are CloudKit's.
     public var limits = Limits()
+    /// The containers that callers may use; `nil` for all. Others are `badContainer`.
+    public var containers: Set<ContainerID>?
     /// When callers are asked to wait.
     public var throttling = Throttling()
     /// Whether the store answers as CloudKit does also where Tidemark can do more: for programs that

@@ -218,8 +218,7 @@ extension Engine {
 
     /// Refuses callers who may not use a database, and names that break a rule.
     func checkAccess(of caller: Caller, writes: Bool) throws(SyncError) {
-        try options.limits.check(caller)
-        try checkRate(of: caller)
+        try admit(caller)
         let database = caller.database
         guard let user = caller.user else {
             if database.scope == .public, !writes { return }

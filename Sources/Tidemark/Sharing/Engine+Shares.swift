@@ -101,8 +101,7 @@ extension Engine {
     }
 
     private func signedIn(_ caller: Caller) throws(SyncError) -> UserID {
-        try options.limits.check(caller)
-        guard let user = caller.user else { throw .notAuthenticated(caller.database) }
+        let user = try currentUser(as: caller)
         return user == .current ? caller.participant : user
     }
 

@@ -5,10 +5,29 @@ import TidemarkLog
 import TidemarkModel
 
 extension Engine {
+    /// Refuses what no caller may ask, before anything is looked at: names that break a rule,
+    /// containers that are closed, calls whose task was cancelled, and more than the caller may ask.
+    func admit(_ caller: Caller) throws(SyncError) {
+        try options.limits.check(caller)
+        if let open = options.containers, !open.contains(caller.database.container) {
+            throw SyncError(
+                .badContainer,
+                "The store does not serve the container \(caller.database.container.identifier)."
+            )
+        }
+        if Task.isCancelled {
+            throw SyncError(
+                .operationCancelled,
+                "The task was cancelled before the request began; nothing was done."
+            )
+        }
+        try checkRate(of: caller)
+    }
+
     /// Counts a request, and refuses it if its user asks too much from its device.
     ///
     /// Costs nothing where no rate is set.
-    func checkRate(of caller: Caller) throws(SyncError) {
+    private func checkRate(of caller: Caller) throws(SyncError) {
         guard let rate = options.throttling.requestsPerDevice else { return }
         let time = now()
         guard let wait = requests.withLock({ $0.take(caller, rate, at: time) }) else { return }

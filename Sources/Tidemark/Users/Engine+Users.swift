@@ -54,7 +54,7 @@ extension Engine {
 
     /// See ``Store/currentUser(as:)``.
     func currentUser(as caller: Caller) throws(SyncError) -> UserID {
-        try options.limits.check(caller)
+        try admit(caller)
         guard let user = caller.user else { throw .notAuthenticated(caller.database) }
         let status = try accountStatus(of: user, in: caller.database)
         if let error = status.refusal(of: user) { throw error }
@@ -63,7 +63,7 @@ extension Engine {
 
     /// See ``Store/accountStatus(as:)``.
     func accountStatus(as caller: Caller) throws(SyncError) -> AccountStatus {
-        try options.limits.check(caller)
+        try admit(caller)
         guard let user = caller.user else { return .noAccount }
         return try accountStatus(of: user, in: caller.database)
     }

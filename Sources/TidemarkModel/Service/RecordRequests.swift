@@ -144,6 +144,27 @@ public struct ModifyRecordsResult: Hashable, Sendable {
     }
 }
 
+extension ModifyRecordsResult {
+    /// What CloudKit's operations throw when items failed: `partialFailure` with the error of each,
+    /// first of saves, then of deletions; `nil` if all were done.
+    ///
+    /// `request` is the one that this answers.
+    public func partialFailure(of request: ModifyRecordsRequest) -> SyncError? {
+        var errors: [SyncError.ItemError] = []
+        for (save, outcome) in zip(request.saves, saves) {
+            if case .failure(let error) = outcome {
+                errors.append(.init(.record(save.recordID), error))
+            }
+        }
+        for (deletion, outcome) in zip(request.deletions, deletions) {
+            if case .failure(let error) = outcome {
+                errors.append(.init(.record(deletion.recordID), error))
+            }
+        }
+        return errors.isEmpty ? nil : .partialFailure(errors)
+    }
+}
+
 /// Records to fetch by their identity.
 public struct FetchRecordsRequest: Hashable, Sendable {
     /// The records.
