@@ -15,6 +15,38 @@ import Testing
             );
         """
 
+    @Test func `what a build writes that production lacks is listed`() async throws {
+        let folder = try TemporaryFolder()
+        let outcome = try await Command.script(
+            """
+            printf 'DEFINE SCHEMA RECORD TYPE Note (text STRING);' | $tidemark schema import a.tide -
+            $tidemark schema promote a.tide
+            save() { $tidemark save a.tide "$@" >/dev/null; }
+            save a --type Note --build 2.0 text=x due:TIMESTAMP=2026-02-03T04:05:06Z
+            save b --type Note --build 2.0 due:TIMESTAMP=2026-02-03T04:05:06Z
+            save c --type Task --build 2.1 n=1
+            """,
+            in: folder
+        )
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let store = folder.path("a.tide")
+        let gaps = try await Command.run("schema", "drift", store).objects()
+        #expect(gaps.map { $0["build"] as? String } == ["2.0", "2.1"])
+        #expect(
+            gaps.map { $0["missing"] as? String }
+                == ["field Note.due TIMESTAMP", "record type Task"]
+        )
+        #expect(gaps.map { $0["times"] as? Int } == [2, 1])
+        #expect(gaps.map { $0["remedy"] as? String } == ["promote", "promote"])
+        let text = try await Command.run("schema", "drift", store, "--text")
+        #expect(text.output.hasPrefix("build  missing in production      times  first"))
+        let last = try await Command.run("log", "stat", store).objects()[0]["events"] as? Int
+        let later = try await Command.run("schema", "drift", store, "--since", "\(last ?? 0)")
+        #expect(later.output == "")
+        _ = try await Command.run("schema", "promote", store)
+        #expect(try await Command.run("schema", "drift", store).output == "")
+    }
+
     @Test func `a file goes into development, on to production, and comes out again`() async throws
     {
         let folder = try TemporaryFolder()

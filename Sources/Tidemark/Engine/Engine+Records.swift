@@ -26,11 +26,15 @@ extension Engine {
             decision.plan.seal(as: caller, key, outcomes: decision.outcomes.map(\.stored))
             if decision.isEmpty {
                 try await writing.committer.waitUntilDurable(decision.lookedAt)
-                return try answers(to: request, decision, nil)
+                let answer = try answers(to: request, decision, nil)
+                reportDrift(of: request, answer, as: caller)
+                return answer
             }
             guard let placed = try await append(&decision.plan, over: picture) else { continue }
             try await writing.committer.waitUntilDurable(placed.last)
-            return try answers(to: request, decision, placed)
+            let answer = try answers(to: request, decision, placed)
+            reportDrift(of: request, answer, as: caller)
+            return answer
         }
     }
 

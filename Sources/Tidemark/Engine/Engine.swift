@@ -23,6 +23,8 @@ final class Engine: Sendable {
     let blockingWork: BlockingWork
     /// For what nobody may guess: the ends of links.
     let random: @Sendable () -> UInt64
+    /// Who hears of what builds do that production does not allow.
+    let driftReports = DriftReports()
     /// The schemas that requests needed last.
     let schemas = Lock(StoredSchemas())
     /// The last query that was answered without an index.
@@ -81,6 +83,7 @@ final class Engine: Sendable {
 
     /// Makes everything durable, brings the zone views on disk up to date, and ends the log.
     func close() throws(LogError) {
+        driftReports.finish()
         guard let writing else { return }
         // Views that could not be brought forward are brought forward by the next opening.
         try? writing.checkpointer.finish(views)

@@ -51,6 +51,20 @@ extension Engine {
     /// query needs.
     func rules(for query: Query, as caller: Caller) async throws(SyncError) -> QueryRules {
         guard options.checksSchema else { return try .unchecked(query) }
+        do throws(SyncError) {
+            let rules = try await checkedRules(for: query, as: caller)
+            if caller.database.environment == .development { reportDrift(of: query, as: caller) }
+            return rules
+        } catch {
+            reportDrift(of: query, as: caller)
+            throw error
+        }
+    }
+
+    private func checkedRules(
+        for query: Query,
+        as caller: Caller
+    ) async throws(SyncError) -> QueryRules {
         let environment = caller.database.environment
         while true {
             let schema = try schema(of: caller.database, try picture(.visible)).schema

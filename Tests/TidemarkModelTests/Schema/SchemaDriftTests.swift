@@ -24,7 +24,9 @@ import Testing
             production.gaps(
                 querying: "Note",
                 using: [
-                    ("title", [.queryable, .sortable]), ("recordID", .queryable), ("x", .queryable),
+                    .init(.field("title"), .queryable), .init(.system(.recordID), .queryable),
+                    .init(.field("title"), .sortable), .init(.field("x"), .queryable),
+                    .init(nil, .searchable),
                 ]
             ).map(\.description)
                 == ["index Note.title QUERYABLE SORTABLE", "index Note.___recordID QUERYABLE"]

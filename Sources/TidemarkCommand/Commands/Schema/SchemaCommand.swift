@@ -21,7 +21,7 @@ struct SchemaCommand: AsyncParsableCommand {
         subcommands: [
             SchemaExportCommand.self, SchemaImportCommand.self, SchemaValidateCommand.self,
             SchemaDiffCommand.self, SchemaPromoteCommand.self, SchemaIndexesCommand.self,
-            SchemaIndexCommand.self, SchemaRolesCommand.self,
+            SchemaIndexCommand.self, SchemaRolesCommand.self, SchemaDriftCommand.self,
         ]
     )
 }

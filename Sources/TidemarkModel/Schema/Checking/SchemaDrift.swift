@@ -119,7 +119,7 @@ public struct SchemaDrift: Hashable, Sendable {
 
 extension SchemaDrift.Gap {
     /// Whether a schema has what this gap says is missing.
-    func isClosed(in schema: Schema) -> Bool {
+    package func isClosed(in schema: Schema) -> Bool {
         switch self {
         case .recordType(let name):
             schema[name] != nil
@@ -187,18 +187,27 @@ extension Schema {
         }
     }
 
-    /// What this schema lacks for a query by some indexes of a record type.
+    /// What this schema lacks for a query of a record type that needs some indexes.
     ///
-    /// Keys that name no field are the query's own mistake, and no gap.
+    /// Keys that name no field, and indexes that a field cannot have, are the query's own mistake and
+    /// no gap.
     public func gaps(
         querying recordType: Name,
-        using needs: [(key: Name, indexes: Indexes)]
+        using requirements: [Query.IndexRequirement]
     ) -> [SchemaDrift.Gap] {
         guard let own = self[recordType] else { return [.recordType(recordType)] }
-        return needs.compactMap { key, indexes in
-            guard let field = own.field(key: key) else { return nil }
-            let missing = indexes.subtracting(field.indexes)
-            return missing.isEmpty ? nil : .indexes(recordType, field.name, missing)
+        var missing: [(field: Name, indexes: Indexes)] = []
+        for requirement in requirements {
+            let index = requirement.kind.indexes
+            guard let key = requirement.key, key.isInSchemas, let field = own[key.schemaName],
+                !field.indexes.contains(index), case .used = field.type.use(of: index)
+            else { continue }
+            if let place = missing.firstIndex(where: { $0.field == field.name }) {
+                missing[place].indexes.insert(index)
+            } else {
+                missing.append((field.name, index))
+            }
         }
+        return missing.map { .indexes(recordType, $0.field, $0.indexes) }
     }
 }

@@ -162,7 +162,7 @@ extension Query.Key {
     }
 
     /// Whether a schema can say something about it.
-    fileprivate var isInSchemas: Bool {
+    var isInSchemas: Bool {
         guard case .system = self else { return true }
         return Schema.SystemField(schemaName) != nil
     }
@@ -170,7 +170,7 @@ extension Query.Key {
 
 extension Query.IndexKind {
     /// The same, as a schema has it.
-    fileprivate var indexes: Schema.Indexes {
+    var indexes: Schema.Indexes {
         switch self {
         case .queryable: .queryable
         case .sortable: .sortable

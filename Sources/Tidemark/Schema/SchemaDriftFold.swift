@@ -1,0 +1,116 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// Reads out of the log's events what builds of an app have written in development, and what their
+/// queries have had indexed there, that production's schema does not have.
+struct SchemaDriftFold {
+    /// What was found so far.
+    private(set) var drift = SchemaDrift()
+
+    private let container: ContainerID
+    private let production: Schema
+    private let checks: RecordChecks
+    /// The zones of the container's development, by key.
+    private var zones: [UInt64: ZoneIdentity] = [:]
+    /// The record types of development's schema, as of the last event.
+    private var types: [Name: Schema.RecordType] = [:]
+    /// The commit whose envelope was read last, and its build.
+    private var lastCommit: (first: SequenceNumber, build: Name?)?
+
+    /// Begins before the log's first event.
+    init(of container: ContainerID, against production: Schema) {
+        self.container = container
+        self.production = production
+        checks = RecordChecks(production)
+    }
+
+    /// Takes in the next event; one that `counts` is not passed for only says what there is.
+    mutating func add(_ event: LogEvent, counts: Bool) throws(SyncError) {
+        do throws(EventFormatError) {
+            let bytes = event.payload
+            let payload = bytes.span.bytes
+            switch payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil {
+            case .zoneCreated:
+                let identity = try ZoneEvent.readCreation(payload).identity
+                let database = identity.database
+                guard database.container == container, database.environment == .development else {
+                    return
+                }
+                zones[event.sequence.rawValue] = identity
+            case .recordSaved:
+                guard let zone = zones[event.zone] else { return }
+                let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+                if zone.isSystem {
+                    try addDefinition(try stored.body(), zone, event, counts: counts)
+                } else if counts {
+                    try add(try stored.body(), in: zone.database.scope, event)
+                }
+            default:
+                return
+            }
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    /// Counts what a save brought that production does not have: what it did not name is not its own.
+    private mutating func add(
+        _ body: RecordBody,
+        in scope: DatabaseScope,
+        _ event: LogEvent
+    ) throws(EventFormatError) {
+        if checks.admit(body, in: scope) { return }
+        let fields = body.fields
+        let gaps = production.gaps(saving: fields, as: Name(body.recordType)).filter { gap in
+            guard let name = gap.fieldName, let index = fields.index(of: name.string) else {
+                return true
+            }
+            return fields[index].stamp == 0
+        }
+        try note(gaps, event)
+    }
+
+    /// Counts the indexes that a query brought, and remembers what development has.
+    ///
+    /// Only clients say their build: an operator's import of a schema is no drift.
+    private mutating func addDefinition(
+        _ body: RecordBody,
+        _ zone: ZoneIdentity,
+        _ event: LogEvent,
+        counts: Bool
+    ) throws(EventFormatError) {
+        guard SystemZone(zone.zoneName) == .schema,
+            let type = try? SchemaRecords.schema(of: [body])[Name(body.recordName)]
+        else { return }
+        let old = types.updateValue(type, forKey: type.name)
+        guard counts, let old, let released = production[type.name],
+            try build(of: event) != nil
+        else { return }
+        let gaps = type.fields.compactMap { field -> SchemaDrift.Gap? in
+            guard let before = old[field.name], let after = released[field.name] else { return nil }
+            let missing = field.indexes.subtracting(before.indexes).subtracting(after.indexes)
+            return missing.isEmpty ? nil : .indexes(type.name, field.name, missing)
+        }
+        try note(gaps, event)
+    }
+
+    private mutating func note(
+        _ gaps: [SchemaDrift.Gap],
+        _ event: LogEvent
+    ) throws(EventFormatError) {
+        let gaps = gaps.filter { !$0.isClosedByProduction }
+        if gaps.isEmpty { return }
+        drift.note(gaps, build: try build(of: event), at: event.commit.time)
+    }
+
+    private mutating func build(of event: LogEvent) throws(EventFormatError) -> Name? {
+        if let lastCommit, lastCommit.first == event.commit.first { return lastCommit.build }
+        let envelope = event.envelope
+        let build = try CommitEnvelope(envelope.span.bytes).build.map { Name($0) }
+        lastCommit = (event.commit.first, build)
+        return build
+    }
+}

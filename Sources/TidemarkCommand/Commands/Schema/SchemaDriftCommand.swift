@@ -1,0 +1,106 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark schema drift`: which builds do what production would refuse.
+struct SchemaDriftCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "drift",
+        abstract: "List what builds of the app do in development that production would refuse.",
+        discussion: """
+            By build: record types and fields that it has saved, and indexes that its queries have \
+            brought, which production's schema does not have; how often and when. A promotion adds what \
+            development has; a value of another type than production's field has is refused for good. \
+            Reads the whole log; --since leaves out what was before a point.
+
+              tidemark schema drift notes.tide
+              tidemark schema drift notes.tide --since 2026-02-03T00:00:00Z
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+    @OptionGroup var container: ContainerOption
+
+    @Option(
+        help: ArgumentHelp("Only after a point: \(Point.explanation).", valueName: "point"),
+        transform: { text in try Point(text) }
+    )
+    var since: Point?
+
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        try await store.read { store in
+            let first = try since.map { try $0.position(in: store).next }
+            let drift = try store.schemaDrift(of: container.id, since: first ?? .zero)
+            let development = try store.schema(of: container.id)
+            try options.print(drift, development)
+            if drift.uncounted > 0 {
+                note("Not listed, because there are too many: \(drift.uncounted) more.")
+            }
+        }
+    }
+}
+
+extension OutputOptions {
+    fileprivate func print(_ drift: SchemaDrift, _ development: Schema) throws {
+        var output = StandardOutput()
+        let isJSON = isJSON(output)
+        var table = Table([
+            ("build", .left), ("missing in production", .left), ("times", .right),
+            ("first", .left), ("last", .left), ("remedy", .left),
+        ])
+        for (build, entries) in drift.byBuild {
+            for entry in entries {
+                let remedy = entry.gap.remedy(development)
+                if isJSON {
+                    try output.line { $0.append(json: entry, remedy) }
+                } else {
+                    table.append([
+                        build?.string ?? "-", "\(entry.gap)", "\(entry.count)",
+                        RFC3339.text(milliseconds: entry.firstSeen),
+                        RFC3339.text(milliseconds: entry.lastSeen), remedy,
+                    ])
+                }
+            }
+        }
+        if !isJSON { for line in table.lines { try output.line(line) } }
+        try output.flush()
+    }
+}
+
+extension SchemaDrift.Gap {
+    /// What ends the gap.
+    fileprivate func remedy(_ development: Schema) -> String {
+        switch self {
+        case .type: "use another field"
+        case _ where isClosed(in: development): "promote"
+        default: "add it to development"
+        }
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(json entry: SchemaDrift.Entry, _ remedy: String) {
+        append(literal: "{\"build\":")
+        if let build = entry.build {
+            append(jsonString: build.string)
+        } else {
+            append(literal: "null")
+        }
+        append(literal: ",\"missing\":")
+        append(jsonString: "\(entry.gap)")
+        append(literal: ",\"times\":")
+        append(jsonNumber: entry.count)
+        append(literal: ",\"first\":")
+        append(jsonNumber: entry.firstSeen)
+        append(literal: ",\"last\":")
+        append(jsonNumber: entry.lastSeen)
+        append(literal: ",\"remedy\":")
+        append(jsonString: remedy)
+        append(literal: "}")
+    }
+}
