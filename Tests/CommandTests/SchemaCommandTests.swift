@@ -39,7 +39,7 @@ import Testing
         #expect(gaps.map { $0["times"] as? Int } == [2, 1])
         #expect(gaps.map { $0["remedy"] as? String } == ["promote", "promote"])
         let text = try await Command.run("schema", "drift", store, "--text")
-        #expect(text.output.hasPrefix("build  missing in production      times  first"))
+        #expect(text.output.hasPrefix("build  missing in production     times  first"))
         let last = try await Command.run("log", "stat", store).objects()[0]["events"] as? Int
         let later = try await Command.run("schema", "drift", store, "--since", "\(last ?? 0)")
         #expect(later.output == "")

@@ -32,6 +32,7 @@ extension Engine {
         _ request: ModifyRecordsRequest,
         _ items: ConsultedItems,
         in zones: ConsultedZones,
+        as caller: Caller,
         _ picture: ViewPicture
     ) throws(SyncError) -> ConsultedAssets? {
         guard request.saves.contains(where: \.fields.namesAssets) else { return nil }
@@ -48,7 +49,8 @@ extension Engine {
                 assets.refusals[index] = try refusal(
                     of: save,
                     naming: blob,
-                    byteCount: asset.byteCount
+                    byteCount: asset.byteCount,
+                    as: caller
                 )
             }
         }
@@ -58,10 +60,13 @@ extension Engine {
     private func refusal(
         of save: RecordSave,
         naming blob: HeldBlob,
-        byteCount: UInt64
+        byteCount: UInt64,
+        as caller: Caller
     ) throws(SyncError) -> SyncError? {
         do throws(BlobError) {
-            guard let status = try blobs.durableStatus(of: blob) else {
+            guard knownAssets.withLock({ $0.mayName(blob, caller) }),
+                let status = try blobs.durableStatus(of: blob)
+            else {
                 return .assetNotHeld(save.recordID, blob.blob.description)
             }
             guard status.byteCount == byteCount else {

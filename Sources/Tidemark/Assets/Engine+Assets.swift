@@ -14,8 +14,10 @@ extension Engine {
         as caller: Caller
     ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
         try checkAccess(of: caller, writes: true)
-        let database = try database(of: request.zone, as: caller)
-        return try await storeAsset(pieces, announced: request.announced, in: database)
+        let database = try writableDatabase(of: request.zone, as: caller)
+        let asset = try await storeAsset(pieces, announced: request.announced, in: database)
+        try noteKnown(asset, in: database, by: caller)
+        return asset
     }
 
     /// See ``Store/storeAsset(_:announced:in:)``.
@@ -63,33 +65,63 @@ extension Engine {
         guard request.assets.count <= limit else {
             throw .tooManyItems(request.assets.count, limit: limit)
         }
-        let holder = BlobHolder(try database(of: request.zone, as: caller))
+        let holder = BlobHolder(try writableDatabase(of: request.zone, as: caller))
         var held: [Bool] = []
         for asset in request.assets {
             guard let blob = BlobID(asset.checksum) else {
                 held.append(false)
                 continue
             }
+            let heldBlob = HeldBlob(blob, of: holder)
             let status = try explained { () throws(BlobError) in
-                try blobs.durableStatus(of: HeldBlob(blob, of: holder))
+                try blobs.durableStatus(of: heldBlob)
             }
-            held.append(status?.byteCount == asset.byteCount)
+            let mayName = knownAssets.withLock { $0.mayName(heldBlob, caller) }
+            held.append(mayName && status?.byteCount == asset.byteCount)
         }
         return held
     }
 
-    /// The database that keeps the assets of a zone's records.
-    private func database(of zone: ZoneID, as caller: Caller) throws(SyncError) -> DatabaseID {
-        var zones = ConsultedZones()
+    /// Takes note that a caller has had the bytes of an asset.
+    private func noteKnown(
+        _ asset: AssetReference,
+        in database: DatabaseID,
+        by caller: Caller
+    ) throws(SyncError) {
+        let blob = HeldBlob(try asset.blob, of: BlobHolder(database))
+        knownAssets.withLock { $0.note(blob, by: caller) }
+    }
+
+    /// The database that keeps the assets of a zone's records, and whether the caller may save any
+    /// there.
+    private func database(
+        of zone: ZoneID,
+        as caller: Caller
+    ) throws(SyncError) -> (id: DatabaseID, isWritable: Bool) {
+        let picture = try picture(.visible)
+        var zones = ConsultedZones(shared: try sharedZones(of: caller, picture))
         let index = try zones.index(
             of: zone,
             in: caller.database,
             creating: .implicit,
-            try picture(.visible),
+            picture,
             options.limits
         )
         if let error = zones[index].error { throw error }
-        return zones[index].identity.database
+        let isWritable = zones.access(of: index)?.mayWriteSomething ?? true
+        return (zones[index].identity.database, isWritable)
+    }
+
+    /// The same, for a caller who is to save records there.
+    private func writableDatabase(
+        of zone: ZoneID,
+        as caller: Caller
+    ) throws(SyncError) -> DatabaseID {
+        let database = try database(of: zone, as: caller)
+        guard database.isWritable else {
+            throw .permissionFailure("No share lets you save records in the zone \(zone).")
+        }
+        return database.id
     }
 }
 
@@ -116,18 +148,23 @@ extension Engine {
         guard assets.indices.contains(request.element) else {
             throw .noAsset(request.recordID, field: request.fieldName, element: request.element)
         }
-        let database = try database(of: request.recordID.zone, as: caller)
-        return try openAsset(assets[request.element], of: database, range: request.range)
+        let asset = assets[request.element]
+        let database = try database(of: request.recordID.zone, as: caller).id
+        try noteKnown(asset, in: database, by: caller)
+        return try openAsset(asset, of: database, range: request.range)
     }
 
     /// An earlier version of a record that a caller may read as it is now.
+    ///
+    /// Not in a shared database: the version may be from before the record was shared.
     private func version(
         _ tag: RecordChangeTag,
         before record: Record,
         as caller: Caller
     ) throws(SyncError) -> Record {
         guard let held = TagContent(tag) else { throw .tagInvalid(tag, record.recordID) }
-        guard let latest = record.changeTag.flatMap({ TagContent($0) }),
+        guard caller.database.scope != .shared,
+            let latest = record.changeTag.flatMap({ TagContent($0) }),
             let old = try ancestor(
                 held,
                 of: record.recordID.name,

@@ -71,7 +71,7 @@ extension Engine {
             in: zones,
             under: schema.map { GrowingSchema($0, for: caller.database, limits: limits) },
             with: try access(of: caller, picture),
-            naming: try consultAssets(request, consulted, in: zones, picture),
+            naming: try consultAssets(request, consulted, in: zones, as: caller, picture),
             bound: picture.bound,
             time: time,
             received: time,

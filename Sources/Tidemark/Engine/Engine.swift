@@ -19,6 +19,8 @@ final class Engine: Sendable {
     let now: @Sendable () -> Int64
     /// The bytes of assets.
     let blobs: BlobStore
+    /// Who may name which of them in databases that others write to.
+    let knownAssets = Lock(KnownAssets())
     /// Where what waits long for the disk runs.
     let blockingWork: BlockingWork
     /// For what nobody may guess: the ends of links.

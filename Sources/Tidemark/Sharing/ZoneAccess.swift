@@ -26,6 +26,12 @@ package struct ZoneAccess: Sendable {
         permission(in: audience) == .readWrite
     }
 
+    /// Whether the participant may create, change and delete some records of the zone.
+    package var mayWriteSomething: Bool {
+        if let whole { return whole.permission == .readWrite }
+        return parts.values.contains { $0.permission == .readWrite }
+    }
+
     private func permission(in audience: AudienceRef) -> SharePermission? {
         if let whole { return whole.permission }
         guard case .known(let key) = audience else { return nil }

@@ -112,6 +112,65 @@ import TidemarkModel
         #expect(try scratch.store.assets(of: others[2].caller.database).count == 1)
     }
 
+    @Test func `a checksum gives no right where others write, too`() async throws {
+        let scratch = try ScratchAssets()
+        let open = DatabaseID(scope: .public)
+        let anna = scratch.client(of: open)
+        let bert = scratch.client("_bert", of: open)
+        let asset = try await anna.upload(photo)
+        _ = try await anna.attach(asset, to: "a").get()
+        let request = HeldAssetsRequest([asset])
+        #expect(try await scratch.store.heldAssets(request, as: anna.caller) == [true])
+        #expect(try await scratch.store.heldAssets(request, as: bert.caller) == [false])
+        #expect(try await bert.attach(asset, to: "b").error?.code == .assetFileNotFound)
+        // Whoever was given the bytes may name them.
+        #expect(try await bert.download("a") == photo)
+        #expect(try await bert.attach(asset, to: "b").error == nil)
+        let carl = scratch.client("_carl", of: open)
+        #expect(try await carl.upload(photo) == asset)
+        #expect(try await carl.attach(asset, to: "c").error == nil)
+        #expect(try scratch.store.assets(of: open).count == 1)
+    }
+
+    @Test func `participants of a share send and fetch what its records name`() async throws {
+        let world = try await SharingWorld()
+        let anna = world.anna
+        let secret = try await anna.upload([1])
+        let shown = try await anna.upload([2])
+        try await anna.modify([
+            try anna.node("root", ["file": .asset(secret)]), try anna.node("leaf", under: "root"),
+            try anna.node("other", ["file": .asset(secret)]),
+        ])
+        let before = try await anna.fetch("root")[0].get().changeTag
+        try await anna.modify([try anna.node("root", ["file": .asset(shown)])])
+        try await anna.modify([
+            try anna.share("s", of: "root", with: [("bob", .readWrite), ("carol", .readOnly)])
+        ])
+        let link = world.store.url(of: try await anna.shared("s"))
+        let guests = [world.guest("bob"), world.guest("carol")]
+        for guest in guests {
+            _ = try await world.store.acceptShare(link, as: guest.caller)
+            #expect(try await guest.download("root") == [2])
+            #expect(await code { _ = try await guest.download("other") } == .unknownItem)
+            #expect(
+                await code { _ = try await guest.download("root", tag: before) }
+                    == .unknownItem
+            )
+        }
+        let bob = guests[0]
+        func set(_ asset: AssetReference) async throws -> SyncError.Code? {
+            let save = try bob.node("leaf", ["file": .asset(asset)])
+            return try await bob.modify([save]).saves[0].error?.code
+        }
+        #expect(try await set(secret) == .assetFileNotFound)
+        #expect(try await set(shown) == nil)
+        #expect(try await set(try await bob.upload([3])) == nil)
+        #expect(try await anna.download("leaf") == [3])
+        #expect(await code { _ = try await guests[1].upload([4]) } == .permissionFailure)
+        #expect(try world.store.assets(of: anna.caller.database).count == 3)
+        try world.store.close()
+    }
+
     @Test func `what a database holds need not be sent again`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
