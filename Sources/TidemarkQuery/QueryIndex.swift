@@ -31,11 +31,14 @@ package final class QueryIndex: Sendable {
                 // Nothing is lost that the log does not hold, so no commit waits for the disk. The
                 // writer touches all indexes at random; with a small cache it would read them again
                 // and again.
-                let cacheKiBCount = database.configuration.readonly ? 8 << 10 : 64 << 10
+                //
+                // Readers share the system's copy of the file instead of having one each.
+                let isReader = database.configuration.readonly
                 try database.execute(
                     sql: """
                         PRAGMA synchronous = NORMAL;
-                        PRAGMA cache_size = -\(cacheKiBCount);
+                        PRAGMA cache_size = -\(isReader ? 8 << 10 : 64 << 10);
+                        PRAGMA mmap_size = \(isReader ? Int64.max : 0);
                         PRAGMA wal_autocheckpoint = 16384;
                         """
                 )
@@ -74,9 +77,9 @@ package final class QueryIndex: Sendable {
         do {
             try await database.write { [self] database in
                 var writer = try RowWriter(database, catalog.withLock { $0 })
-                for change in changes where change.sequence > writer.catalog.position.sequence {
-                    try writer.apply(change)
-                }
+                let known = writer.catalog.position.sequence
+                let new = changes.firstIndex { $0.sequence > known } ?? changes.endIndex
+                try writer.apply(changes[new...])
                 try writer.finish(through: position)
                 let written = writer.catalog
                 database.afterNextTransaction { [self] _ in catalog.withLock { $0 = written } }
@@ -88,6 +91,41 @@ package final class QueryIndex: Sendable {
         }
     }
 
+    /// Gets ready to take in so many changes: where they are most of what there will be, indexes
+    /// cost less to make anew than to keep up to date.
+    package func prepare(for changeCount: Int) async throws(QueryIndexError) {
+        let catalog = catalog.withLock { $0 }
+        let rowCount = catalog.types.lazy.map(\.rowCount).reduce(0, +)
+        guard !catalog.made.isEmpty, changeCount > max(Self.fewChanges, rowCount / 2) else {
+            return
+        }
+        do {
+            try await database.write { [self] database in
+                var maker = IndexMaker(database, self.catalog.withLock { $0 })
+                for name in maker.catalog.made.keys.sorted() { try maker.drop(name) }
+                let written = maker.catalog
+                database.afterNextTransaction { [self] _ in self.catalog.withLock { $0 = written } }
+            }
+        } catch {
+            throw QueryIndexError("dropping indexes", error)
+        }
+    }
+
+    /// Moves what was taken in to where readers find it fastest; after many changes.
+    package func settle() async throws(QueryIndexError) {
+        do {
+            try await database.writeWithoutTransaction { database in
+                // One that a reader keeps from being complete goes on the next time.
+                _ = try? database.checkpoint(.passive)
+            }
+        } catch {
+            throw QueryIndexError("moving its log", error)
+        }
+    }
+
+    /// For fewer changes no index is ever dropped.
+    private static let fewChanges = 20_000
+
     /// Finds a page of records, in the query's order.
     ///
     /// `zones` are the keys of the zones to look into; `scope` is what a cursor belongs to beside its
@@ -95,7 +133,7 @@ package final class QueryIndex: Sendable {
     /// query in the same zones ended: a record that does not change while pages are fetched is on
     /// exactly one of them; one that changes is on the page where its new values put it, if that has
     /// not been fetched yet. `searchedFields` are those that a search in all words looks at, if not
-    /// all.
+    /// all. Records that `shows` says are not to be shown are passed over, and no cursor tells of them.
     ///
     /// Throws ``QueryIndexError``, and `SyncError` `invalidArguments` for a predicate that makes no
     /// sense or a cursor of another query.
@@ -105,8 +143,10 @@ package final class QueryIndex: Sendable {
         scope: UInt64? = nil,
         after cursor: QueryCursor? = nil,
         limit: Int,
+        byteLimit: Int = .max,
         now: Int64,
-        searchedFields: [String]? = nil
+        searchedFields: [String]? = nil,
+        shows: ((IndexedRecord) throws -> Bool)? = nil
     ) async throws -> QueryPage {
         if let problem = query.predicate.problem {
             throw SyncError(.invalidArguments, "The predicate was refused: \(problem)")
@@ -120,10 +160,11 @@ package final class QueryIndex: Sendable {
         }
         let catalog = catalog.withLock { $0 }
         guard let type = catalog.type(named: query.recordType), !zones.isEmpty, limit > 0 else {
-            return QueryPage(sequences: [], next: nil)
+            return QueryPage(records: [], next: nil)
         }
         var statement = QueryStatement(type, zones: zones, now: now, searchedFields: searchedFields)
-        guard let selection = statement.select(query, after: cursor, limit: limit + 1) else {
+        let rowLimit = shows == nil ? limit + 1 : .max
+        guard let selection = statement.select(query, after: cursor, limit: rowLimit) else {
             throw SyncError(
                 .invalidArguments,
                 "The fields to sort by have got other types since the cursor was made; repeat the "
@@ -140,13 +181,21 @@ package final class QueryIndex: Sendable {
         }
         do {
             try await make(statement.neededIndexes)
-            return try await database.read { [statement] database in
+            let size = PageSize(count: limit, byteCount: byteLimit)
+            return try read { database in
                 let sql = try Self.choose(selection, statement.arguments, database)
-                return try Self.read(sql, statement.arguments, database, signature, limit)
+                return try Self.read(sql, statement.arguments, database, signature, size, shows)
             }
         } catch {
             throw QueryIndexError("answering \(query.description.prefix(200))", error)
         }
+    }
+
+    /// Reads on the caller's thread, as the log is read: most pages take less than going to another one.
+    ///
+    /// Every statement sees one state of the database, so none begins and ends a transaction.
+    private func read<Answer>(_ body: (Database) throws -> Answer) throws -> Answer {
+        try database.unsafeRead(body)
     }
 
     /// How many values a query can bind: what SQLite allows unless it was built otherwise.
@@ -155,7 +204,7 @@ package final class QueryIndex: Sendable {
     /// Makes the indexes that a query needs and nobody needed before.
     private func make(_ needed: [NeededIndex]) async throws {
         let missing = catalog.withLock { catalog in
-            needed.filter { !catalog.made.contains($0.name) }
+            needed.filter { catalog.made[$0.name] == nil }
         }
         guard !missing.isEmpty else { return }
         try await database.write { [self] database in
@@ -164,6 +213,7 @@ package final class QueryIndex: Sendable {
             let written = maker.catalog
             database.afterNextTransaction { [self] _ in catalog.withLock { $0 = written } }
         }
+        try await settle()
     }
 
     /// How to run a query, by how many records its sets hold.
@@ -184,30 +234,59 @@ package final class QueryIndex: Sendable {
         return selection.text
     }
 
+    /// How much a page may hold.
+    private struct PageSize {
+        var count: Int
+        var byteCount: Int
+    }
+
     private static func read(
         _ sql: String,
         _ arguments: [SQLValue],
         _ database: Database,
         _ signature: UInt64,
-        _ limit: Int
+        _ size: PageSize,
+        _ shows: ((IndexedRecord) throws -> Bool)?
     ) throws -> QueryPage {
         let statement = try PreparedStatement(sql, database)
         // A statement left in the midst of its rows would hold on to what it sees of the database.
         defer { statement.reset() }
         statement.bind(arguments)
-        var sequences: [UInt64] = []
+        let orderEnd = statement.columnCount - 2
+        var records: [IndexedRecord] = []
+        records.reserveCapacity(size.count)
+        var byteCount = 0
         var next: QueryCursor?
         while try statement.step() {
-            guard sequences.count < limit else {
-                return QueryPage(sequences: sequences, next: next)
-            }
-            sequences.append(UInt64(bitPattern: statement.int64(at: 0)))
-            if sequences.count == limit {
-                let values = (1..<statement.columnCount).map { statement.value(at: $0) }
+            let record = try record(of: statement, orderEnd)
+            if let shows, try !shows(record) { continue }
+            guard next == nil else { return QueryPage(records: records, next: next) }
+            records.append(record)
+            byteCount += record.body.bytes.count
+            if records.count == size.count || byteCount >= size.byteCount {
+                let values = (1..<orderEnd).map { statement.value(at: $0) }
                 next = QueryCursor(signature: signature, values: values)
             }
         }
-        return QueryPage(sequences: sequences, next: nil)
+        return QueryPage(records: records, next: nil)
+    }
+
+    /// The record of a row: its sequence number, what it is ordered by, its checksum and its body.
+    private static func record(
+        of row: PreparedStatement,
+        _ orderEnd: Int
+    ) throws -> IndexedRecord {
+        let sequence = UInt64(bitPattern: row.int64(at: 0))
+        let zone = UInt64(bitPattern: row.int64(at: orderEnd - 1))
+        guard let body = try? RecordBody(stored: row.bytes(at: orderEnd + 1)[...]),
+            body.checksum(at: sequence) == row.int64(at: orderEnd)
+        else {
+            throw QueryIndexError(
+                .damaged,
+                "The query index has no sound body of event \(sequence)."
+            )
+        }
+        return IndexedRecord(sequence: sequence, zone: zone, body: body)
     }
 }
 
@@ -258,10 +337,39 @@ package struct IndexedChange: Sendable {
     }
 }
 
+/// A record that a query found.
+package struct IndexedRecord: Sendable {
+    /// The sequence number of the event that saved it.
+    package let sequence: UInt64
+    /// Its zone's key.
+    package let zone: UInt64
+    /// The record.
+    package let body: RecordBody
+}
+
+extension RecordBody {
+    /// What a body must have that SQLite, which checks nothing that it reads, gives back.
+    func checksum(at sequence: UInt64) -> Int64 {
+        var hash = sequence &+ 0x9E37_79B9_7F4A_7C15
+        func mix(_ word: UInt64) {
+            hash = (hash ^ word) &* 0xD6E8_FEB8_6659_FD93
+            hash ^= hash >> 32
+        }
+        bytes.withUnsafeBytes { bytes in
+            let wordCount = bytes.count / 8
+            for index in 0..<wordCount {
+                mix(bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
+            }
+            for byte in bytes[(wordCount * 8)...] { mix(UInt64(byte)) }
+        }
+        return Int64(bitPattern: hash)
+    }
+}
+
 /// Records that a query found.
 package struct QueryPage: Sendable {
-    /// The sequence numbers of the events that hold them, in the query's order.
-    package let sequences: [UInt64]
+    /// The records, in the query's order.
+    package let records: [IndexedRecord]
     /// Where to go on; `nil` if there is no more.
     package let next: QueryCursor?
 }
@@ -273,7 +381,7 @@ extension QueryIndex {
         var statement = QueryStatement(type, zones: zones, now: 0, searchedFields: nil)
         guard let selection = statement.select(query, after: nil, limit: 100) else { return "" }
         try await make(statement.neededIndexes)
-        return try await database.read { [statement] database in
+        return try read { database in
             let sql = try Self.choose(selection, statement.arguments, database)
             let explain = try PreparedStatement("EXPLAIN QUERY PLAN " + sql, database)
             defer { explain.reset() }

@@ -114,9 +114,9 @@ struct IndexedHistory {
                 )
                 let expected = try history.expected(query, zones: zones, now: now)
                 foundCount += expected.count
-                guard page.sequences != expected else { continue }
-                let missing = Set(expected).subtracting(page.sequences)
-                let surplus = Set(page.sequences).subtracting(expected)
+                guard page.records.map(\.sequence) != expected else { continue }
+                let missing = Set(expected).subtracting(page.records.map(\.sequence))
+                let surplus = Set(page.records.map(\.sequence)).subtracting(expected)
                 Issue.record(
                     "seed \(seed): \(query): missing \(missing.count), surplus \(surplus.count)"
                 )
@@ -152,8 +152,8 @@ struct IndexedHistory {
                     limit: limit,
                     now: 0
                 )
-                #expect(page.sequences.count <= limit)
-                found += page.sequences
+                #expect(page.records.map(\.sequence).count <= limit)
+                found += page.records.map(\.sequence)
                 cursor = page.next.flatMap { QueryCursor(bytes: $0.bytes) }
                 #expect(cursor == page.next)
             } while cursor != nil && found.count <= expected.count
@@ -178,7 +178,7 @@ struct IndexedHistory {
                 limit: 5,
                 now: 0
             )
-            found += page.sequences
+            found += page.records.map(\.sequence)
             cursor = page.next
             try await history.grow(by: 4, zones: [3])
         } while cursor != nil

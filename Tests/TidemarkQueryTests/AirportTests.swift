@@ -93,7 +93,7 @@ import TidemarkModel
                 let page = try await index.page(query, zones: [1], limit: 10_000, now: 0)
                 let distances = airports.map { Self.distance(origin, $0.place) }
                 let expected = distances.indices.filter { distances[$0] <= radius }
-                let found = page.sequences.map { Int($0) - 1 }
+                let found = page.records.map(\.sequence).map { Int($0) - 1 }
                 #expect(found.sorted() == expected)
                 foundCount += found.count
                 for (near, far) in zip(found, found.dropFirst()) {

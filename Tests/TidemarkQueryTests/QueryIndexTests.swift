@@ -39,7 +39,7 @@ import TidemarkModel
             now: 0,
             searchedFields: fields
         )
-        return page.sequences
+        return page.records.map(\.sequence)
     }
 
     @Test func `the index goes on where it was, and is emptied for another log`() async throws {
@@ -111,6 +111,65 @@ import TidemarkModel
         for text in texts { #expect(try await find(text, in: index) == []) }
     }
 
+    @Test func `full text that is mostly of what is gone is made anew`() async throws {
+        let index = try QueryIndex(path: nil, identity: "x")
+        let count: UInt64 = 4_000
+        for round in 0..<6 as Range<UInt64> {
+            let changes = try (1...count).map { number in
+                try save(
+                    "r\(number)",
+                    ["t": .string("fox\(round) n\(number)")],
+                    at: round * count + number,
+                    over: round == 0 ? 0 : (round - 1) * count + number
+                )
+            }
+            let position = IndexPosition(sequence: (round + 1) * count)
+            try await index.apply(changes, through: position)
+            #expect(try await find("t TOKENMATCHES 'fox\(round)'", in: index).count == 100)
+            if round > 0 {
+                #expect(try await find("t TOKENMATCHES 'fox\(round - 1)'", in: index) == [])
+            }
+            #expect(try await find("t TOKENMATCHES 'n7'", in: index) == [round * count + 7])
+        }
+    }
+
+    @Test func `before many changes indexes are dropped, and made again when they are asked for`()
+        async throws
+    {
+        let index = try QueryIndex(path: nil, identity: "x")
+        let west = FieldValue.location(Location(latitude: 0, longitude: -179.99))
+        let fields: KeyValuePairs<String, FieldValue?> = [
+            "t": "red fox", "l": .stringList(["red fox"]), "p": west, "n": 1,
+        ]
+        try await index.apply([try save("a", fields, at: 1)], through: IndexPosition(sequence: 1))
+        let texts = [
+            "t TOKENMATCHES 'fox'", "l TOKENMATCHES 'fox'", "l CONTAINS 'red fox'", "n == 1",
+            "distanceToLocation:fromLocation:(p, LOCATION(0, 179.99)) < 5000",
+        ]
+        for text in texts { #expect(try await find(text, in: index) == [1]) }
+        try await index.prepare(for: 1_000_000)
+        let change = try save("a", fields, at: 2, over: 1)
+        try await index.apply([change], through: IndexPosition(sequence: 2))
+        for text in texts { #expect(try await find(text, in: index) == [2]) }
+    }
+
+    @Test func `versions that are replaced at once are passed over`() async throws {
+        let index = try QueryIndex(path: nil, identity: "x")
+        let changes = [
+            try save("a", ["n": 1], at: 1), try save("a", ["n": 2], at: 2, over: 1),
+            try save("b", ["n": 1], at: 3), try save("a", ["n": 3], at: 4, over: 2),
+            IndexedChange(sequence: 5, zone: 1, previous: 3, content: .deleted(recordType: nil)),
+        ]
+        try await index.apply(changes, through: IndexPosition(sequence: 5))
+        #expect(try await find("n > 0", in: index) == [4])
+        let deletion = IndexedChange(sequence: 7, zone: 1, previous: 0, content: .zoneDeleted)
+        let later = [
+            try save("c", ["n": 1], at: 6), deletion, try save("d", ["n": 1], at: 8),
+        ]
+        try await index.apply(later, through: IndexPosition(sequence: 8))
+        #expect(try await find("n > 0", in: index) == [8])
+    }
+
     @Test func `a search in all words keeps to the searchable fields`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         try await index.apply(
@@ -166,7 +225,7 @@ import TidemarkModel
         )
         func count(_ predicate: Query.Predicate) async throws -> Int {
             let query = Query(recordType: "Note", predicate: predicate)
-            return try await index.page(query, zones: [1], limit: 9, now: 0).sequences.count
+            return try await index.page(query, zones: [1], limit: 9, now: 0).records.count
         }
         let either = numbers.map { Query.Predicate.compare("n", .equal, .value(.int64($0))) }
         #expect(try await count(.or(either)) == 1)

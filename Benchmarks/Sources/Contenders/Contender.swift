@@ -127,6 +127,15 @@ package final class Sink {
         lastSequence = max(lastSequence, sequence)
     }
 
+    /// Copies more of the record that was taken last.
+    func add(_ parts: UnsafeRawBufferPointer...) {
+        for part in parts {
+            if used + part.count > Self.capacity { used = 0 }
+            append(part)
+            byteCount += part.count
+        }
+    }
+
     @inline(__always)
     private func append(_ bytes: UnsafeRawBufferPointer) {
         guard let start = bytes.baseAddress else { return }

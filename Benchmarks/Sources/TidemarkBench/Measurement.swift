@@ -15,6 +15,10 @@ enum Name {
     static let firstSyncUncached = "firstSync.uncached"
     static let firstSyncShare = "firstSync.shareOfLZ4Alone"
     static let replay = "replay"
+    static let queryEqual = "query.equal"
+    static let queryRange = "query.range"
+    static let queryIndexFresh = "queryIndex.fresh"
+    static let queryIndexReplaced = "queryIndex.replaced"
     static let history = "disk.history"
     static let historyViews = "disk.history.ofWhichViews"
     static let historySpare = "disk.history.spareBeside"
@@ -156,6 +160,10 @@ struct Measurement: Encodable {
         }
         return list + [
             Measurement(name: Name.replay, unit: "events/s", bar: .atLeast(1_500_000)),
+            Measurement(name: Name.queryEqual, unit: "µs", bar: .shareOfSQLite(1.5)),
+            Measurement(name: Name.queryRange, unit: "µs", bar: .shareOfSQLite(1.5)),
+            Measurement(name: Name.queryIndexFresh, unit: "records/s", bar: .atLeast(100_000)),
+            Measurement(name: Name.queryIndexReplaced, unit: "records/s", bar: .atLeast(100_000)),
             Measurement(name: Name.history, unit: "MB", bar: .shareOfSQLite(1 / 2)),
             Measurement(name: Name.historyViews, unit: "MB", bar: .none),
             Measurement(name: Name.historySpare, unit: "MB", bar: .none),

@@ -34,6 +34,7 @@ enum Suite: Hashable {
     case oneWriter, manyWriters, insertBatches, updateBatches
     case firstSync, firstSyncAfterUpdates
     case longLog(eventCount: Int)
+    case queries
     case history
 
     func trial<Engine: Contender>(
@@ -48,6 +49,7 @@ enum Suite: Hashable {
         case .firstSync: try await FirstSync<Engine>(setting)
         case .firstSyncAfterUpdates: try await FirstSyncAfterUpdates<Engine>(setting)
         case .longLog: try await LongLog<Engine>(setting)
+        case .queries: try await Queries<Engine>(setting)
         case .history: HistoryOnDisk<Engine>(setting)
         }
     }

@@ -182,7 +182,7 @@ extension ModifyRecordsRequest {
 
 extension Engine {
     /// Whether a share shows a record to the caller, where it is not in the caller's own database.
-    private func mayRead(
+    func mayRead(
         _ item: ConsultedItem,
         _ zones: ConsultedZones,
         _ audiences: inout Audiences

@@ -40,13 +40,13 @@ extension Engine {
             if rules.isTypeKnown || !page.records.isEmpty || cursor != nil { return page }
             // What an import brought can be asked for without being in the schema.
             let any = Query(recordType: query.recordType)
-            let place = try await index.page(
+            let all = try await index.page(
                 any,
                 zones: place.zones.keys.sorted(),
                 limit: 1,
                 now: search.now
             )
-            if place.sequences.isEmpty { throw SyncError.recordTypeNotFound(Name(any.recordType)) }
+            if all.records.isEmpty { throw SyncError.recordTypeNotFound(Name(any.recordType)) }
             return page
         }
         return QueryPageResult(
@@ -92,9 +92,18 @@ struct QueryPlace: Sendable {
     var zones: [UInt64: ZoneID]
     /// What cursors belong to: that goes on when zones of a whole database come and go between pages.
     var scope: UInt64
+    /// What shares show of the zone, where it is somebody else's.
+    var shown: SharedPlace?
 
     /// How many zones one query can look into; each is a value in SQLite's statement.
     static let zoneLimit = 30_000
+}
+
+/// A zone of somebody else, of which shares show something.
+struct SharedPlace: Sendable {
+    var zones: ConsultedZones
+    var access: ZoneAccess
+    var picture: ViewPicture
 }
 
 extension Engine {
@@ -110,7 +119,7 @@ extension Engine {
             guard zones.count <= QueryPlace.zoneLimit else { throw .tooManyZones(zones.count) }
             return QueryPlace(zones: zones, scope: views.hash.key(of: caller.database))
         }
-        var consulted = ConsultedZones()
+        var consulted = ConsultedZones(shared: try sharedZones(of: caller, picture))
         _ = try consulted.index(
             of: zone,
             in: caller.database,
@@ -121,7 +130,24 @@ extension Engine {
         if let error = consulted[0].error { throw error }
         // A default zone that nothing was written to has no key, and nobody has a cursor of it.
         guard let key = consulted[0].key else { return QueryPlace(zones: [:], scope: 0) }
-        return QueryPlace(zones: [key: zone], scope: key)
+        let shown = consulted.access(of: 0).map {
+            SharedPlace(zones: consulted, access: $0, picture: picture)
+        }
+        return QueryPlace(zones: [key: zone], scope: key, shown: shown)
+    }
+
+    /// Whether a record is shown where a query looks; `nil` if every record is.
+    func visibility(
+        in place: QueryPlace
+    ) -> ((RecordBody) throws(SyncError) -> Bool)? {
+        guard let shown = place.shown, !shown.access.showsAll else { return nil }
+        return { [self] (body) throws(SyncError) in
+            let name = Name(body.recordName)
+            let item = ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
+            let found = try ConsultedItems([item], in: shown.zones, shown.picture, views)
+            var audiences = Audiences(shown.picture)
+            return try mayRead(found.items[0], shown.zones, &audiences)
+        }
     }
 }
 
@@ -143,83 +169,26 @@ extension Engine {
         after cursor: QueryCursor?,
         _ index: QueryIndex
     ) async throws -> (records: [Record], next: QueryCursor?) {
-        var limit = search.limit
-        while true {
-            let page = try await index.page(
-                search.query,
-                zones: search.place.zones.keys.sorted(),
-                scope: search.place.scope,
-                after: cursor,
-                limit: limit,
-                now: search.now,
-                searchedFields: search.searchedFields
-            )
-            let records = try records(page.sequences, in: search.place.zones, search.selection)
-            if records.count == page.sequences.count { return (records, page.next) }
-            // The page is full with fewer records; it has to end with the last of them.
-            limit = records.count
-        }
-    }
-
-    /// The records that some events saved, in the order of the list, as far as a page has room for
-    /// their bytes; at least one.
-    ///
-    /// Throws ``QueryIndexError`` if an event is none that saved a record of the zones.
-    func records(
-        _ sequences: [UInt64],
-        in zones: [UInt64: ZoneID],
-        _ selection: FieldSelection?
-    ) throws -> [Record] {
-        var records: [Record] = []
-        records.reserveCapacity(sequences.count)
-        var byteCount = 0
-        for start in stride(from: 0, to: sequences.count, by: Self.readCount) {
-            let run = sequences[start..<min(start + Self.readCount, sequences.count)]
-            let found = try bodies(run, in: zones)
-            for sequence in run {
-                guard let record = found[sequence] else {
-                    throw QueryIndexError(
-                        .damaged,
-                        "The query index names event \(sequence), which saved no record there."
-                    )
-                }
-                records.append(record.narrowed(to: selection))
-                byteCount += records[records.count - 1].body.bytes.count
-                if byteCount >= options.pageByteCount { return records }
-            }
-        }
-        return records
-    }
-
-    /// How many records are read before the page's bytes are counted.
-    private static let readCount = 64
-
-    private func bodies(
-        _ sequences: ArraySlice<UInt64>,
-        in zones: [UInt64: ZoneID]
-    ) throws -> [UInt64: Record] {
-        var found: [UInt64: Record] = [:]
-        found.reserveCapacity(sequences.count)
+        let visibility = visibility(in: search.place)
+        let page = try await index.page(
+            search.query,
+            zones: search.place.zones.keys.sorted(),
+            scope: search.place.scope,
+            after: cursor,
+            limit: search.limit,
+            byteLimit: options.pageByteCount,
+            now: search.now,
+            searchedFields: search.searchedFields,
+            shows: visibility.map { shows in { record in try shows(record.body) } }
+        )
         var tags = TagWriter(line: line)
-        var failure: (any Error)?
-        try source.read(sequences.sorted().map { SequenceNumber(rawValue: $0) }) { event in
-            do {
-                guard let zone = zones[event.zone],
-                    event.payload.first == EventKind.recordSaved.rawValue
-                else { return true }
-                let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
-                found[event.sequence.rawValue] = Record(
-                    zone: zone,
-                    changeTag: tags.tag(of: event.sequence),
-                    body: try stored.body()
-                )
-                return true
-            } catch {
-                failure = error
-                return false
-            }
+        let records = page.records.compactMap { found -> Record? in
+            guard let zone = search.place.zones[found.zone] else { return nil }
+            let tag = tags.tag(of: SequenceNumber(rawValue: found.sequence))
+            return Record(zone: zone, changeTag: tag, body: found.body)
+                .shown(to: search.place.shown?.access)
+                .narrowed(to: search.selection)
         }
-        if let failure { throw failure }
-        return found
+        return (records, page.next)
     }
 }

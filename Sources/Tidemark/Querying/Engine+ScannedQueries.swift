@@ -22,6 +22,7 @@ extension Engine {
         let signature = QueryCursor.signature(
             of: query,
             zones: [views.hash.key(of: caller.database), zoneKey ?? 0, bound]
+                + [views.hash.target((caller.user ?? .current).name)]
         )
         var offset = 0
         if let sent = request.cursor {
@@ -37,15 +38,9 @@ extension Engine {
             found = try scan(query, request, as: caller, through: bound, picture, signature)
             if found.sequences.count <= ScannedQuery.keptCount { scanned.withLock { $0 = found } }
         }
-        let rest = found.sequences.dropFirst(offset)
         let selection = request.desiredKeys.map { FieldSelection($0) }
-        let records: [Record]
-        do {
-            records = try self.records(Array(rest.prefix(limit)), in: found.zones, selection)
-        } catch {
-            throw error as? SyncError ?? SyncError(.internalError, "\(error)")
-        }
-        let end = offset + records.count
+        let wanted = found.sequences.dropFirst(offset).prefix(limit)
+        let (records, end) = try records(wanted, in: found.place, selection)
         return QueryPageResult(
             records: records,
             cursor: end < found.sequences.count
@@ -66,13 +61,14 @@ extension Engine {
             bound == picture.bound
             ? nil : try PastState(of: source, hash: views.hash, through: last)
         let rules = try rules(for: request.query, as: caller, past, picture)
-        let zones = try zones(for: request.zone, as: caller, past, picture)
+        let place = try place(for: request.zone, as: caller, past, picture)
         var scan = try QueryScan(
             query,
             now: past == nil ? now() : try time(of: last),
-            searchedFields: rules.searchedFields
+            searchedFields: rules.searchedFields,
+            shows: visibility(in: place)
         )
-        for zone in zones.keys.sorted() {
+        for zone in place.zones.keys.sorted() {
             let sequences =
                 if let past { past.liveSequences(in: zone) } else {
                     try liveSequences(in: zone, picture)
@@ -82,7 +78,7 @@ extension Engine {
         guard rules.isTypeKnown || scan.hasMetType else {
             throw .recordTypeNotFound(Name(query.recordType))
         }
-        return ScannedQuery(signature: signature, sequences: scan.sequences(), zones: zones)
+        return ScannedQuery(signature: signature, sequences: scan.sequences(), place: place)
     }
 
     /// The schema as of the point says what can be asked.
@@ -120,15 +116,16 @@ extension Engine {
         )
     }
 
-    private func zones(
+    private func place(
         for zone: ZoneID?,
         as caller: Caller,
         _ past: PastState?,
         _ picture: ViewPicture
-    ) throws(SyncError) -> [UInt64: ZoneID] {
-        guard let past else { return try place(of: zone, as: caller, picture).zones }
+    ) throws(SyncError) -> QueryPlace {
+        guard let past else { return try place(of: zone, as: caller, picture) }
+        if caller.database.scope == .shared { throw .sharedPast }
         let all = past.zones.filter { $0.value.database == caller.database && !$0.value.isSystem }
-        guard let zone else { return all.mapValues(\.zone) }
+        guard let zone else { return QueryPlace(zones: all.mapValues(\.zone), scope: 0) }
         let owner = caller.database.owner.userRecordName
         let identity = ZoneIdentity(database: caller.database, zoneName: Name(zone.zoneName))
         try options.limits.check(zone: zone)
@@ -137,7 +134,7 @@ extension Engine {
         }
         let found = all.filter { $0.value == identity }
         if found.isEmpty, !identity.isImplicit { throw .zoneNotFound(zone) }
-        return found.mapValues { _ in zone }
+        return QueryPlace(zones: found.mapValues { _ in zone }, scope: 0)
     }
 
     /// When the commit of an event was made; what `now()` is in a query of the past.
@@ -153,5 +150,70 @@ extension Engine {
             throw SyncError(error)
         }
         return time
+    }
+}
+
+// MARK: - Pages
+
+extension Engine {
+    /// How many records are read before the page's bytes are counted.
+    private static let readCount = 64
+
+    /// The records that some events saved, in the order of the list, as far as a page has room for
+    /// their bytes, and where in the list that ends; at least one record.
+    private func records(
+        _ sequences: ArraySlice<UInt64>,
+        in place: QueryPlace,
+        _ selection: FieldSelection?
+    ) throws(SyncError) -> (records: [Record], end: Int) {
+        var records: [Record] = []
+        records.reserveCapacity(sequences.count)
+        var byteCount = 0
+        for start in stride(from: sequences.startIndex, to: sequences.endIndex, by: Self.readCount)
+        {
+            let end = min(start + Self.readCount, sequences.endIndex)
+            let found = try read(sequences[start..<end], in: place.zones)
+            for index in start..<end {
+                guard let record = found[sequences[index]] else { continue }
+                byteCount += record.body.bytes.count
+                records.append(record.shown(to: place.shown?.access).narrowed(to: selection))
+                if byteCount >= options.pageByteCount { return (records, index + 1) }
+            }
+        }
+        return (records, sequences.endIndex)
+    }
+
+    private func read(
+        _ sequences: ArraySlice<UInt64>,
+        in zones: [UInt64: ZoneID]
+    ) throws(SyncError) -> [UInt64: Record] {
+        var found: [UInt64: Record] = [:]
+        found.reserveCapacity(sequences.count)
+        var failure: SyncError?
+        do throws(LogError) {
+            try source.read(sequences.sorted().map { SequenceNumber(rawValue: $0) }) { event in
+                guard let zone = zones[event.zone] else { return true }
+                do throws(SyncError) {
+                    let stored = try self.stored(event)
+                    found[event.sequence.rawValue] = try record(stored, in: zone)
+                    return true
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw failure }
+        return found
+    }
+
+    private func stored(_ event: LogEvent) throws(SyncError) -> StoredRecord {
+        do throws(EventFormatError) {
+            return try StoredRecord(event.sequence, zone: event.zone, event.payload)
+        } catch {
+            throw SyncError(error)
+        }
     }
 }

@@ -118,6 +118,13 @@ extension SyncError {
         "A query of a shared database looks into one zone; name it."
     )
 
+    /// A query of a shared database as of a point.
+    static let sharedPast = SyncError(
+        .invalidArguments,
+        "A shared database can be asked for what it shows now; its past is that of the owner's private "
+            + "database."
+    )
+
     /// A cursor that no store made.
     static let damagedCursor = SyncError(
         .invalidArguments,

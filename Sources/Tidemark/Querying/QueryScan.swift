@@ -19,12 +19,20 @@ struct QueryScan {
     private let matcher: Query.Matcher
     private let order: Query.RecordOrder
     private let sortKeys: FieldSelection
+    /// Whether a record is shown to the caller; `nil` if every record is.
+    private let shows: ((RecordBody) throws(SyncError) -> Bool)?
     private var matches: [Match] = []
     /// Whether a record of the type was met, fulfilling the predicate or not.
     private(set) var hasMetType = false
 
     /// Prepares a query.
-    init(_ query: Query, now: Int64, searchedFields: [String]?) throws(SyncError) {
+    init(
+        _ query: Query,
+        now: Int64,
+        searchedFields: [String]?,
+        shows: ((RecordBody) throws(SyncError) -> Bool)?
+    ) throws(SyncError) {
+        self.shows = shows
         recordType = Array(query.recordType.utf8)
         matcher = try Query.Matcher(query.predicate, now: now, searchedFields: searchedFields)
         order = Query.RecordOrder(query.sortDescriptors)
@@ -42,10 +50,10 @@ struct QueryScan {
         at sequences: [SequenceNumber],
         of source: any EventSource
     ) throws(SyncError) {
-        var failure: EventFormatError?
+        var failure: SyncError?
         do throws(LogError) {
             try source.read(sequences) { event in
-                do throws(EventFormatError) {
+                do throws(SyncError) {
                     try look(at: event)
                     return true
                 } catch {
@@ -56,15 +64,14 @@ struct QueryScan {
         } catch {
             throw SyncError(error)
         }
-        if let failure { throw SyncError(failure) }
+        if let failure { throw failure }
     }
 
-    private mutating func look(at event: LogEvent) throws(EventFormatError) {
-        let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
-        let body = try stored.body()
+    private mutating func look(at event: LogEvent) throws(SyncError) {
+        let body = try event.savedBody()
         guard body.recordTypeBytes.elementsEqual(recordType) else { return }
         hasMetType = true
-        guard matcher.matches(body) else { return }
+        guard matcher.matches(body), try shows?(body) ?? true else { return }
         // A copy, since the body would keep the log's block.
         let bytes = Array(sortKeys.narrow(body).bytes)
         matches.append(
@@ -87,6 +94,17 @@ struct QueryScan {
     }
 }
 
+extension LogEvent {
+    /// The body of the record that the event saved.
+    fileprivate func savedBody() throws(SyncError) -> RecordBody {
+        do throws(EventFormatError) {
+            return try StoredRecord(sequence, zone: zone, payload).body()
+        } catch {
+            throw SyncError(error)
+        }
+    }
+}
+
 /// What a query found without an index, kept for its next page.
 ///
 /// The log does not change in the past, nor under a store that is open for reading: the same question
@@ -99,8 +117,8 @@ struct ScannedQuery: Sendable {
     var signature: UInt64
     /// The events that saved what was found, in the query's order.
     var sequences: [UInt64]
-    /// The zones that were looked into, by key.
-    var zones: [UInt64: ZoneID]
+    /// The zones that were looked into.
+    var place: QueryPlace
 }
 
 /// Where a page of a scanned query ended: after so many records.

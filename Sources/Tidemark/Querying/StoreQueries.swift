@@ -9,17 +9,22 @@ import TidemarkQuery
 /// the log, and makes it anew where it is missing, damaged or of another log.
 ///
 /// Writers never wait for it: it reads what is durable, as any reader does.
-actor StoreQueries {
+final class StoreQueries: Sendable {
     private let source: any EventSource
     private let line: IncarnationLine
     /// Where the index is kept; `nil` for memory.
     private let folder: String?
     /// Whether the records of a zone can be asked for.
     private let isQueried: @Sendable (UInt64) -> Bool
-    private var opened: QueryIndex?
-    /// How many indexes were thrown away.
-    private var discardCount = 0
-    private var catchingUp: Task<Void, any Error>?
+    private let state = Lock(State())
+
+    private struct State {
+        var opened: QueryIndex?
+        /// How many indexes were thrown away.
+        var discardCount = 0
+        /// What brings the index forward; one at a time.
+        var catchingUp: Task<Void, any Error>?
+    }
 
     /// Events that are taken in by one transaction, but for the rest of the last commit.
     private static let batchCount = 16_384
@@ -43,20 +48,20 @@ actor StoreQueries {
     /// A damaged one is deleted and made anew.
     func ask<Answer: Sendable>(
         through bound: UInt64,
-        _ body: @Sendable (QueryIndex) async throws -> Answer
+        _ body: (QueryIndex) async throws -> Answer
     ) async throws(SyncError) -> Answer {
         var attemptCount = 0
         while true {
             attemptCount += 1
             // One index serves all callers: the first that meets the damage replaces it.
-            let discardCount = discardCount
+            let discardCount = state.withLock(\.discardCount)
             do {
                 return try await body(try await index(through: bound))
             } catch let error as QueryIndexError {
                 guard error.reason == .damaged, attemptCount < Self.attemptLimit else {
                     throw SyncError(error)
                 }
-                if discardCount == self.discardCount { try discard() }
+                try discard(ifStill: discardCount)
             } catch let error as SyncError {
                 throw error
             } catch {
@@ -69,16 +74,16 @@ actor StoreQueries {
         while true {
             let index = try open()
             if index.position.sequence >= bound { return index }
-            if let catchingUp {
-                try await catchingUp.value
-                continue
+            let task = state.withLock { state in
+                if let catchingUp = state.catchingUp { return catchingUp }
+                let task = Task {
+                    // Before the task ends, so that who waited for it does not find it again.
+                    defer { self.state.withLock { $0.catchingUp = nil } }
+                    try await takeIn(through: bound, index)
+                }
+                state.catchingUp = task
+                return task
             }
-            let task = Task {
-                // Before the task ends, so that who waited for it does not find it again.
-                defer { catchingUp = nil }
-                try await takeIn(through: bound, index)
-            }
-            catchingUp = task
             try await task.value
         }
     }
@@ -90,7 +95,16 @@ extension StoreQueries {
     private static let fileName = "index.sqlite"
 
     private func open() throws -> QueryIndex {
-        if let opened { return opened }
+        try state.withLock { state in
+            if let opened = state.opened { return opened }
+            let index = try read()
+            state.opened = index
+            return index
+        }
+    }
+
+    /// Opens the index that is there, or makes it.
+    private func read() throws -> QueryIndex {
         let index: QueryIndex
         if let folder {
             let files = PosixFileSystem()
@@ -104,7 +118,6 @@ extension StoreQueries {
             index.close()
             throw QueryIndexError(.damaged, "The query index is ahead of the log, or of another.")
         }
-        opened = index
         return index
     }
 
@@ -124,16 +137,20 @@ extension StoreQueries {
         return received == position.received
     }
 
-    private func discard() throws(SyncError) {
-        discardCount += 1
-        opened?.close()
-        opened = nil
-        guard let folder else { return }
+    /// Throws the index away, unless somebody else has done so.
+    private func discard(ifStill discardCount: Int) throws(SyncError) {
         do throws(FileError) {
-            let files = PosixFileSystem()
-            guard try files.exists(folder) else { return }
-            for name in try files.list(folder) where name.hasPrefix(Self.fileName) {
-                try files.remove(folder + "/" + name)
+            try state.withLock { state throws(FileError) in
+                guard state.discardCount == discardCount else { return }
+                state.discardCount += 1
+                state.opened?.close()
+                state.opened = nil
+                guard let folder else { return }
+                let files = PosixFileSystem()
+                guard try files.exists(folder) else { return }
+                for name in try files.list(folder) where name.hasPrefix(Self.fileName) {
+                    try files.remove(folder + "/" + name)
+                }
             }
         } catch {
             throw SyncError(LogError(error))
@@ -159,6 +176,8 @@ extension StoreQueries {
     }
 
     private func takeIn(through bound: UInt64, _ index: QueryIndex) async throws {
+        let count = Int(clamping: bound - index.position.sequence)
+        try await index.prepare(for: count)
         while index.position.sequence < bound {
             let start = index.position
             let batch = try batch(after: start, through: bound)
@@ -167,6 +186,7 @@ extension StoreQueries {
             }
             try await index.apply(batch.changes, through: batch.position)
         }
+        if count >= Self.batchCount { try await index.settle() }
     }
 
     private func batch(after start: IndexPosition, through bound: UInt64) throws -> Batch {

@@ -16,6 +16,9 @@ package struct ZoneAccess: Sendable {
         if part.isZoneWide { whole = part }
     }
 
+    /// Whether the participant sees every record of the zone.
+    package var showsAll: Bool { whole != nil }
+
     /// Whether the participant sees the records of an audience.
     package func mayRead(_ audience: AudienceRef) -> Bool {
         permission(in: audience) != nil

@@ -84,6 +84,8 @@ struct TypeTable: Sendable {
     let typeName: Name
     /// In ascending order of names, then of kinds.
     var columns: [Column] = []
+    /// How many records there are.
+    var rowCount = 0
 
     var name: String { "t\(id)" }
 
@@ -103,12 +105,16 @@ struct TypeTable: Sendable {
 /// What tables and indexes there are, and how far the log has been taken in.
 struct Catalog: Sendable {
     /// Raised whenever tables or meanings change: an index of another format is emptied.
-    static let format = 2
+    static let format = 4
 
     var position = IndexPosition()
-    private(set) var types: [TypeTable] = []
-    /// The names of indexes that queries needed.
-    var made: Set<String> = []
+    var types: [TypeTable] = []
+    /// The indexes that queries needed, by name, and how many rows in each are of records that are
+    /// gone.
+    ///
+    /// Full text and places keep such rows until there are too many: no number of a row comes twice,
+    /// so they find nothing.
+    var made: [String: Int] = [:]
 
     /// O(types): there are few.
     func type(named name: String) -> TypeTable? {
@@ -130,12 +136,17 @@ struct Catalog: Sendable {
                     identity TEXT NOT NULL, incarnation INTEGER NOT NULL, sequence INTEGER NOT NULL,
                     received INTEGER NOT NULL
                 );
-                CREATE TABLE types(id INTEGER PRIMARY KEY, name BLOB NOT NULL);
+                CREATE TABLE types(
+                    id INTEGER PRIMARY KEY, name BLOB NOT NULL, rows INTEGER NOT NULL
+                );
                 CREATE TABLE columns(
                     id INTEGER PRIMARY KEY, type INTEGER NOT NULL, name BLOB NOT NULL,
                     kind INTEGER NOT NULL
                 );
-                CREATE TABLE made(name TEXT NOT NULL);
+                CREATE TABLE bodies(
+                    sequence INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, body BLOB NOT NULL
+                );
+                CREATE TABLE made(name TEXT PRIMARY KEY, stale INTEGER NOT NULL);
                 """
         )
         try database.execute(sql: "INSERT INTO state VALUES (?, 0, 0, 0)", arguments: [wanted])
@@ -164,8 +175,10 @@ struct Catalog: Sendable {
         func text(_ row: Row) -> Name {
             Name(String(decoding: row["name"] as Data, as: UTF8.self))
         }
-        for row in try Row.fetchAll(database, sql: "SELECT id, name FROM types ORDER BY id") {
-            catalog.types.append(TypeTable(id: row["id"], typeName: text(row)))
+        for row in try Row.fetchAll(database, sql: "SELECT id, name, rows FROM types ORDER BY id") {
+            catalog.types.append(
+                TypeTable(id: row["id"], typeName: text(row), rowCount: row["rows"])
+            )
         }
         for row in try Row.fetchAll(database, sql: "SELECT id, type, name, kind FROM columns") {
             guard let kind = ColumnKind(rawValue: row["kind"]) else { continue }
@@ -173,7 +186,9 @@ struct Catalog: Sendable {
             guard let index = catalog.types.firstIndex(where: { $0.id == type }) else { continue }
             catalog.types[index].insert(Column(id: row["id"], fieldName: text(row), kind: kind))
         }
-        catalog.made = try Set(String.fetchAll(database, sql: "SELECT name FROM made"))
+        for row in try Row.fetchAll(database, sql: "SELECT name, stale FROM made") {
+            catalog.made[row["name"]] = row["stale"]
+        }
         return catalog
     }
 }
@@ -182,7 +197,10 @@ extension Catalog {
     /// Where the table of a type is in ``types``; made if there is none.
     mutating func index(ofType name: Name, _ database: Database) throws -> Int {
         if let index = types.firstIndex(where: { $0.typeName == name }) { return index }
-        let statement = try PreparedStatement("INSERT INTO types(name) VALUES (?)", database)
+        let statement = try PreparedStatement(
+            "INSERT INTO types(name, rows) VALUES (?, 0)",
+            database
+        )
         statement.bind(text: name.string, at: 1)
         try statement.run()
         let table = TypeTable(id: database.lastInsertedRowID, typeName: name)

@@ -43,7 +43,8 @@ struct IndexMaker {
 
     /// Makes an index, unless somebody else has.
     mutating func make(_ index: NeededIndex) throws {
-        guard catalog.made.insert(index.name).inserted else { return }
+        guard catalog.made[index.name] == nil else { return }
+        catalog.made[index.name] = 0
         switch index {
         case .column(let table, let column):
             let columns = column == "name" ? "zone, name" : "zone, \(column), name"
@@ -55,7 +56,16 @@ struct IndexMaker {
         case .words(let type, let column): try makeWords(type, column)
         case .places(let type, let column): try makePlaces(type, column)
         }
-        try database.execute(sql: "INSERT INTO made VALUES (?)", arguments: [index.name])
+        try database.execute(sql: "INSERT INTO made VALUES (?, 0)", arguments: [index.name])
+    }
+
+    /// Removes an index; the next query that needs it makes it anew.
+    mutating func drop(_ name: String) throws {
+        guard catalog.made.removeValue(forKey: name) != nil else { return }
+        // Indexes of columns and of lists have names of this form; the others are tables.
+        let kind = name.hasPrefix("i_") ? "INDEX" : "TABLE"
+        try database.execute(sql: "DROP \(kind) \(name)")
+        try database.execute(sql: "DELETE FROM made WHERE name = ?", arguments: [name])
     }
 
     private func find(_ type: Int64, _ column: Int64) -> (TypeTable, Column)? {
@@ -68,14 +78,14 @@ struct IndexMaker {
     private func makeWords(_ type: Int64, _ column: Int64) throws {
         guard let (type, column) = find(type, column) else { return }
         try WordRow.make(for: column, database)
-        try WordRow.forEach(of: column, in: type, database, where: "TRUE", nil) {
-            try $1.insert($0, into: column, database)
-        }
+        let insert = try PreparedStatement(WordRow.insertion(into: column), database)
+        try WordRow.forEach(of: column, in: type, database) { try $1.insert($0, insert) }
     }
 
     private func makePlaces(_ type: Int64, _ column: Int64) throws {
         guard let (type, column) = find(type, column) else { return }
         try PlaceRow.make(for: column, database)
+        let insert = try PreparedStatement(PlaceRow.insertion(into: column), database)
         let rows = try PreparedStatement(
             "SELECT sequence, \(column.name) FROM \(type.name) WHERE \(column.name) IS NOT NULL",
             database
@@ -83,7 +93,7 @@ struct IndexMaker {
         while try rows.step() {
             guard case .blob(let bytes) = rows.value(at: 1), let place = Location(stored: bytes)
             else { continue }
-            try PlaceRow(place).insert(rows.int64(at: 0), into: column, database)
+            try PlaceRow(place).insert(rows.int64(at: 0), insert)
         }
         rows.reset()
     }

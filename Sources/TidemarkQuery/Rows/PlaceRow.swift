@@ -23,11 +23,12 @@ struct PlaceRow {
         )
     }
 
-    func insert(_ row: Int64, into column: Column, _ database: Database) throws {
-        let statement = try PreparedStatement(
-            "INSERT INTO \(column.placeTable) VALUES (?, ?, ?, ?, ?)",
-            database
-        )
+    /// The statement that puts a row into an index of places.
+    static func insertion(into column: Column) -> String {
+        "INSERT INTO \(column.placeTable) VALUES (?, ?, ?, ?, ?)"
+    }
+
+    func insert(_ row: Int64, _ statement: PreparedStatement) throws {
         statement.bind([
             .int(row), .real(place.latitude), .real(place.latitude), .real(place.longitude),
             .real(place.longitude),

@@ -9,17 +9,19 @@ struct RowWriter {
     private let database: Database
     /// What there is after what was written.
     private(set) var catalog: Catalog
-    /// A statement for each type that was written to, by the type's place in the catalog.
-    private var inserts: [PreparedStatement?] = []
-    /// What full-text indexes are still to be told, by the column's id.
-    private var wordChanges: [Column.ID: WordChanges] = [:]
+    private let insertBody: PreparedStatement
+    private let deleteBody: PreparedStatement
+    /// The statements for each type that was written to, by the type's place in the catalog.
+    private var statements: [TypeStatements?] = []
     /// Fields of the record being written that have something beside their column.
-    private var beside: [(Fields.Element, Column)] = []
+    private var beside: [(field: Fields.Element, position: Int)] = []
 
     /// Begins where a catalog is, which must be what is on disk.
     init(_ database: Database, _ catalog: Catalog) throws {
         self.database = database
         self.catalog = catalog
+        insertBody = try PreparedStatement("INSERT INTO bodies VALUES (?, ?, ?)", database)
+        deleteBody = try PreparedStatement("DELETE FROM bodies WHERE sequence = ?", database)
         let state = try PreparedStatement("SELECT sequence FROM state", database)
         defer { state.reset() }
         guard try state.step(),
@@ -27,26 +29,60 @@ struct RowWriter {
         else { throw QueryIndexError(.damaged, "Somebody else has written the query index.") }
     }
 
-    /// Takes in one change.
-    mutating func apply(_ change: IndexedChange) throws {
-        switch change.content {
-        case .saved(let body):
-            let type = Name(body.recordType)
-            let index = try catalog.index(ofType: type, database)
-            if change.previous > 0 { try remove(change.previous, from: index) }
-            try insert(body, change, at: index)
-        case .deleted(let recordType):
-            let index = recordType.flatMap { name in
-                catalog.types.firstIndex { $0.typeName == Name(name) }
-            }
-            if change.previous > 0 { try remove(change.previous, from: index) }
-        case .zoneDeleted: try removeZone(change.zone)
+    /// Takes in changes in the order of their sequence numbers.
+    mutating func apply(_ changes: ArraySlice<IndexedChange>) throws {
+        var rest = changes
+        while !rest.isEmpty {
+            let end = rest.firstIndex { $0.isZoneDeletion } ?? rest.endIndex
+            try applyRecords(rest[..<end])
+            rest = rest[end...]
+            guard let deletion = rest.popFirst() else { return }
+            try removeZone(deletion.zone)
         }
     }
 
-    /// Notes how far the log has been taken in.
+    /// Takes in changes of records.
+    ///
+    /// A version that another one of the same changes replaces is never written. The others are
+    /// removed in order and then added in order, so that neighbours are met together.
+    private mutating func applyRecords(_ changes: ArraySlice<IndexedChange>) throws {
+        guard let first = changes.first?.sequence else { return }
+        var replaced: Set<UInt64> = []
+        var removals: [(sequence: UInt64, type: Name?)] = []
+        for change in changes where change.previous > 0 {
+            if change.previous >= first {
+                replaced.insert(change.previous)
+            } else {
+                removals.append((change.previous, change.typeName))
+            }
+        }
+        removals.sort { $0.sequence < $1.sequence }
+        for removal in removals {
+            let index = removal.type.flatMap { name in
+                catalog.types.firstIndex { $0.typeName == name }
+            }
+            try remove(removal.sequence, from: index)
+        }
+        for change in changes {
+            guard case .saved(let body) = change.content, !replaced.contains(change.sequence) else {
+                continue
+            }
+            let index = try catalog.index(ofType: Name(body.recordType), database)
+            try insert(body, change, at: index)
+        }
+    }
+
+    /// Notes how far the log has been taken in, and drops indexes that are full of what is gone.
     mutating func finish(through position: IndexPosition) throws {
-        for changes in wordChanges.values { try changes.write(database) }
+        for name in catalog.made.keys.sorted() { try settle(name) }
+        for type in catalog.types {
+            let statement = try PreparedStatement(
+                "UPDATE types SET rows = ? WHERE id = ? AND rows <> ?1",
+                database
+            )
+            statement.bind([.int(Int64(type.rowCount)), .int(type.id)])
+            try statement.run()
+        }
         guard position.sequence > catalog.position.sequence else { return }
         let statement = try PreparedStatement(
             "UPDATE state SET incarnation = ?, sequence = ?, received = ?",
@@ -59,15 +95,72 @@ struct RowWriter {
         try statement.run()
         catalog.position = position
     }
+
+    /// How many rows of what is gone an index may have, beside as many as there are records.
+    private static let staleLimit = 10_000
+
+    private mutating func settle(_ name: String) throws {
+        guard let stale = catalog.made[name], stale > 0 else { return }
+        let rowCount = catalog.types.lazy.map(\.rowCount).reduce(0, +)
+        guard stale <= rowCount + Self.staleLimit else {
+            var maker = IndexMaker(database, catalog)
+            try maker.drop(name)
+            catalog = maker.catalog
+            return
+        }
+        try database.execute(
+            sql: "UPDATE made SET stale = ? WHERE name = ?",
+            arguments: [stale, name]
+        )
+    }
+}
+
+/// The statements that write records of one type, prepared once for a transaction.
+private struct TypeStatements {
+    let insert: PreparedStatement
+    let delete: PreparedStatement
+    /// For each column, in its order; `nil` where it has no such table.
+    let insertElement: [PreparedStatement?]
+    let deleteElements: [PreparedStatement]
+    let insertWords: [PreparedStatement?]
+    let insertPlace: [PreparedStatement?]
+
+    init(_ type: TypeTable, _ catalog: Catalog, _ database: Database) throws {
+        func prepare(_ sql: String) throws -> PreparedStatement {
+            try PreparedStatement(sql, database)
+        }
+        let names = [RowWriter.systemColumns] + type.columns.map(\.name)
+        let count = RowWriter.systemColumnCount + type.columns.count
+        let marks = Array(repeating: "?", count: count).joined(separator: ", ")
+        insert = try prepare(
+            "INSERT INTO \(type.name)(\(names.joined(separator: ", "))) VALUES (\(marks))"
+        )
+        delete = try prepare("DELETE FROM \(type.name) WHERE sequence = ?1")
+        insertElement = try type.columns.map { column in
+            column.kind.hasTable
+                ? try prepare("INSERT INTO \(column.listTable) VALUES (?, ?, ?, ?)") : nil
+        }
+        deleteElements = try type.columns.filter(\.kind.hasTable).map { column in
+            try prepare("DELETE FROM \(column.listTable) WHERE record = ?1")
+        }
+        insertWords = try type.columns.map { column in
+            column.kind.holdsWords && catalog.made[column.wordTable] != nil
+                ? try prepare(WordRow.insertion(into: column)) : nil
+        }
+        insertPlace = try type.columns.map { column in
+            catalog.made[column.placeTable] == nil
+                ? nil : try prepare(PlaceRow.insertion(into: column))
+        }
+    }
 }
 
 // MARK: Inserting
 
 extension RowWriter {
     /// System columns, in the order of ``Catalog/index(ofType:_:)``.
-    private static let systemColumns =
+    fileprivate static let systemColumns =
         "sequence, zone, name, created, modified, creator, modifier, parent, share"
-    private static let systemColumnCount = 9
+    fileprivate static let systemColumnCount = 9
 
     private mutating func insert(
         _ body: RecordBody,
@@ -79,7 +172,7 @@ extension RowWriter {
             try addColumns(for: fields, at: index)
             guard try bind(fields, at: index) else { return }
         }
-        let statement = try insertStatement(at: index)
+        let statement = try statements(at: index).insert
         statement.bind(.int(Int64(bitPattern: change.sequence)), at: 1)
         statement.bind(.int(Int64(bitPattern: change.zone)), at: 2)
         statement.bind(bytes: body.recordNameBytes, at: 3)
@@ -91,8 +184,15 @@ extension RowWriter {
         if let name = body.parentName { statement.bind(text: name, at: 8) }
         if let name = body.shareName { statement.bind(text: name, at: 9) }
         try statement.run()
+        insertBody.bind(.int(Int64(bitPattern: change.sequence)), at: 1)
+        insertBody.bind(.int(body.checksum(at: change.sequence)), at: 2)
+        insertBody.bind(bytes: body.bytes, at: 3)
+        try insertBody.run()
+        catalog.types[index].rowCount += 1
         let beside = self.beside
-        for (field, column) in beside { try insertBeside(field, column, change) }
+        for (field, position) in beside {
+            try insertBeside(field, position, change, at: index)
+        }
     }
 
     /// Binds the fields' values, and notes those that have something beside their column; whether
@@ -100,17 +200,16 @@ extension RowWriter {
     ///
     /// Fields and columns are both in the order of names, so one walk finds them all.
     private mutating func bind(_ fields: Fields, at index: Int) throws -> Bool {
-        let statement = try insertStatement(at: index)
+        let statements = try statements(at: index)
+        let statement = statements.insert
         beside.removeAll(keepingCapacity: true)
-        let columns = catalog.types[index].columns
         var position = 0
         for field in fields {
             guard let kind = field.columnKind else { continue }
-            while position < columns.count,
-                columns[position].kind != kind
-                    || !columns[position].fieldNameBytes.elementsEqual(field.nameBytes)
+            while position < catalog.types[index].columns.count,
+                !catalog.types[index].columns[position].holds(field, kind)
             { position += 1 }
-            guard position < columns.count else {
+            guard position < catalog.types[index].columns.count else {
                 statement.reset()
                 return false
             }
@@ -120,16 +219,13 @@ extension RowWriter {
             } else if let value = field.value {
                 statement.bind(value, at: parameter)
             }
-            let column = columns[position]
-            if kind.hasTable || kind == .location || isWordIndexed(column) {
-                beside.append((field, column))
+            if statements.insertElement[position] != nil || statements.insertWords[position] != nil
+                || statements.insertPlace[position] != nil
+            {
+                beside.append((field, position))
             }
         }
         return true
-    }
-
-    private func isWordIndexed(_ column: Column) -> Bool {
-        column.kind.holdsWords && catalog.made.contains(column.wordTable)
     }
 
     /// Adds the columns that fields lack.
@@ -140,37 +236,28 @@ extension RowWriter {
             guard catalog.types[index].column(of: name, kind) == nil else { continue }
             try catalog.addColumn(name, kind, toTypeAt: index, database)
         }
-        inserts[index] = nil
+        statements[index] = nil
     }
 
-    private mutating func insertStatement(at index: Int) throws -> PreparedStatement {
-        while inserts.count <= index { inserts.append(nil) }
-        if let statement = inserts[index] { return statement }
-        let type = catalog.types[index]
-        let names = [Self.systemColumns] + type.columns.map(\.name)
-        let count = Self.systemColumnCount + type.columns.count
-        let marks = Array(repeating: "?", count: count).joined(separator: ", ")
-        let statement = try PreparedStatement(
-            "INSERT INTO \(type.name)(\(names.joined(separator: ", "))) VALUES (\(marks))",
-            database
-        )
-        inserts[index] = statement
-        return statement
+    private mutating func statements(at index: Int) throws -> TypeStatements {
+        while statements.count <= index { statements.append(nil) }
+        if let found = statements[index] { return found }
+        let made = try TypeStatements(catalog.types[index], catalog, database)
+        statements[index] = made
+        return made
     }
 
     /// Writes what a value has beside its column: a list's elements, words, a place.
     private mutating func insertBeside(
         _ field: Fields.Element,
-        _ column: Column,
-        _ change: IndexedChange
+        _ position: Int,
+        _ change: IndexedChange,
+        at index: Int
     ) throws {
         guard let value = field.value else { return }
+        let statements = try statements(at: index)
         let row = Int64(bitPattern: change.sequence)
-        if column.kind.hasTable {
-            let statement = try PreparedStatement(
-                "INSERT INTO \(column.listTable) VALUES (?, ?, ?, ?)",
-                database
-            )
+        if let statement = statements.insertElement[position] {
             for (position, element) in value.elements.enumerated() {
                 statement.bind(.int(row), at: 1)
                 statement.bind(.int(Int64(position)), at: 2)
@@ -179,13 +266,13 @@ extension RowWriter {
                 try statement.run()
             }
         }
-        if isWordIndexed(column) {
+        if let statement = statements.insertWords[position] {
             var words = WordRow(zone: change.zone)
             words.add(value)
-            wordChanges[column.id, default: WordChanges(column)].take(row, words)
+            try words.insert(row, statement)
         }
-        if case .location(let place) = value, catalog.made.contains(column.placeTable) {
-            try PlaceRow(place).insert(row, into: column, database)
+        if case .location(let place) = value, let statement = statements.insertPlace[position] {
+            try PlaceRow(place).insert(row, statement)
         }
     }
 }
@@ -202,35 +289,29 @@ extension RowWriter {
     }
 
     private mutating func remove(_ sequence: UInt64, fromTypeAt index: Int) throws -> Bool {
-        let type = catalog.types[index]
+        let statements = try statements(at: index)
         let row = SQLValue.int(Int64(bitPattern: sequence))
-        try removeWords(from: type, where: "sequence = ?1", row)
-        let delete = try PreparedStatement(
-            "DELETE FROM \(type.name) WHERE sequence = ?1",
-            database
-        )
-        delete.bind([row])
-        try delete.run()
+        statements.delete.bind(row, at: 1)
+        try statements.delete.run()
         guard database.changesCount > 0 else { return false }
-        for column in type.columns {
-            if column.kind.hasTable {
-                let statement = try PreparedStatement(
-                    "DELETE FROM \(column.listTable) WHERE record = ?1",
-                    database
-                )
-                statement.bind([row])
-                try statement.run()
-            }
-            if catalog.made.contains(column.placeTable) {
-                let statement = try PreparedStatement(
-                    "DELETE FROM \(column.placeTable) WHERE id = ?1",
-                    database
-                )
-                statement.bind([row])
-                try statement.run()
+        deleteBody.bind(row, at: 1)
+        try deleteBody.run()
+        for statement in statements.deleteElements {
+            statement.bind(row, at: 1)
+            try statement.run()
+        }
+        noteRemoved(1, fromTypeAt: index)
+        return true
+    }
+
+    /// Counts records that are gone, and what is left of them in full text and places.
+    private mutating func noteRemoved(_ count: Int, fromTypeAt index: Int) {
+        catalog.types[index].rowCount -= count
+        for column in catalog.types[index].columns where column.hasStaleRows {
+            for table in [column.wordTable, column.placeTable] {
+                catalog.made[table]? += count
             }
         }
-        return true
     }
 
     /// Removes all records of a zone.
@@ -238,46 +319,49 @@ extension RowWriter {
     /// The first time that a zone is deleted makes the index by which they are found.
     private mutating func removeZone(_ zone: UInt64) throws {
         let key = SQLValue.int(Int64(bitPattern: zone))
-        for type in catalog.types {
+        for (index, type) in catalog.types.enumerated() {
             var maker = IndexMaker(database, catalog)
             try maker.make(.column(table: type.name, name: "name"))
             catalog = maker.catalog
-            try removeWords(from: type, where: "zone = ?1", key)
             let rows = "SELECT sequence FROM \(type.name) WHERE zone = ?1"
-            var statements: [String] = []
-            for column in type.columns {
-                if column.kind.hasTable {
-                    statements.append("DELETE FROM \(column.listTable) WHERE record IN (\(rows))")
-                }
-                if catalog.made.contains(column.placeTable) {
-                    statements.append("DELETE FROM \(column.placeTable) WHERE id IN (\(rows))")
-                }
-            }
-            statements.append("DELETE FROM \(type.name) WHERE zone = ?1")
-            for sql in statements {
-                let statement = try PreparedStatement(sql, database)
+            let deletions =
+                ["DELETE FROM bodies WHERE sequence IN (\(rows))"]
+                + type.columns.filter(\.kind.hasTable)
+                .map { "DELETE FROM \($0.listTable) WHERE record IN (\(rows))" }
+                + ["DELETE FROM \(type.name) WHERE zone = ?1"]
+            for deletion in deletions {
+                let statement = try PreparedStatement(deletion, database)
                 statement.bind([key])
                 try statement.run()
             }
+            noteRemoved(database.changesCount, fromTypeAt: index)
         }
+    }
+}
+
+extension IndexedChange {
+    fileprivate var isZoneDeletion: Bool {
+        if case .zoneDeleted = content { true } else { false }
     }
 
-    /// Takes records out of the indexes of words, which must be told what was in them.
-    private mutating func removeWords(
-        from type: TypeTable,
-        where condition: String,
-        _ argument: SQLValue
-    ) throws {
-        for column in type.columns
-        where column.kind.holdsWords && catalog.made.contains(column.wordTable) {
-            // Taken out meanwhile, so that it is not copied.
-            var changes = wordChanges.removeValue(forKey: column.id) ?? WordChanges(column)
-            try WordRow.forEach(of: column, in: type, database, where: condition, argument) {
-                changes.forget($0, $1)
-            }
-            wordChanges[column.id] = changes
+    /// The type of the record, where the change says it.
+    fileprivate var typeName: Name? {
+        switch content {
+        case .saved(let body): Name(body.recordType)
+        case .deleted(let recordType): recordType.map { Name($0) }
+        case .zoneDeleted: nil
         }
     }
+}
+
+extension Column {
+    /// Whether a field's value goes into this column.
+    fileprivate func holds(_ field: Fields.Element, _ kind: ColumnKind) -> Bool {
+        self.kind == kind && fieldNameBytes.elementsEqual(field.nameBytes)
+    }
+
+    /// Whether indexes of the values keep rows of records that are gone.
+    fileprivate var hasStaleRows: Bool { kind.holdsWords || kind == .location }
 }
 
 extension PreparedStatement {

@@ -46,11 +46,12 @@ struct WordRow {
 
     private static func appendDigits(of word: [UInt8], to text: inout [UInt8]) {
         for byte in word {
-            for digit in [byte >> 4, byte & 15] {
-                text.append(digit < 10 ? digit + 48 : digit + 87)
-            }
+            text.append(digit(byte >> 4))
+            text.append(digit(byte & 15))
         }
     }
+
+    private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? value + 48 : value + 87 }
 
     /// Makes an index of words, without any.
     static func make(for column: Column, _ database: Database) throws {
@@ -63,47 +64,31 @@ struct WordRow {
         )
     }
 
-    func insert(_ row: Int64, into column: Column, _ database: Database) throws {
-        try run(
-            "INSERT INTO \(column.wordTable)(rowid, words) VALUES (?, CAST(? AS TEXT))",
-            row,
-            database
-        )
+    /// The statement that puts a row into an index of words.
+    static func insertion(into column: Column) -> String {
+        "INSERT INTO \(column.wordTable)(rowid, words) VALUES (?, CAST(? AS TEXT))"
     }
 
-    /// An index without content must be given what it is to forget.
-    func delete(_ row: Int64, from column: Column, _ database: Database) throws {
-        let table = column.wordTable
-        try run(
-            "INSERT INTO \(table)(\(table), rowid, words) VALUES ('delete', ?, CAST(? AS TEXT))",
-            row,
-            database
-        )
-    }
-
-    private func run(_ sql: String, _ row: Int64, _ database: Database) throws {
-        let statement = try PreparedStatement(sql, database)
+    /// Writes the row; fast where the rows' numbers ascend, since FTS5 then collects them in memory.
+    func insert(_ row: Int64, _ statement: PreparedStatement) throws {
         statement.bind(.int(row), at: 1)
         statement.bind(bytes: words[...], at: 2)
         try statement.run()
     }
 
-    /// Reads the words of a column's values back from the tables.
+    /// Reads the words of a column's values back from the tables, in the order of the rows' numbers.
     static func forEach(
         of column: Column,
         in type: TypeTable,
         _ database: Database,
-        where condition: String,
-        _ argument: SQLValue?,
         _ body: (Int64, WordRow) throws -> Void
     ) throws {
         let rows = try PreparedStatement(
             "SELECT sequence, zone, \(column.name) FROM \(type.name) WHERE \(column.name) IS NOT "
-                + "NULL AND \(condition)",
+                + "NULL ORDER BY sequence",
             database
         )
         defer { rows.reset() }
-        if let argument { rows.bind([argument]) }
         let elements =
             column.kind.isList
             ? try PreparedStatement(
@@ -120,38 +105,6 @@ struct WordRow {
                 rows.withBytes(at: 2) { words.add($0) }
             }
             try body(rows.int64(at: 0), words)
-        }
-    }
-}
-
-/// Rows to be taken out of and put into one full-text index.
-///
-/// FTS5 collects rows in memory as long as their numbers ascend. A record that is replaced has a low
-/// number to forget and a high one to take, so one after the other would write the index anew for
-/// each: all that is to be forgotten comes first.
-struct WordChanges {
-    private let column: Column
-    private var forgotten: [(row: Int64, words: WordRow)] = []
-    private var taken: [Int64: WordRow] = [:]
-
-    init(_ column: Column) {
-        self.column = column
-    }
-
-    mutating func take(_ row: Int64, _ words: WordRow) {
-        taken[row] = words
-    }
-
-    mutating func forget(_ row: Int64, _ words: WordRow) {
-        if taken.removeValue(forKey: row) == nil { forgotten.append((row, words)) }
-    }
-
-    func write(_ database: Database) throws {
-        for (row, words) in forgotten.sorted(by: { $0.row < $1.row }) {
-            try words.delete(row, from: column, database)
-        }
-        for (row, words) in taken.sorted(by: { $0.key < $1.key }) {
-            try words.insert(row, into: column, database)
         }
     }
 }

@@ -52,7 +52,10 @@ struct QueryStatement: Sendable {
         zones.map { "\"\(WordRow.text(of: word, zone: $0))\"" }.joined(separator: " OR ")
     }
 
-    /// Selects the sequence numbers of a page's records, and what they are ordered by.
+    /// Selects the sequence numbers of a page's records, what they are ordered by, of which the last is
+    /// the zone, and their bodies with their checksums.
+    ///
+    /// Bodies come last, for those that are on the page: the join goes through the page in its order.
     ///
     /// `nil` if the cursor does not fit: since it was made, a field got values of another type.
     mutating func select(_ query: Query, after cursor: QueryCursor?, limit: Int) -> Selection? {
@@ -70,10 +73,12 @@ struct QueryStatement: Sendable {
         func text(_ plus: String) -> String {
             let terms = order.map { plus + $0.expression + ($0.isAscending ? "" : " DESC") }
             return """
-                SELECT sequence, \(order.map(\.expression).joined(separator: ", ")) \
+                SELECT page.*, checksum, body FROM (\
+                SELECT sequence AS id, \(order.map(\.expression).joined(separator: ", ")) \
                 FROM \(type.name) \
                 WHERE \(plus)\(([isInZones] + conditions).joined(separator: " AND ")) \
-                ORDER BY \(terms.joined(separator: ", ")) LIMIT \(limit)
+                ORDER BY \(terms.joined(separator: ", ")) LIMIT \(limit)\
+                ) AS page LEFT JOIN bodies ON bodies.sequence = page.id
                 """
         }
         return Selection(

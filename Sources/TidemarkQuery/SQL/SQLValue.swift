@@ -119,6 +119,14 @@ struct PreparedStatement {
         return try body(bytes.bytes)
     }
 
+    /// The bytes of a blob; none where there is no value.
+    func bytes(at index: Int) -> [UInt8] {
+        let column = Int32(truncatingIfNeeded: index)
+        let start = sqlite3_column_blob(handle, column)
+        let count = Int(sqlite3_column_bytes(handle, column))
+        return Array(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
+    }
+
     func value(at index: Int) -> SQLValue {
         let column = Int32(truncatingIfNeeded: index)
         switch sqlite3_column_type(handle, column) {

@@ -78,11 +78,13 @@ import TidemarkModel
         #expect(try await restored.find("n >= 0") == (names(0..<10) + names(50..<70)).sorted())
     }
 
-    @Test(arguments: ["lost", "no database", "torn", "locked away"])
+    @Test(arguments: ["lost", "no database", "torn", "altered", "locked away"])
     func `a damaged index is made anew`(damage: String) async throws {
         let store = try Store.open(at: folder.path("a.tide"), access: .creating)
         let client = Client(store: store, zone: .default)
         try await save(client, 0..<300)
+        let text = try client.save("r3", ["text": "needle in a stack"], policy: .changedKeys)
+        _ = try await client.modify([text]).saves[0].get()
         #expect(try await client.find("n >= 0 AND n < 5") == names(0..<5))
         try store.close()
         let path = folder.path("a.tide") + "/queries/index.sqlite"
@@ -95,6 +97,12 @@ import TidemarkModel
             let file = try FileHandle(forUpdating: URL(filePath: path))
             try file.truncate(atOffset: 4096 * 3)
             try file.close()
+        case "altered":
+            var bytes = try Data(contentsOf: URL(filePath: path))
+            while let range = bytes.range(of: Data("needle".utf8)) {
+                bytes[range.lowerBound] = 0x4E
+            }
+            try bytes.write(to: URL(filePath: path))
         default:
             try files.removeItem(atPath: path)
             try files.createDirectory(atPath: path, withIntermediateDirectories: false)
@@ -106,6 +114,9 @@ import TidemarkModel
             try files.removeItem(atPath: path)
         }
         #expect(try await again.find("n >= 0 AND n < 5") == names(0..<5))
+        let query = Query(recordType: "Note", predicate: .compare("n", .equal, 3))
+        let found = try await again.find(query, in: .default)
+        #expect(found.map { $0["text"] } == [.string("needle in a stack")])
         try await save(again, 300..<310)
         #expect(try await again.find("n >= 305") == names(305..<310))
     }

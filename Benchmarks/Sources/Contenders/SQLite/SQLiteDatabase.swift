@@ -87,6 +87,10 @@ final class SQLiteStatement {
         sqlite3_bind_int64(handle, index, number)
     }
 
+    func bind(_ index: Int32, real number: Double) {
+        sqlite3_bind_double(handle, index, number)
+    }
+
     /// The bytes must stay where they are until the statement is reset.
     @inline(__always)
     func bind(_ index: Int32, text bytes: UnsafeRawBufferPointer) {
@@ -145,6 +149,8 @@ final class SQLiteStatement {
 
     @inline(__always)
     func int(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+
+    func real(_ column: Int32) -> Double { sqlite3_column_double(handle, column) }
 
     /// Valid until the next step.
     @inline(__always)

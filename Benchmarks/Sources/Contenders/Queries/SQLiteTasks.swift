@@ -1,0 +1,78 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import Workload
+
+/// A plain table with the same fields and an index for each query, as a program of one's own would
+/// have it.
+package final class SQLiteTasks: QueriedTasks {
+    private let database: SQLiteDatabase
+    private let byShelf: SQLiteStatement
+    private let byTime: SQLiteStatement
+
+    package init(_ folder: String, recordCount: Int) async throws {
+        database = try SQLiteDatabase(folder + "/tasks.sqlite")
+        try database.run(
+            """
+            PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;
+            PRAGMA cache_size=-65536;
+            CREATE TABLE task(
+                id INTEGER PRIMARY KEY, zone INTEGER NOT NULL, name TEXT NOT NULL, title TEXT,
+                note TEXT, shelf INTEGER, price REAL, due INTEGER, done INTEGER,
+                modified INTEGER NOT NULL
+            );
+            BEGIN
+            """
+        )
+        let insert = try database.prepare(
+            "INSERT INTO task VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?1)"
+        )
+        for number in 0..<recordCount {
+            let task = TaskRecord(number, of: recordCount)
+            insert.bind(1, Int64(number + 1))
+            insert.bind(5, task.shelf)
+            insert.bind(6, real: task.price)
+            insert.bind(7, task.due)
+            insert.bind(8, task.done)
+            try insert.run(texts: [(2, task.name), (3, task.title), (4, task.note)])
+        }
+        try database.run(
+            """
+            COMMIT;
+            CREATE INDEX byShelf ON task(zone, shelf, name);
+            CREATE INDEX byTime ON task(zone, due, name);
+            """
+        )
+        let columns = "name, title, note, shelf, price, due, done, modified"
+        byShelf = try database.prepare(
+            "SELECT \(columns) FROM task WHERE zone = 1 AND shelf = ? ORDER BY name LIMIT 200"
+        )
+        byTime = try database.prepare(
+            "SELECT \(columns) FROM task WHERE zone = 1 AND due >= ? ORDER BY due, name LIMIT 100"
+        )
+    }
+
+    package func find(shelf: Int64, into sink: Sink) throws { try run(byShelf, shelf, sink) }
+
+    package func find(dueFrom time: Int64, into sink: Sink) throws { try run(byTime, time, sink) }
+
+    private func run(_ statement: SQLiteStatement, _ value: Int64, _ sink: Sink) throws {
+        statement.bind(1, value)
+        while try statement.step() {
+            sink.take(name: statement.text(0), sequence: 0, value: statement.text(1))
+            var rest = (
+                statement.int(3), statement.real(4), statement.int(5), statement.int(6),
+                statement.int(7)
+            )
+            let note = statement.text(2)
+            withUnsafeBytes(of: &rest) { sink.add(note, $0) }
+        }
+    }
+
+    package func freshSpeed() -> Double? { nil }
+
+    package func replacementSpeed(version: Int) -> Double? { nil }
+
+    package func close() { database.close() }
+}

@@ -1,0 +1,78 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// Queries of a shared database find what its shares show, and nothing else.
+@Suite struct SharedQueryTests {
+    private func names(
+        _ client: Client,
+        in zone: ZoneID?,
+        limit: Int? = nil
+    ) async throws -> [String] {
+        let query = Query(
+            recordType: "Node",
+            predicate: .compare("n", .greaterThanOrEqual, 0),
+            sortDescriptors: [.init("n", ascending: false)]
+        )
+        return try await client.find(query, in: zone, pages: { limit }).map(\.recordID.recordName)
+    }
+
+    @Test func `a participant finds what is under the share, page by page`() async throws {
+        let world = try await SharingWorld()
+        let anna = world.anna
+        let bob = world.guest("bob")
+        var saves = [try anna.node("root", ["n": 100])]
+        for number in 0..<30 {
+            let parent = number % 3 == 0 ? "root" : nil
+            saves.append(try anna.node("k\(number)", under: parent, ["n": .int64(Int64(number))]))
+        }
+        try await anna.modify(saves)
+        try await anna.modify([try anna.share("s", of: "root", with: [("bob", .readOnly)])])
+        await #expect(throws: SyncError.self) { try await names(bob, in: bob.zone) }
+        _ = try await world.store.acceptShare(
+            world.store.url(of: try await anna.shared("s")),
+            as: bob.caller
+        )
+        let shown = ["root"] + stride(from: 27, through: 0, by: -3).map { "k\($0)" }
+        for limit in [nil, 1, 4, 200] {
+            #expect(try await names(bob, in: bob.zone, limit: limit) == shown)
+        }
+        #expect(try await names(anna, in: anna.zone).count == 31)
+        var error = await #expect(throws: SyncError.self) { try await names(bob, in: nil) }
+        #expect(error?.code == .invalidArguments)
+        // What leaves is found no more, what comes is.
+        var leaving = try anna.node("k27", ["n": 27])
+        leaving.parent = .removed
+        try await anna.modify([leaving, try anna.node("k1", under: "root", ["n": 1])])
+        let moved = shown.filter { $0 != "k27" && $0 != "k0" } + ["k1", "k0"]
+        #expect(try await names(bob, in: bob.zone, limit: 3) == moved)
+        error = await #expect(throws: SyncError.self) {
+            let past = Query(recordType: "Node", predicate: .compare("n", .equal, 1))
+            _ = try await bob.find(past, in: bob.zone, asOf: SequenceNumber(rawValue: 3))
+        }
+        #expect(error?.code == .invalidArguments)
+        // A store that is open for reading answers the same.
+        try world.store.close()
+        let reader = try Store.open(at: world.folder.path(), access: .reading)
+        let again = SharingWorld.guest("bob", in: reader)
+        #expect(try await names(again, in: again.zone, limit: 3) == moved)
+    }
+
+    @Test func `a zone that is shared as a whole is found as a whole`() async throws {
+        let world = try await SharingWorld()
+        let anna = world.anna
+        let bob = world.guest("bob")
+        try await anna.modify([try anna.node("a"), try anna.node("b", ["n": 2])])
+        let name = Share.zoneWideName
+        try await anna.modify([try anna.share(name, of: nil, with: [("bob", .readWrite)])])
+        _ = try await world.store.acceptShare(
+            world.store.url(of: try await anna.shared(name)),
+            as: bob.caller
+        )
+        #expect(try await names(bob, in: bob.zone) == ["b", "a"])
+    }
+}
