@@ -19,7 +19,8 @@ struct TidemarkCommand: AsyncParsableCommand {
         subcommands: [
             ImportCommand.self, ExportCommand.self, ChangesCommand.self, ZonesCommand.self,
             RecordCommand.self, QueryCommand.self, SaveCommand.self, DeleteCommand.self,
-            AssetCommand.self, SchemaCommand.self, UsersCommand.self, UsageCommand.self,
+            AssetCommand.self, SubscriptionsCommand.self, SchemaCommand.self, UsersCommand.self,
+            UsageCommand.self,
             LogCommand.self,
         ]
     )

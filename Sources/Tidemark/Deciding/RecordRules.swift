@@ -150,7 +150,10 @@ package struct RecordRules: Sendable {
 extension RecordRules {
     /// Refuses names, fields and sizes that no record may have.
     private func check(_ save: RecordSave) throws(SyncError) {
-        try limits.check(recordName: save.recordID.name)
+        // The names in system zones are the store's own.
+        if !(isImport && save.recordID.zone.isSystem) {
+            try limits.check(recordName: save.recordID.name)
+        }
         try limits.check(recordType: Name(save.recordType))
         if !isImport { try checkUsers(save) }
         if case .set(let parent) = save.parent { try limits.check(recordName: parent) }

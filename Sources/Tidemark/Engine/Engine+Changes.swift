@@ -56,13 +56,14 @@ extension Engine {
     }
 
     /// Where a delta begins.
-    private struct Start {
+    struct Start {
         var sequence: UInt64 = 0
         /// Deletions up to here are not told.
         var quiet: UInt64
     }
 
-    private func start(
+    /// Where the token of a request leaves off.
+    func start(
         of request: ZoneChangesRequest,
         _ zone: ConsultedZone,
         _ picture: ViewPicture

@@ -48,6 +48,7 @@ final class Engine: Sendable {
         let committer: Committer
         let checkpointer: Checkpointer
         let queries: StoreQueries
+        let notifier: Notifier
     }
 
     /// Wraps what an opening has put together.
@@ -72,6 +73,9 @@ final class Engine: Sendable {
         self.writing = writing
     }
 
+    /// Whether the store is open for writing.
+    var isWritable: Bool { writing != nil }
+
     /// What is needed to write; throws for a store that is open for reading.
     func writer() throws(SyncError) -> Writing {
         guard let writing else {
@@ -87,6 +91,8 @@ final class Engine: Sendable {
     func close() throws(LogError) {
         driftReports.finish()
         guard let writing else { return }
+        writing.notifier.feeds.close()
+        writing.notifier.bell.close()
         // Views that could not be brought forward are brought forward by the next opening.
         try? writing.checkpointer.finish(views)
         try writing.log.close()

@@ -19,7 +19,7 @@ extension Engine {
         do throws(LogError) {
             try source.scan(from: first, through: SequenceNumber(rawValue: end)) { event in
                 do throws(SyncError) {
-                    if let line = try builder.finish(before: event) { goesOn = visit(line) }
+                    goesOn = try builder.finish(before: event).allSatisfy(visit)
                     if goesOn { try builder.add(event) { key in try? picture.zone(key).identity } }
                 } catch {
                     failure = error
@@ -30,7 +30,7 @@ extension Engine {
             throw SyncError(error)
         }
         if let failure { throw failure }
-        if goesOn, let line = try builder.finish() { _ = visit(line) }
+        if goesOn { _ = try builder.finish().allSatisfy(visit) }
     }
 
     /// The commit whose first event is at a position, as a line of a change stream.
@@ -53,14 +53,25 @@ extension Engine {
     }
 }
 
-/// Puts the events of one commit together into a line of a change stream.
+/// Puts the events of one commit together into lines of a change stream: one line, unless the commit
+/// is the store's own and touches the databases of several users.
 private struct LineBuilder {
+    /// What a commit changes in one database.
+    private struct Part {
+        /// The database; `nil` while nothing but zones was named that go without saying.
+        var database: DatabaseID?
+        /// Where those zones are.
+        var fallback: DatabaseID?
+        var changes: [ChangeStreamLine.Change] = []
+        /// Zones that the commit creates and that no save of it has brought into being yet.
+        var emptyZones: Set<ZoneID> = []
+    }
+
     private var commit: LogCommit?
     private var envelope: ArraySlice<UInt8> = []
-    private var changes: [ChangeStreamLine.Change] = []
-    /// Zones that the commit creates and that no save of it has brought into being yet.
-    private var emptyZones: Set<ZoneID> = []
-    private var database = DatabaseID.standard
+    private var parts: [Part] = []
+    /// The part that the last event belongs to.
+    private var part = 0
     private var lastZone: (key: UInt64, identity: ZoneIdentity)?
 
     /// Takes in an event of the commit that is under way, or begins with it.
@@ -77,16 +88,42 @@ private struct LineBuilder {
         let payload = bytes.span.bytes
         // Who sees what follows from parents and shares, which the line says.
         if identity.isAudience || AudienceEvent.isOne(payload) { return }
-        // System zones go without saying: they are in the public database of the same container.
-        if changes.isEmpty || !identity.isSystem { database = identity.database }
+        // Positions of this log mean nothing to another.
+        if identity.systemZone == .notified { return }
+        choosePart(for: identity)
         switch payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil {
         case .zoneCreated:
-            changes.append(.createZone(identity.zone))
-            emptyZones.insert(identity.zone)
+            parts[part].changes.append(.createZone(identity.zone))
+            parts[part].emptyZones.insert(identity.zone)
         case .zoneDeleted:
-            changes.append(.deleteZone(identity.zone, reason: try reason(of: payload)))
+            let reason = try reason(of: payload)
+            parts[part].changes.append(.deleteZone(identity.zone, reason: reason))
         default:
             try addRecord(event, in: identity.zone)
+        }
+    }
+
+    /// Finds the part that a zone's events go to, or begins it.
+    private mutating func choosePart(for zone: ZoneIdentity) {
+        if parts.isEmpty { parts.append(Part()) }
+        switch zone.systemZone {
+        case .subscriptions, .notified:
+            // Wherever the line is about: there is one such zone.
+            return
+        case .schema, .roles, .users, .shares:
+            // In the public database of the same container, so they go without saying too.
+            parts[part].fallback = parts[part].fallback ?? zone.database
+            return
+        case .notifications, nil: break
+        }
+        if parts[part].database == zone.database { return }
+        if parts[part].database == nil {
+            parts[part].database = zone.database
+        } else if let index = parts.firstIndex(where: { $0.database == zone.database }) {
+            part = index
+        } else {
+            parts.append(Part(database: zone.database))
+            part = parts.count - 1
         }
     }
 
@@ -120,7 +157,7 @@ private struct LineBuilder {
             let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
             guard stored.event.state == .live else {
                 let name = try stored.tombstone().name
-                changes.append(.delete(RecordID(recordName: name, zone: zone)))
+                parts[part].changes.append(.delete(RecordID(recordName: name, zone: zone)))
                 return
             }
             body = try stored.body()
@@ -128,12 +165,12 @@ private struct LineBuilder {
             throw SyncError(error)
         }
         // A save brings its zone into being, so the change before it goes without saying.
-        if emptyZones.remove(zone) != nil,
-            let index = changes.lastIndex(of: .createZone(zone))
+        if parts[part].emptyZones.remove(zone) != nil,
+            let index = parts[part].changes.lastIndex(of: .createZone(zone))
         {
-            changes.remove(at: index)
+            parts[part].changes.remove(at: index)
         }
-        changes.append(
+        parts[part].changes.append(
             .save(
                 recordID: RecordID(recordName: body.recordName, zone: zone),
                 recordType: Name(body.recordType),
@@ -143,15 +180,15 @@ private struct LineBuilder {
         )
     }
 
-    /// The line that is complete because an event of another commit follows.
-    mutating func finish(before event: LogEvent) throws(SyncError) -> ChangeStreamLine? {
-        guard let commit, commit.first != event.commit.first else { return nil }
+    /// The lines that are complete because an event of another commit follows.
+    mutating func finish(before event: LogEvent) throws(SyncError) -> [ChangeStreamLine] {
+        guard let commit, commit.first != event.commit.first else { return [] }
         return try finish()
     }
 
-    /// The line of the commit that is under way.
-    mutating func finish() throws(SyncError) -> ChangeStreamLine? {
-        guard let commit else { return nil }
+    /// The lines of the commit that is under way.
+    mutating func finish() throws(SyncError) -> [ChangeStreamLine] {
+        guard let commit else { return [] }
         let envelope: CommitEnvelope
         do throws(EventFormatError) {
             envelope = try CommitEnvelope(self.envelope.span.bytes)
@@ -161,24 +198,28 @@ private struct LineBuilder {
         defer {
             self.commit = nil
             self.envelope = []
-            changes = []
-            emptyZones = []
+            parts = []
+            part = 0
         }
-        var line = ChangeStreamLine(
-            time: commit.time,
-            user: envelope.user.map { UserID($0) } ?? .current,
-            device: envelope.device,
-            build: envelope.build,
-            database: database,
-            changes: changes
-        )
-        // A derived id goes without saying if it would be derived from this line too: not if the
-        // line's time was raised, or if it said more than it changed.
-        if let request = envelope.request,
-            !request.isDerived || !request.id.hasPrefix(LineIdentity(line).idStem)
-        {
-            line.requestID = request.id
+        // A request is remembered also where it changed nothing.
+        if parts.isEmpty, envelope.request != nil { parts.append(Part()) }
+        return parts.map { part in
+            var line = ChangeStreamLine(
+                time: commit.time,
+                user: envelope.user.map { UserID($0) } ?? .current,
+                device: envelope.device,
+                build: envelope.build,
+                database: part.database ?? part.fallback ?? .standard,
+                changes: part.changes
+            )
+            // A derived id goes without saying if it would be derived from this line too: not if the
+            // line's time was raised, or if it said more than it changed.
+            if let request = envelope.request,
+                !request.isDerived || !request.id.hasPrefix(LineIdentity(line).idStem)
+            {
+                line.requestID = request.id
+            }
+            return line
         }
-        return line
     }
 }

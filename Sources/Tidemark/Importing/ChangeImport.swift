@@ -71,6 +71,9 @@ public struct ChangeImport: Sendable {
                 )
             else { continue }
             lastAppended = placed.last
+            if decision.changesSubscriptions {
+                await writing.notifier.imported(placed.first.rawValue, placed.last.rawValue)
+            }
             try await stayClose(to: placed)
             return outcome
         }

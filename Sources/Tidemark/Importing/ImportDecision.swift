@@ -49,7 +49,9 @@ struct ImportDecision {
         if reading.namesAssets {
             plan.assets = ConsultedAssets(takenCount: picture.takenBlobCount)
         }
-        plan.changesSystemZone = reading.epochs.contains { $0.zone.identity.isSystem }
+        plan.changesSystemZone = reading.epochs.contains {
+            $0.zone.identity.systemZone?.isRestedOn ?? false
+        }
         let author = Authorship(time: line.time, user: line.user, device: line.device)
         let rules = RecordRules(
             limits: limits,
@@ -124,6 +126,11 @@ struct ImportDecision {
         )
         if let refusal = try rules.settle().min(by: { $0.key < $1.key }) { throw refusal.value }
         passages.rules = rules
+    }
+
+    /// Whether the line changes subscriptions.
+    var changesSubscriptions: Bool {
+        reading.epochs.contains { $0.zone.identity.systemZone == .subscriptions }
     }
 
     /// Puts the envelope on the commit.
@@ -202,6 +209,7 @@ struct ImportDecision {
                 let identity = reading.epochs[item.zone].zone.identity
                 plan.assets?.add(save.fields, in: identity.database)
             }
+            try SubscriptionRecords.check(save)
             // A whole record needs no ancestor to be merged with.
             if case .refused(let error) = try rules.verdict(on: save, item, ancestor: { _ in nil })
             {

@@ -61,9 +61,12 @@ struct LineReading {
         items.reserveCapacity(line.changes.count)
         steps.reserveCapacity(line.changes.count)
         for change in line.changes {
+            let system = SystemZone(change.zone.name)
+            // What only this store can say of itself is not exported either.
+            if system == .notified { try limits.check(zone: change.zone) }
             let zone = try zones.index(
                 of: change.zone,
-                in: change.zone.isSystem ? line.database.ofSystemZones : line.database,
+                in: system?.home(for: line.database) ?? line.database,
                 creating: .every,
                 picture,
                 limits

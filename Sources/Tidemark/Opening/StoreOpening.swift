@@ -58,12 +58,13 @@ struct StoreOpening {
         creating: Bool,
         _ progress: (RebuildProgress) -> Void
     ) throws(LogError) -> Store {
+        let notifier = Notifier()
         let (log, report) = try SegmentLog.open(
             folder.path,
             creating: creating,
             configuration: logConfiguration,
             environment: environment.log,
-            onDurable: { _ in }
+            onDurable: { _ in notifier.ring() }
         )
         let line = log.line
         let views = try ViewsOpening(
@@ -87,9 +88,11 @@ struct StoreOpening {
                 log: log,
                 committer: Committer(log: log, views: views, checkpointer: checkpointer),
                 checkpointer: checkpointer,
-                queries: queries(of: log, views)
+                queries: queries(of: log, views),
+                notifier: notifier
             )
         )
+        begin(notifier, engine)
         return Store(engine, access: creating ? .creating : .writing, recovery: report)
     }
 
@@ -132,6 +135,14 @@ struct StoreOpening {
             guard let standing = try? views.picture(.visible).zone(zone) else { return true }
             return standing.end == nil && !standing.identity.isSystem
         }
+    }
+
+    /// Lets notifications be made in the background; in a simulation they are made when somebody waits
+    /// for them.
+    private func begin(_ notifier: Notifier, _ engine: Engine) {
+        if !environment.log.writesInline { notifier.bell.connect(engine) }
+        // If it is not known whether there are subscriptions, that is found out when it rings.
+        if (try? notifier.begin(engine)) == nil { notifier.bell.arm(true) }
     }
 
     private var logConfiguration: LogConfiguration {

@@ -47,7 +47,7 @@ extension Engine {
         var zones = ConsultedZones(includesSystem: true)
         let zone = try zones.index(
             of: change.zone.zone,
-            in: database.ofSystemZones,
+            in: change.zone.home(for: database),
             creating: .every,
             picture,
             options.limits
@@ -60,6 +60,7 @@ extension Engine {
         var consulted = try ConsultedItems(items, in: zones, picture, views)
         let newcomers = change.saves.indices.filter { consulted.items[$0].old == nil }
         try consulted.settle(newcomers, in: zones, picture, views)
+        for item in consulted.items { plan.restsOn(item.slot, in: zones[zone].key) }
         let key = zones[zone].key ?? plan.createZone(zones[zone])
         for (save, item) in zip(change.saves, consulted.items) {
             try plan.save(item, over: item.live, in: key, save, author)
@@ -69,6 +70,6 @@ extension Engine {
             let type = try live.readBody().recordTypeBytes
             plan.delete(item, in: key, type: type, holding: nil)
         }
-        plan.changesSystemZone = true
+        if change.zone.isRestedOn { plan.changesSystemZone = true }
     }
 }

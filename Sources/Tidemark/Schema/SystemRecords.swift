@@ -17,7 +17,7 @@ extension Engine {
         var zones = ConsultedZones(includesSystem: true)
         let index = try zones.index(
             of: zone.zone,
-            in: database.ofSystemZones,
+            in: zone.home(for: database),
             creating: .every,
             picture,
             options.limits

@@ -149,7 +149,7 @@ struct QueryCommand: AsyncParsableCommand {
 }
 
 /// Reads a predicate of the command line.
-private func readPredicate(_ text: String) throws -> Query.Predicate {
+func readPredicate(_ text: String) throws -> Query.Predicate {
     do throws(SyncError) {
         return try Query.Predicate(format: text)
     } catch {

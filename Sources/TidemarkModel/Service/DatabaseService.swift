@@ -101,4 +101,41 @@ public protocol DatabaseService: Sendable {
 
     /// Asks to take part in a share.
     func requestShareAccess(_ link: String, as caller: Caller) async throws(SyncError)
+
+    // MARK: Subscriptions
+
+    /// Saves and deletes subscriptions of the caller. What is in the answer as done is durable.
+    func modifySubscriptions(
+        _ request: ModifySubscriptionsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifySubscriptionsResult
+
+    /// The caller's subscriptions in the caller's database, in the order of their ids' bytes.
+    func subscriptions(as caller: Caller) async throws(SyncError) -> [Subscription]
+
+    /// Subscriptions by their ids: for each, in order, the subscription or why there is none.
+    func fetchSubscriptions(
+        _ ids: [String],
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<Subscription, SyncError>]
+
+    /// The caller's notifications after a token, one page of them, whichever database they are from.
+    func notificationChanges(
+        _ request: NotificationChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> NotificationChanges
+
+    /// Marks notifications as read, which the user's other clients hear of; for each, in order, its
+    /// id or why it could not be.
+    func markNotificationsRead(
+        _ ids: [String],
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<String, SyncError>]
+
+    /// The caller's notifications as they come, pruned to what a push may hold; without a token,
+    /// from now on. Ends when the service is closed.
+    func notifications(
+        since token: ChangeToken?,
+        as caller: Caller
+    ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error>
 }

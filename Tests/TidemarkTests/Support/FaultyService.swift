@@ -167,4 +167,53 @@ final class FaultyService: DatabaseService {
             try await service.requestShareAccess(link, as: caller)
         }
     }
+
+    func modifySubscriptions(
+        _ request: ModifySubscriptionsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifySubscriptionsResult {
+        try await pass { () throws(SyncError) in
+            try await service.modifySubscriptions(request, as: caller)
+        }
+    }
+
+    func subscriptions(as caller: Caller) async throws(SyncError) -> [Subscription] {
+        try await pass { () throws(SyncError) in try await service.subscriptions(as: caller) }
+    }
+
+    func fetchSubscriptions(
+        _ ids: [String],
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<Subscription, SyncError>] {
+        try await pass { () throws(SyncError) in
+            try await service.fetchSubscriptions(ids, as: caller)
+        }
+    }
+
+    func notificationChanges(
+        _ request: NotificationChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> NotificationChanges {
+        try await pass { () throws(SyncError) in
+            try await service.notificationChanges(request, as: caller)
+        }
+    }
+
+    func markNotificationsRead(
+        _ ids: [String],
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<String, SyncError>] {
+        try await pass { () throws(SyncError) in
+            try await service.markNotificationsRead(ids, as: caller)
+        }
+    }
+
+    func notifications(
+        since token: ChangeToken?,
+        as caller: Caller
+    ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {
+        try await pass { () throws(SyncError) in
+            try await service.notifications(since: token, as: caller)
+        }
+    }
 }

@@ -1,0 +1,231 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+extension Engine {
+    /// See ``Store/notificationChanges(_:as:)``.
+    func notificationChanges(
+        _ request: NotificationChangesRequest,
+        as caller: Caller
+    ) throws(SyncError) -> NotificationChanges {
+        try checkAccess(of: caller, writes: false)
+        let page = try notificationPage(request, as: caller, of: try holder(of: caller))
+        return NotificationChanges(
+            notifications: page.lines.map(\.notification),
+            token: page.token,
+            moreComing: page.moreComing
+        )
+    }
+
+    /// One page of a user's notifications, each with the token behind it.
+    struct NotificationPage {
+        var lines: [(notification: Subscription.Notification, token: ChangeToken)] = []
+        var token: ChangeToken
+        var moreComing: Bool
+    }
+
+    /// One page of the notifications of a holder's user, as one of the user's clients gets them.
+    func notificationPage(
+        _ request: NotificationChangesRequest,
+        as caller: Caller,
+        of holder: SubscriptionHolder
+    ) throws(SyncError) -> NotificationPage {
+        let limit = try pageLimit(request.limit)
+        let picture = try picture(.visible)
+        let zone = try notificationsZone(of: holder, picture)
+        let changes = ZoneChangesRequest(zone: zone.zone, since: request.since)
+        let start = try start(of: changes, zone, picture)
+        func token(at sequence: UInt64) -> ChangeToken {
+            let quiet = start.quiet > sequence ? start.quiet : 0
+            return self.token(.zone, place: zone.key ?? 0, at: sequence, quiet: quiet)
+        }
+        guard let key = zone.key else {
+            return NotificationPage(token: token(at: picture.bound), moreComing: false)
+        }
+        let versions: [RecordVersion]
+        do throws(ViewIndexError) {
+            versions = try picture.changes(
+                in: key,
+                after: start.sequence,
+                quiet: start.quiet,
+                limit: limit + 1
+            )
+        } catch {
+            throw SyncError(error)
+        }
+        let wanted = versions.prefix(limit).map(\.sequence)
+        let moreComing = versions.count > wanted.count
+        let end = moreComing ? wanted.last?.rawValue ?? picture.bound : picture.bound
+        var page = NotificationPage(token: token(at: end), moreComing: moreComing)
+        try visit(wanted) { (event) throws(SyncError) in
+            guard let notification = try notification(event, as: caller, of: holder) else { return }
+            page.lines.append((notification, token(at: event.sequence.rawValue)))
+        }
+        return page
+    }
+
+    /// The zone with the notifications of a holder's user; without a key while there were none.
+    private func notificationsZone(
+        of holder: SubscriptionHolder,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> ConsultedZone {
+        var zones = ConsultedZones(includesSystem: true)
+        let index = try zones.index(
+            of: SystemZone.notifications.zone,
+            in: holder.collection,
+            creating: .every,
+            picture,
+            options.limits
+        )
+        if let error = zones[index].error { throw error }
+        return zones[index]
+    }
+
+    private func visit(
+        _ sequences: [SequenceNumber],
+        _ visit: (LogEvent) throws(SyncError) -> Void
+    ) throws(SyncError) {
+        var failure: SyncError?
+        do throws(LogError) {
+            try source.read(sequences) { event in
+                do throws(SyncError) {
+                    try visit(event)
+                    return true
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw failure }
+    }
+
+    /// What an event of a collection means for a client; `nil` for what that client did itself.
+    private func notification(
+        _ event: LogEvent,
+        as caller: Caller,
+        of holder: SubscriptionHolder
+    ) throws(SyncError) -> Subscription.Notification? {
+        let stored: StoredRecord
+        do throws(EventFormatError) {
+            stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+        } catch {
+            throw SyncError(error)
+        }
+        guard stored.event.state == .tombstone else {
+            let body = try stored.readBody()
+            if NotificationRecords.origin(of: body) == caller.device ?? "" { return nil }
+            let id = TagContent(of: event.sequence, in: line).tag.text
+            return try NotificationRecords.read(body, id: id, of: holder)
+        }
+        let reader = try readEnvelope(event.envelope)
+        let isOwn = reader.user == caller.user?.userRecordName && reader.device == caller.device
+        if isOwn || stored.event.previous == 0 { return nil }
+        let read = SequenceNumber(rawValue: stored.event.previous)
+        let id = TagContent(of: read, in: line).tag.text
+        var notification = Subscription.Notification(.read, id: id, of: holder.user)
+        notification.container = holder.database.container
+        return notification
+    }
+
+    /// A token behind all notifications that there are.
+    func notificationToken(of holder: SubscriptionHolder) throws(SyncError) -> ChangeToken {
+        let picture = try picture(.visible)
+        let key = try notificationsZone(of: holder, picture).key ?? 0
+        return token(.zone, place: key, at: picture.bound)
+    }
+}
+
+// MARK: - Marking as read
+
+extension Engine {
+    /// See ``Store/markNotificationsRead(_:as:)``.
+    func markNotificationsRead(
+        _ ids: [String],
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<String, SyncError>] {
+        let writing = try writer()
+        try checkAccess(of: caller, writes: true)
+        let holder = try holder(of: caller)
+        guard ids.count <= options.limits.itemsPerRequest else {
+            throw .tooManyItems(ids.count, limit: options.limits.itemsPerRequest)
+        }
+        try await writing.committer.waitForRoom()
+        while true {
+            let picture = try picture(.appended)
+            let zone = try notificationsZone(of: holder, picture)
+            var change = SystemChange(zone: .notifications)
+            var answers: [Result<String, SyncError>] = []
+            for id in ids {
+                guard let stored = try notified(id, in: zone) else {
+                    answers.append(
+                        .failure(SyncError(.unknownItem, "There is no notification \"\(id)\"."))
+                    )
+                    continue
+                }
+                answers.append(.success(id))
+                let name = Name(try stored.readBody().recordName)
+                let live = try record(
+                    named: name,
+                    of: .notifications,
+                    in: holder.collection,
+                    picture
+                )
+                // A later one in its place has not been read.
+                if live?.sequence == stored.sequence { change.deletions.append(name) }
+            }
+            if change.isEmpty {
+                try await writing.committer.waitUntilDurable(
+                    SequenceNumber(rawValue: picture.bound)
+                )
+                return answers
+            }
+            guard let last = try append(change, as: caller, in: holder, picture) else { continue }
+            try await writing.committer.waitUntilDurable(last)
+            writing.notifier.feeds.wake([holder.collection])
+            return answers
+        }
+    }
+
+    /// The record of a notification by its id; `nil` if there never was such a one in a zone.
+    private func notified(
+        _ id: String,
+        in zone: ConsultedZone
+    ) throws(SyncError) -> StoredRecord? {
+        guard let key = zone.key, let content = TagContent(RecordChangeTag(id)),
+            content.matches(content.sequence, in: line),
+            content.sequence <= source.durableSequence
+        else { return nil }
+        var found: StoredRecord?
+        try visit([content.sequence]) { (event) throws(SyncError) in
+            guard event.zone == key else { return }
+            do throws(EventFormatError) {
+                found = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+            } catch {
+                // The zone's own beginning has its key too.
+                found = nil
+            }
+        }
+        return found?.event.state == .live ? found : nil
+    }
+
+    private func append(
+        _ change: SystemChange,
+        as caller: Caller,
+        in holder: SubscriptionHolder,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> SequenceNumber? {
+        let time = now()
+        var plan = CommitPlan(time: time, received: time, bound: picture.bound, hash: views.hash)
+        let author = Authorship(time: time, user: caller.user, device: caller.device)
+        try add(change, of: holder.collection, by: author, to: &plan, picture)
+        var reader = caller
+        reader.requestID = nil
+        plan.seal(as: reader, nil, outcomes: [])
+        return try writer().committer.append(&plan)?.last
+    }
+}

@@ -1,0 +1,138 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+extension Engine {
+    /// See ``Store/modifySubscriptions(_:as:)``.
+    func modifySubscriptions(
+        _ request: ModifySubscriptionsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifySubscriptionsResult {
+        let notifier = try writer().notifier
+        try checkAccess(of: caller, writes: true)
+        try request.check(options.limits)
+        return try await notifier.modify(request, as: caller, self)
+    }
+
+    /// See ``Store/subscriptions(as:)``.
+    func subscriptions(as caller: Caller) async throws(SyncError) -> [Subscription] {
+        try await saved(as: caller).sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    /// See ``Store/fetchSubscriptions(_:as:)``.
+    func fetchSubscriptions(
+        _ ids: [String],
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<Subscription, SyncError>] {
+        guard ids.count <= options.limits.itemsPerRequest else {
+            throw .tooManyItems(ids.count, limit: options.limits.itemsPerRequest)
+        }
+        let saved = try await saved(as: caller)
+        return ids.map { id in
+            guard let subscription = saved[Name(id)] else {
+                return .failure(SyncError(.unknownItem, "There is no subscription \"\(id)\"."))
+            }
+            return .success(subscription)
+        }
+    }
+
+    /// The subscriptions of a caller in the caller's database, by id.
+    private func saved(as caller: Caller) async throws(SyncError) -> [Name: Subscription] {
+        try checkAccess(of: caller, writes: false)
+        let holder = try holder(of: caller)
+        if isWritable { return try await writer().notifier.subscriptions(of: holder, self) }
+        let catalog = try subscriptionCatalog(try picture(.visible))
+        return catalog[holder].mapValues(\.subscription)
+    }
+
+    /// Who the subscriptions and notifications of a caller belong to.
+    func holder(of caller: Caller) throws(SyncError) -> SubscriptionHolder {
+        guard let user = caller.user else { throw .notAuthenticated(caller.database) }
+        return SubscriptionHolder(user: user, database: caller.database)
+    }
+
+    /// Refuses a subscription to a zone that is not there.
+    func checkZone(
+        of subscription: Subscription,
+        in database: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) {
+        let zone: ZoneID?
+        switch subscription.kind {
+        case .query(let query): zone = query.zone
+        case .zone(let id, _): zone = id
+        case .database: zone = nil
+        }
+        guard let zone else { return }
+        var zones = ConsultedZones()
+        let index = try zones.index(
+            of: zone,
+            in: database,
+            creating: .implicit,
+            picture,
+            options.limits
+        )
+        if let error = zones[index].error { throw error }
+    }
+}
+
+extension ModifySubscriptionsRequest {
+    /// Refuses a request that is too large, or names a subscription twice.
+    fileprivate func check(_ limits: Limits) throws(SyncError) {
+        let itemCount = saves.count + deletions.count
+        guard itemCount <= limits.itemsPerRequest else {
+            throw .tooManyItems(itemCount, limit: limits.itemsPerRequest)
+        }
+        var named: Set<Name> = []
+        for id in saves.map(\.name) + deletions.map({ Name($0) }) {
+            guard named.insert(id).inserted else {
+                throw SyncError(
+                    .invalidArguments,
+                    "The request names the subscription \"\(id)\" twice; send one item for each."
+                )
+            }
+        }
+    }
+
+    /// Everything that makes the request what it is.
+    func contentBytes(as caller: Caller) throws(SyncError) -> [UInt8] {
+        guard caller.requestID != nil, let user = caller.user else { return [] }
+        // Not what a request for records or zones begins with.
+        var bytes: [UInt8] = [16]
+        bytes.append(variableInteger: UInt64(saves.count))
+        for subscription in saves {
+            let holder = SubscriptionHolder(user: user, database: caller.database)
+            let held = HeldSubscription(holder: holder, subscription: subscription)
+            let fields = try SubscriptionRecords.fields(held)
+            bytes.append(variableInteger: UInt64(fields.bytes.count))
+            bytes.append(contentsOf: fields.bytes)
+        }
+        for id in deletions { bytes.append(string: id) }
+        return bytes
+    }
+
+    /// The answer that outcomes stand for.
+    func result(of outcomes: [ItemOutcome]) -> ModifySubscriptionsResult {
+        var result = ModifySubscriptionsResult()
+        for (index, outcome) in outcomes.enumerated() {
+            let error = outcome.refusal
+            if index < saves.count {
+                result.saves.append(error.map { .failure($0) } ?? .success(saves[index]))
+            } else {
+                let id = deletions[index - saves.count]
+                result.deletions.append(error.map { .failure($0) } ?? .success(id))
+            }
+        }
+        return result
+    }
+}
+
+extension ItemOutcome {
+    /// The error of a refusal that no version of a record stands behind; `nil` for what was done.
+    var refusal: SyncError? {
+        guard case .refused(let code, let message, _) = self else { return nil }
+        return SyncError(SyncError.Code(rawValue: code) ?? .internalError, message)
+    }
+}

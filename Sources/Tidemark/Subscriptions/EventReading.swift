@@ -1,0 +1,398 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// Reads events of the log one after another, and asks the subscriptions that stand at each.
+struct EventReading {
+    /// Where this has come, and the subscriptions at that point.
+    private(set) var following: Following
+    /// What the events came to.
+    private(set) var batch = NotificationBatch()
+
+    private let engine: Engine
+    private let picture: ViewPicture
+    /// What the holders of subscriptions in public databases may read.
+    private var accesses: [SubscriptionHolder: PublicAccess] = [:]
+    private var candidates: [Int] = []
+    /// Who sees what is listed under a key by a share: the numbers of their subscriptions; `nil` until
+    /// somebody asks.
+    private var sharers: [UInt64: [Int]]?
+
+    /// Begins where something else has ended.
+    init(_ following: Following, _ engine: Engine, _ picture: ViewPicture) {
+        self.following = following
+        self.engine = engine
+        self.picture = picture
+    }
+
+    /// Reads on up to a position, or until so many events were read or so many notifications came of
+    /// them.
+    mutating func read(
+        through end: UInt64,
+        eventLimit: Int,
+        notificationLimit: Int
+    ) throws(SyncError) {
+        var failure: SyncError?
+        var count = 0
+        var reached = following.position
+        do throws(LogError) {
+            try engine.source.scan(
+                from: SequenceNumber(rawValue: following.position).next,
+                through: SequenceNumber(rawValue: end)
+            ) { event in
+                guard count < eventLimit, batch.count < notificationLimit else { return false }
+                do throws(SyncError) {
+                    try take(event)
+                    reached = event.sequence.rawValue
+                    count += 1
+                    return true
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw failure }
+        // At the end nothing is left, also where the last positions hold no events.
+        let isWhole = count < eventLimit && batch.count < notificationLimit
+        following.position = isWhole ? max(reached, end) : reached
+    }
+
+    private mutating func take(_ event: LogEvent) throws(SyncError) {
+        let payload = event.payload
+        guard event.zone != 0, let kind = payload.first.flatMap(EventKind.init(rawValue:)) else {
+            return
+        }
+        switch kind {
+        case .recordSaved, .recordDeleted:
+            if event.zone == following.subscriptionsZone {
+                try takeSubscription(event)
+            } else if let zone = following.zone(event.zone, picture) {
+                switch zone.identity.systemZone {
+                case nil: try takeRecord(event, in: zone)
+                case .shares: try takeParticipation(event, in: zone.identity)
+                default: break
+                }
+            }
+        case .zoneCreated:
+            let identity = try synced { () throws(EventFormatError) in
+                try ZoneEvent.readCreation(payload.span.bytes).identity
+            }
+            if identity.systemZone == .subscriptions {
+                following.subscriptionsZone = event.sequence.rawValue
+                following.removeAll()
+            } else if identity.systemZone == nil {
+                try takeZone(identity, event)
+            }
+        case .zoneDeleted:
+            if event.zone == following.subscriptionsZone {
+                following.removeAll()
+            } else if let zone = following.zone(event.zone, picture),
+                zone.identity.systemZone == nil
+            {
+                try takeZone(zone.identity, event)
+                end(zone.identity)
+            }
+        case .audienceEntered, .audienceLeft:
+            try takePassage(event)
+        case .recordTouched, .requestNoted:
+            break
+        }
+    }
+
+    private func synced<Result>(
+        _ body: () throws(EventFormatError) -> Result
+    ) throws(SyncError) -> Result {
+        do throws(EventFormatError) {
+            return try body()
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    private mutating func takeSubscription(_ event: LogEvent) throws(SyncError) {
+        let stored = try synced { () throws(EventFormatError) in
+            try StoredRecord(event.sequence, zone: event.zone, event.payload)
+        }
+        if stored.event.state == .live {
+            try following.insert(stored.readBody(), at: event.sequence.rawValue)
+        } else if !CommitEnvelope.isOfStore(event.envelope.span.bytes) {
+            // The store's own deletions were taken into account when they were decided.
+            let name = try synced { () throws(EventFormatError) in try stored.tombstone().name }
+            following.remove(Name(name))
+        }
+    }
+
+    // MARK: Zones
+
+    /// A zone began or ended: those hear of it who subscribed to its database, or to it.
+    private mutating func takeZone(
+        _ identity: ZoneIdentity,
+        _ event: LogEvent
+    ) throws(SyncError) {
+        guard let watch = following.set.ordinal(of: identity.database), !identity.isImplicit,
+            !identity.isAudience, let change = try change(event, in: identity)
+        else { return }
+        try fire(zoneWide(watch, change), change)
+    }
+
+    /// The subscriptions to a zone end with it, and so do those by query that look nowhere else.
+    private mutating func end(_ zone: ZoneIdentity) {
+        for name in following.set.subscriptions(boundTo: zone.zoneName, in: zone.database) {
+            guard let number = following.set.number(of: name), let standing = following.set[number]
+            else { continue }
+            batch.end(name, savedAt: standing.sequence)
+            following.set.remove(name)
+        }
+    }
+
+    /// A change by the commit of an event; `nil` for those of imports, which repeat what was notified
+    /// of where it happened.
+    private func change(
+        _ event: LogEvent,
+        in zone: ZoneIdentity
+    ) throws(SyncError) -> NotifiedChange? {
+        if CommitEnvelope.isOfImport(event.envelope.span.bytes) { return nil }
+        let envelope = try engine.readEnvelope(event.envelope)
+        return NotifiedChange(
+            sequence: event.sequence.rawValue,
+            zone: zone,
+            user: envelope.user.map { UserID($0) },
+            device: envelope.device,
+            time: event.commit.time
+        )
+    }
+
+    // MARK: Records
+
+    private mutating func takeRecord(
+        _ event: LogEvent,
+        in zone: Following.WatchedZone
+    ) throws(SyncError) {
+        if zone.watch == nil, following.set.shared.isEmpty { return }
+        let stored = try synced { () throws(EventFormatError) in
+            try StoredRecord(event.sequence, zone: event.zone, event.payload)
+        }
+        let audience = try audience(of: stored)
+        let isLive = stored.event.state == .live
+        var body = isLive ? try stored.readBody() : nil
+        let type: Name
+        if let body {
+            type = Name(body.recordType)
+        } else {
+            type = Name(try synced { () throws(EventFormatError) in try stored.tombstone().type })
+        }
+        let watched = zone.watch.map { following.set.watches[$0] }
+        let isWatched = watched?.concerns(type, zone.identity) ?? false
+        guard isWatched || !audience.isEmpty, var change = try change(event, in: zone.identity)
+        else { return }
+        change.recordType = type
+        change.reason =
+            !isLive ? .deleted : stored.event.previousState == .live ? .updated : .created
+        try fire(fitting(audience, change), change)
+        guard let watch = zone.watch, isWatched else { return }
+        if let queries = watched?.queries[type] {
+            // Only here is it worth reading what was deleted.
+            if body == nil { body = try deletedBody(stored) }
+            change.body = body
+            change.recordName = body?.recordName
+            if let body { try fire(matching(queries, body, change), change) }
+        }
+        if !zone.identity.isImplicit { try fire(zoneWide(watch, change), change) }
+    }
+
+    // MARK: Shares
+
+    /// The subscriptions of those who see an event of a record in their shared databases.
+    private mutating func audience(of event: StoredRecord) throws(SyncError) -> [Int] {
+        if following.set.shared.isEmpty { return [] }
+        let zoneWide = try sharers(of: event.zone)
+        guard let key = event.event.audience?.key else { return zoneWide }
+        let byShare = try sharers(of: key)
+        return byShare + zoneWide.filter { !byShare.contains($0) }
+    }
+
+    /// The subscriptions of those who see what is listed under a key, now.
+    ///
+    /// The first time it costs a look-up for each user who subscribed to their shared database.
+    private mutating func sharers(of key: UInt64) throws(SyncError) -> [Int] {
+        if let sharers { return sharers[key] ?? [] }
+        var found: [UInt64: [Int]] = [:]
+        for (database, numbers) in following.set.shared {
+            let parts = try engine.participations(of: database.owner, in: database, picture)
+            var keys: Set<UInt64> = []
+            for part in parts where part.participation.showsSomething {
+                if let key = part.audience, keys.insert(key).inserted {
+                    found[key, default: []] += numbers
+                }
+            }
+        }
+        sharers = found
+        return found[key] ?? []
+    }
+
+    /// A record came to those who see it by a share, or left them, and did not change.
+    private mutating func takePassage(_ event: LogEvent) throws(SyncError) {
+        guard !following.set.shared.isEmpty, let zone = following.zone(event.zone, picture) else {
+            return
+        }
+        let passage = try synced { () throws(EventFormatError) in
+            try AudienceEvent(event.payload.span.bytes)
+        }
+        let audience = try sharers(of: passage.place.key)
+        guard !audience.isEmpty, var change = try change(event, in: zone.identity) else { return }
+        change.recordType = passage.type
+        try fire(fitting(audience, change), change)
+    }
+
+    /// Somebody takes part in a share, or no longer, or otherwise: that is a change of what is shared
+    /// with them.
+    private mutating func takeParticipation(
+        _ event: LogEvent,
+        in zone: ZoneIdentity
+    ) throws(SyncError) {
+        if following.set.shared.isEmpty { return }
+        let stored = try synced { () throws(EventFormatError) in
+            try StoredRecord(event.sequence, zone: event.zone, event.payload)
+        }
+        guard stored.event.state == .live,
+            let part = ShareRecords.participation(in: try stored.readBody())
+        else { return }
+        let database = DatabaseID(
+            container: zone.database.container,
+            environment: zone.database.environment,
+            scope: .shared,
+            owner: part.user
+        )
+        guard let numbers = following.set.shared[database],
+            let change = try change(event, in: zone)
+        else { return }
+        try fire(fitting(numbers, change), change)
+    }
+
+    /// The version that a deletion ended; `nil` if it is not there any more.
+    private func deletedBody(_ tombstone: StoredRecord) throws(SyncError) -> RecordBody? {
+        let previous = tombstone.event.previous
+        guard previous > 0 else { return nil }
+        let stored = try engine.views.records(at: [SequenceNumber(rawValue: previous)])[0]
+        return stored.event.state == .live ? try stored.readBody() : nil
+    }
+
+    /// The subscriptions to a zone's database or to the zone that a change in it concerns.
+    private func zoneWide(_ watch: Int, _ change: NotifiedChange) -> [Int] {
+        let watched = following.set.watches[watch]
+        return fitting(
+            watched.databaseWide + (watched.zones[change.zone.zoneName] ?? []),
+            change
+        )
+    }
+
+    /// Those of some subscriptions to zones and databases that a change concerns by its type.
+    private func fitting(_ numbers: [Int], _ change: NotifiedChange) -> [Int] {
+        numbers.filter { number in
+            switch following.set[number]?.held.subscription.kind {
+            case .zone(_, let type), .database(let type):
+                type == nil || type == change.recordType
+            case .query, nil: false
+            }
+        }
+    }
+
+    /// The subscriptions by query that a change of a record concerns.
+    private mutating func matching(
+        _ queries: PredicateIndex,
+        _ body: RecordBody,
+        _ change: NotifiedChange
+    ) throws(SyncError) -> [Int] {
+        candidates.removeAll(keepingCapacity: true)
+        queries.appendCandidates(for: body, to: &candidates)
+        // A number may come twice.
+        candidates.sort()
+        var matching: [Int] = []
+        for number in candidates where matching.last != number {
+            guard let standing = following.set[number],
+                case .query(let query) = standing.held.subscription.kind,
+                query.options.fires(for: change.reason),
+                query.zone == nil || query.zone?.name == change.zone.zoneName,
+                try matcher(of: standing, query, change).matches(body),
+                try mayRead(body, standing.held.holder)
+            else { continue }
+            matching.append(number)
+        }
+        return matching
+    }
+
+    private func matcher(
+        of standing: SubscriptionSet.Standing,
+        _ query: Subscription.RecordQuery,
+        _ change: NotifiedChange
+    ) throws(SyncError) -> Query.Matcher {
+        if let matcher = standing.matcher { return matcher }
+        let type =
+            engine.options.checksSchema
+            ? try engine.schema(of: change.zone.database, picture).schema[Name(query.recordType)]
+            : nil
+        let searched = type?.fields.filter { $0.indexes.contains(.searchable) }.map(\.name.string)
+        return try Query.Matcher(
+            standing.predicate,
+            now: change.time,
+            searchedFields: searched
+        )
+    }
+
+    /// Whether the holder of a subscription may read a record: in a public database roles say so.
+    private mutating func mayRead(
+        _ body: RecordBody,
+        _ holder: SubscriptionHolder
+    ) throws(SyncError) -> Bool {
+        guard holder.database.scope == .public, engine.options.checksSchema else { return true }
+        if accesses[holder] == nil {
+            let caller = Caller(database: holder.database, user: holder.user)
+            accesses[holder] = try engine.access(of: caller, picture)
+        }
+        return accesses[holder]?.refusal(of: .read, on: body) == nil
+    }
+
+    // MARK: Firing
+
+    private mutating func fire(
+        _ numbers: [Int],
+        _ change: NotifiedChange
+    ) throws(SyncError) {
+        if numbers.isEmpty { return }
+        let sequence = SequenceNumber(rawValue: change.sequence)
+        let tag = TagContent(of: sequence, in: engine.line).tag.text
+        for number in numbers {
+            guard let standing = following.set[number] else { continue }
+            let save = try NotificationRecords.save(
+                standing.held,
+                change,
+                tag: tag,
+                characterLimit: engine.options.limits.charactersPerNotificationField
+            )
+            batch.add(save, for: standing.held.holder)
+            if case .query(let query) = standing.held.subscription.kind,
+                query.options.contains(.once)
+            {
+                batch.end(standing.held.recordName, savedAt: standing.sequence)
+                following.set.remove(standing.held.recordName)
+            }
+        }
+    }
+}
+
+extension Subscription.Options {
+    /// Whether a change of a record fires a subscription with these options.
+    fileprivate func fires(for reason: Subscription.Notification.Reason?) -> Bool {
+        switch reason {
+        case .created: contains(.create)
+        case .updated: contains(.update)
+        case .deleted: contains(.delete)
+        case nil: false
+        }
+    }
+}

@@ -1,0 +1,51 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// What a stretch of the log comes to: the notifications to keep, and the subscriptions that end.
+struct NotificationBatch {
+    /// The notifications of one user.
+    struct Group {
+        /// The database with the user's notifications.
+        var collection: DatabaseID
+        /// In the order of the events, each name once, by its last event.
+        var saves: [RecordSave] = []
+        /// Where each name is.
+        fileprivate var places: [Name: Int] = [:]
+    }
+
+    /// In the order in which users are first notified.
+    private(set) var groups: [Group] = []
+    private var places: [DatabaseID: Int] = [:]
+    /// Record names of the subscriptions that end, with the position of the event that saved each.
+    private(set) var ended: [(name: Name, sequence: UInt64)] = []
+    /// How many notifications there are.
+    private(set) var count = 0
+
+    /// Whether there is nothing to do.
+    var isEmpty: Bool { groups.isEmpty && ended.isEmpty }
+
+    /// Adds a notification for a user.
+    mutating func add(_ save: RecordSave, for holder: SubscriptionHolder) {
+        let collection = holder.collection
+        let group = places[collection] ?? groups.count
+        if group == groups.count {
+            groups.append(Group(collection: collection))
+            places[collection] = group
+        }
+        let name = Name(save.recordID.recordName)
+        if let place = groups[group].places[name] {
+            groups[group].saves[place] = save
+        } else {
+            groups[group].places[name] = groups[group].saves.count
+            groups[group].saves.append(save)
+            count += 1
+        }
+    }
+
+    /// Says that a subscription ends.
+    mutating func end(_ name: Name, savedAt sequence: UInt64) {
+        ended.append((name, sequence))
+    }
+}

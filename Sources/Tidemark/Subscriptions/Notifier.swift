@@ -1,0 +1,257 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// Makes notifications of what happens: follows the durable log, asks the subscriptions that stood at
+/// each event, and appends what they come to, with how far it came, as one commit.
+///
+/// So after a stop at any moment each event is notified of exactly once. It also owns the
+/// subscriptions of the store: they are changed here, one request after another.
+actor Notifier {
+    nonisolated let queue = NotifierQueue()
+    nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
+    /// Wakes it.
+    nonisolated let bell = NotifierBell()
+    /// Whoever waits for notifications.
+    nonisolated let feeds = NotificationFeeds()
+
+    /// `nil` until it is needed, and after a failure.
+    private var following: Following?
+    /// The subscriptions as of the last append; `nil` until they are needed, and after an import.
+    private var known: SubscriptionCatalog?
+    /// The end of the last commit that changed subscriptions since the opening.
+    private var lastChange: UInt64 = 0
+    /// The last position of a commit of its own.
+    private var lastMade = SequenceNumber.zero
+    /// After failures, only so much of the log brings another attempt.
+    private var failureCount = 0
+    private var nextAttempt: UInt64 = 0
+
+    /// Events that are looked at in one go.
+    private static let eventLimit = 1_024
+    /// Notifications that are made in one go, but for those of the last event.
+    private static let notificationLimit = 512
+    /// How far it goes without keeping its position, where there is nothing to notify of.
+    private static let unkeptLimit: UInt64 = 8_192
+
+    // MARK: Following the log
+
+    /// Listens if there is something to listen for, as an opening has found it.
+    nonisolated func begin(_ engine: Engine) throws(SyncError) {
+        let picture = try engine.picture(.visible)
+        let identity = ZoneIdentity(
+            database: .ofStore,
+            zoneName: Name(SystemZone.subscriptions.rawValue)
+        )
+        do throws(ViewIndexError) {
+            let epoch = try picture.epoch(of: identity)
+            bell.arm(epoch.key != nil && epoch.end == nil)
+        } catch {
+            throw SyncError(error)
+        }
+        ring()
+    }
+
+    /// Says that something has become durable.
+    nonisolated func ring() {
+        if bell.ring() { Task(priority: .utility) { await listen() } }
+    }
+
+    private func listen() async {
+        repeat { await work() } while bell.endWork()
+    }
+
+    /// Makes the notifications of what is durable, if that was not tried in vain a moment ago.
+    private func work() async {
+        guard let engine = bell.beginWork() else { return }
+        let target = engine.source.durableSequence.rawValue
+        if target < nextAttempt { return }
+        do {
+            try await catchUp(through: target, engine)
+            failureCount = 0
+            nextAttempt = 0
+        } catch {
+            // What could not be read or written may be so later; the log remembers what is to do.
+            failureCount += 1
+            nextAttempt = target + 1 << UInt64(min(failureCount, 16))
+        }
+    }
+
+    /// Makes the notifications of all events up to a durable position, and waits until they are
+    /// durable.
+    func catchUp(through target: UInt64, _ engine: Engine) async throws(SyncError) {
+        let committer = try engine.writer().committer
+        var last = SequenceNumber.zero
+        var notified: Set<DatabaseID> = []
+        while try position(engine) < target {
+            try await committer.waitForRoom()
+            if let made = try step(through: target, engine) {
+                last = max(last, made.last)
+                notified.formUnion(made.collections)
+            }
+        }
+        // Also for what another call has made: it may still be on its way.
+        try await committer.waitUntilDurable(max(last, lastMade))
+        feeds.wake(notified)
+    }
+
+    /// How far notifications are made; the end of the log while there are no subscriptions.
+    private func position(_ engine: Engine) throws(SyncError) -> UInt64 {
+        if let following { return following.position }
+        let begun = try engine.beginFollowing()
+        following = begun
+        return begun.position
+    }
+
+    /// Looks at the next events, and appends what they come to.
+    ///
+    /// Nothing is awaited here, so that nobody comes between. If it fails, everything begins anew with
+    /// what the store has kept.
+    private func step(
+        through end: UInt64,
+        _ engine: Engine
+    ) throws(SyncError) -> (last: SequenceNumber, collections: [DatabaseID])? {
+        guard let begun = following else { return nil }
+        following = nil
+        var reading = EventReading(begun, engine, try engine.picture(.visible))
+        try reading.read(
+            through: end,
+            eventLimit: Self.eventLimit,
+            notificationLimit: Self.notificationLimit
+        )
+        var following = reading.following
+        let batch = reading.batch
+        var made: (SequenceNumber, [DatabaseID])?
+        let unkept = following.position - following.keptPosition
+        if !batch.isEmpty || unkept >= Self.unkeptLimit {
+            let last = try commit(batch, &following, engine)
+            lastMade = last
+            made = (last, batch.groups.map(\.collection))
+        }
+        // Until somebody subscribes there is nothing to listen for.
+        if following.set.isEmpty, following.position >= lastChange { bell.arm(false) }
+        self.following = following
+        return made
+    }
+
+    /// Appends notifications, the ends of subscriptions, and how far this came.
+    private func commit(
+        _ batch: NotificationBatch,
+        _ following: inout Following,
+        _ engine: Engine
+    ) throws(SyncError) -> SequenceNumber {
+        let committer = try engine.writer().committer
+        while true {
+            let picture = try engine.picture(.appended)
+            let time = engine.now()
+            var plan = CommitPlan(
+                time: time,
+                received: time,
+                bound: picture.bound,
+                hash: engine.views.hash
+            )
+            let author = Authorship(time: time, user: nil)
+            for group in batch.groups {
+                let change = SystemChange(zone: .notifications, saves: group.saves)
+                try engine.add(change, of: group.collection, by: author, to: &plan, picture)
+            }
+            var deletion = SystemChange(zone: .subscriptions)
+            var spent = following.spent
+            var ended: [HeldSubscription] = []
+            for (name, sequence) in batch.ended {
+                let live = try engine.record(named: name, of: .subscriptions, in: .ofStore, picture)
+                guard let live, live.sequence.rawValue == sequence else {
+                    spent[name] = sequence
+                    continue
+                }
+                deletion.deletions.append(name)
+                ended.append(try SubscriptionRecords.read(try live.readBody()))
+            }
+            try engine.add(deletion, of: .ofStore, by: author, to: &plan, picture)
+            let kept = NotifiedRecord(position: following.position, spent: Set(spent.values))
+            let position = SystemChange(zone: .notified, saves: [try kept.save()])
+            try engine.add(position, of: .ofStore, by: author, to: &plan, picture)
+            plan.seal(as: Caller(database: .ofStore, user: nil), nil, outcomes: [])
+            guard let placed = try committer.append(&plan) else { continue }
+            for held in ended { known?.remove(held.subscription.name, of: held.holder) }
+            following.spent = spent
+            following.keptPosition = following.position
+            return placed.last
+        }
+    }
+
+    // MARK: The subscriptions of the store
+
+    /// Saves and deletes subscriptions of a caller.
+    func modify(
+        _ request: ModifySubscriptionsRequest,
+        as caller: Caller,
+        _ engine: Engine
+    ) async throws(SyncError) -> ModifySubscriptionsResult {
+        let committer = try engine.writer().committer
+        let content = try request.contentBytes(as: caller)
+        let key = engine.identity(of: caller, content)
+        try await committer.waitForRoom()
+        while true {
+            let picture = try engine.picture(.appended)
+            if let key, let answer = try engine.firstAnswer(to: key, in: picture) {
+                try await committer.waitUntilDurable(answer.last)
+                return request.result(of: answer.outcomes)
+            }
+            var decision = try SubscriptionDecision(request, as: caller, engine, picture) {
+                (holder) throws(SyncError) in try catalog(engine, picture)[holder]
+            }
+            decision.plan.seal(as: caller, key, outcomes: decision.outcomes)
+            if decision.plan.eventCount == 0 {
+                try await committer.waitUntilDurable(decision.lookedAt)
+                return request.result(of: decision.outcomes)
+            }
+            guard let placed = try committer.append(&decision.plan) else { continue }
+            known?[decision.holder] = decision.saved(at: placed.last.rawValue)
+            subscriptionsChanged(placed.first.rawValue, placed.last.rawValue)
+            try await committer.waitUntilDurable(placed.last)
+            return request.result(of: decision.outcomes)
+        }
+    }
+
+    /// The subscriptions of a holder, in the order of their ids' bytes.
+    func subscriptions(
+        of holder: SubscriptionHolder,
+        _ engine: Engine
+    ) async throws(SyncError) -> [Name: Subscription] {
+        let entries = try catalog(engine, try engine.picture(.appended))[holder]
+        let last = entries.values.map(\.sequence).max() ?? 0
+        try await engine.writer().committer.waitUntilDurable(SequenceNumber(rawValue: last))
+        return entries.mapValues(\.subscription)
+    }
+
+    /// Begins anew with the subscriptions, after an import has changed them by a commit.
+    func imported(_ first: UInt64, _ last: UInt64) {
+        known = nil
+        subscriptionsChanged(first, last)
+    }
+
+    private func catalog(
+        _ engine: Engine,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> SubscriptionCatalog {
+        if let known { return known }
+        let found = try engine.subscriptionCatalog(picture)
+        known = found
+        return found
+    }
+
+    /// Listens, from a commit on if there was nothing to listen for before.
+    private func subscriptionsChanged(_ first: UInt64, _ last: UInt64) {
+        if let position = following?.position, following?.set.isEmpty ?? false,
+            lastChange <= position
+        {
+            following?.position = max(position, first - 1)
+        }
+        lastChange = max(lastChange, last)
+        bell.arm(true)
+        ring()
+    }
+}

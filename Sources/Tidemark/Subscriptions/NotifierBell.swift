@@ -1,0 +1,94 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+import TidemarkLog
+
+/// Wakes the notifier when something has become durable, and keeps a store from being closed under
+/// its hands.
+///
+/// It is rung on the log's writer, so it does next to nothing; where there are no subscriptions it
+/// reads one flag.
+final class NotifierBell: Sendable {
+    private struct State {
+        /// What the notifier works on; weak, so that work which has not begun holds up nobody.
+        weak var engine: Engine?
+        var isListening = false
+        var rangAgain = false
+        var isWorking = false
+        var isClosed = false
+    }
+
+    /// Whether anybody subscribed to anything.
+    private let isArmed = Atomic<Bool>(false)
+    private let state = Lock(State())
+    private let workIsOver = DispatchSemaphore(value: 0)
+
+    /// Says whether there is anything to listen for.
+    func arm(_ isNeeded: Bool) {
+        isArmed.store(isNeeded, ordering: .relaxed)
+    }
+
+    /// Says what there is to work on when the bell rings; until then it does not ring.
+    func connect(_ engine: Engine) {
+        state.withLock { $0.engine = engine }
+    }
+
+    /// Says that there is something to do; whether somebody has to begin with it, who then calls
+    /// ``beginWork()`` and ``endWork()`` as long as that answers that there is more.
+    func ring() -> Bool {
+        guard isArmed.load(ordering: .relaxed) else { return false }
+        return state.withLock { state in
+            if state.isClosed || state.engine == nil { return false }
+            if state.isListening {
+                state.rangAgain = true
+                return false
+            }
+            state.isListening = true
+            return true
+        }
+    }
+
+    /// What there is to work on; `nil` once the store is being closed.
+    func beginWork() -> Engine? {
+        state.withLock { state in
+            if state.isClosed { return nil }
+            state.rangAgain = false
+            state.isWorking = state.engine != nil
+            return state.engine
+        }
+    }
+
+    /// Says that the work is done, and nothing of what was worked on is held any more; whether there
+    /// is more.
+    func endWork() -> Bool {
+        state.withLock { state in
+            if state.isWorking, state.isClosed { workIsOver.signal() }
+            state.isWorking = false
+            state.isListening = state.rangAgain && !state.isClosed
+            return state.isListening
+        }
+    }
+
+    /// Lets no work begin any more, and waits for what is under way.
+    func close() {
+        let isWorking = state.withLock { state in
+            if state.isClosed { return false }
+            state.isClosed = true
+            return state.isWorking
+        }
+        if isWorking { workIsOver.wait() }
+    }
+}
+
+/// The thread of the notifier: it reads the log and waits for disks, which the threads that all tasks
+/// share must not do for long.
+final class NotifierQueue: SerialExecutor {
+    private let queue = DispatchQueue(label: "tidemark.notifier", qos: .utility)
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+}

@@ -1,0 +1,212 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// A request to save and delete subscriptions, looked up and decided.
+struct SubscriptionDecision {
+    /// Whose subscriptions they are.
+    let holder: SubscriptionHolder
+    /// First the saves, then the deletions, each in the order of the request.
+    private(set) var outcomes: [ItemOutcome] = []
+    /// The commit; without events if nothing has to change.
+    var plan: CommitPlan
+    /// The highest position that the decision rests on.
+    private(set) var lookedAt = SequenceNumber.zero
+
+    /// What the holder has, as the request leaves it.
+    private var entries: [Name: SubscriptionCatalog.Entry]
+    private var changed: Set<Name> = []
+
+    /// Decides a request over a picture; `known` gives what a holder has.
+    init(
+        _ request: ModifySubscriptionsRequest,
+        as caller: Caller,
+        _ engine: Engine,
+        _ picture: ViewPicture,
+        known: (SubscriptionHolder) throws(SyncError) -> [Name: SubscriptionCatalog.Entry]
+    ) throws(SyncError) {
+        holder = try engine.holder(of: caller)
+        entries = try known(holder)
+        let time = engine.now()
+        plan = CommitPlan(
+            time: time,
+            received: time,
+            bound: picture.bound,
+            hash: engine.views.hash
+        )
+        let author = Authorship(time: time, user: caller.user, device: caller.device)
+        var change = SystemChange(zone: .subscriptions)
+        var schema = try SubscriptionSchema(engine, holder.database, picture)
+        // What is deleted makes room for what is saved.
+        for id in request.deletions {
+            let name = Name(id)
+            if let entry = entries.removeValue(forKey: name) {
+                change.deletions.append(HeldSubscription.recordName(of: name, holder))
+                look(at: entry)
+            }
+            changed.insert(name)
+        }
+        var isDone: [Bool] = []
+        for subscription in request.saves {
+            let outcome = try decide(subscription, engine, picture, &schema)
+            if let save = outcome.save { change.saves.append(save) }
+            outcomes.append(outcome.outcome)
+            isDone.append(outcome.save != nil)
+        }
+        outcomes += request.deletions.map { _ in .nothingToDo }
+        if let grown = try schema.change {
+            try engine.add(grown, of: holder.database, by: author, to: &plan, picture)
+        }
+        try engine.add(change, of: holder.database, by: author, to: &plan, picture)
+        // The first answer waits for the whole commit.
+        let last = ItemOutcome.event(max(plan.eventCount - 1, 0))
+        for index in isDone.indices where isDone[index] { outcomes[index] = last }
+    }
+
+    /// What the holder has once the commit is appended; saved ones stand at its end.
+    func saved(at sequence: UInt64) -> [Name: SubscriptionCatalog.Entry] {
+        entries.mapValues { entry in
+            entry.sequence > 0
+                ? entry
+                : SubscriptionCatalog.Entry(subscription: entry.subscription, sequence: sequence)
+        }
+    }
+
+    private mutating func look(at entry: SubscriptionCatalog.Entry) {
+        lookedAt = max(lookedAt, SequenceNumber(rawValue: entry.sequence))
+    }
+
+    /// Decides one save.
+    private mutating func decide(
+        _ subscription: Subscription,
+        _ engine: Engine,
+        _ picture: ViewPicture,
+        _ schema: inout SubscriptionSchema
+    ) throws(SyncError) -> (save: RecordSave?, outcome: ItemOutcome) {
+        let held = HeldSubscription(holder: holder, subscription: subscription)
+        do throws(SyncError) {
+            try subscription.check(in: holder.database, engine.options.limits)
+            try engine.checkZone(of: subscription, in: holder.database, picture)
+            if let old = entries[subscription.name] {
+                look(at: old)
+                let oldHeld = HeldSubscription(holder: holder, subscription: old.subscription)
+                if try SubscriptionRecords.fields(oldHeld) == SubscriptionRecords.fields(held) {
+                    return (nil, .nothingToDo)
+                }
+            }
+            if let duplicate = duplicate(of: subscription) {
+                look(at: duplicate)
+                throw .duplicateSubscription(subscription.id, of: duplicate.subscription.id)
+            }
+            try schema.admit(subscription)
+            let save = try SubscriptionRecords.save(held)
+            entries[subscription.name] = SubscriptionCatalog.Entry(
+                subscription: subscription,
+                sequence: 0
+            )
+            return (save, .nothingToDo)
+        } catch {
+            return (nil, ItemOutcome(error))
+        }
+    }
+
+    /// Another subscription of the holder that fires whenever this one does.
+    private func duplicate(of subscription: Subscription) -> SubscriptionCatalog.Entry? {
+        guard case .query(let query) = subscription.kind else { return nil }
+        return entries.first { name, entry in
+            guard name != subscription.name, case .query(let other) = entry.subscription.kind else {
+                return false
+            }
+            return other == query
+        }?.value
+    }
+}
+
+/// What the schema of a container says about subscriptions: as about queries.
+struct SubscriptionSchema {
+    private let isStrict: Bool
+    private let environment: Environment
+    private let current: Schema?
+    private var grown: Schema?
+
+    init(
+        _ engine: Engine,
+        _ database: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) {
+        isStrict = engine.options.isStrict
+        environment = database.environment
+        current =
+            engine.options.checksSchema ? try engine.schema(of: database, picture).schema : nil
+    }
+
+    /// What the commit changes in the schema; `nil` for nothing.
+    var change: SystemChange? {
+        get throws(SyncError) {
+            guard let current, let grown, grown != current else { return nil }
+            return try SystemChange.schema(from: current, to: grown)
+        }
+    }
+
+    /// Refuses a subscription that asks for what there is not.
+    ///
+    /// In development a type or a field may come later; indexes come with the subscription.
+    mutating func admit(_ subscription: Subscription) throws(SyncError) {
+        guard case .query(let query) = subscription.kind else { return }
+        let asked = Query(recordType: query.recordType, predicate: query.predicate)
+        if isStrict, let refusal = asked.cloudKitRefusal { throw refusal }
+        guard let current else {
+            _ = try QueryRules.unchecked(asked)
+            return
+        }
+        let schema = grown ?? current
+        _ = try QueryRules(asked, under: schema)
+        let isLenient = environment == .development && !isStrict
+        guard let type = schema[Name(query.recordType)] else {
+            if isLenient { return }
+            throw .recordTypeNotFound(Name(query.recordType))
+        }
+        for key in subscription.content.desiredKeys {
+            try check(Name(key), in: type, isLenient: isLenient)
+        }
+        let changes = try QueryRules.growth(of: schema, for: asked, in: environment)
+        if !changes.isEmpty { grown = schema.applying(changes) }
+    }
+
+    private func check(
+        _ key: Name,
+        in type: Schema.RecordType,
+        isLenient: Bool
+    ) throws(SyncError) {
+        guard let field = type[key] else {
+            if isLenient { return }
+            throw .fieldNotFound(key, in: type.name)
+        }
+        let fits =
+            switch field.type {
+            case .plain(let type): type.fitsNotifications
+            case .number: true
+            case .encrypted, .numberList: false
+            }
+        guard fits else {
+            throw SyncError(
+                .invalidArguments,
+                "Field '\(key)' has a value type of \(field.type.reportedName), which notifications "
+                    + "cannot bring along: only texts, numbers, places, dates and references."
+            )
+        }
+    }
+}
+
+extension SyncError {
+    /// A second subscription that fires whenever another one of the user does.
+    static func duplicateSubscription(_ id: String, of other: String) -> SyncError {
+        SyncError(
+            .serverRejectedRequest,
+            "subscription is duplicate of '\(other)': \"\(id)\" asks for the same changes of the same "
+                + "records. Save it under that id, or delete that one first."
+        )
+    }
+}

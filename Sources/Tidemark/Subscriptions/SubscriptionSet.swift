@@ -1,0 +1,155 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// The subscriptions of a store as they stood at some event, found by what they are about.
+///
+/// An event asks for the few that it may concern: by database, by zone or record type, and of those
+/// by query the ones whose equalities the record fulfils.
+struct SubscriptionSet: Sendable {
+    /// A subscription, ready to be asked.
+    struct Standing: Sendable {
+        var held: HeldSubscription
+        /// Position of the event that saved it.
+        var sequence: UInt64
+        /// `nil` where the predicate has to be prepared for each event: it names the time, or what is
+        /// searched depends on the schema.
+        var matcher: Query.Matcher?
+        /// The predicate with the user in the place of whoever asks.
+        var predicate: Query.Predicate = .always
+    }
+
+    /// The subscriptions in one database, by number.
+    struct Watch: Sendable {
+        /// Those to the database.
+        var databaseWide: [Int] = []
+        /// Those to zones, by the zone's name.
+        var zones: [Name: [Int]] = [:]
+        /// Those by query, by record type.
+        var queries: [Name: PredicateIndex] = [:]
+        /// How many of them there are for each type.
+        var queryCounts: [Name: Int] = [:]
+
+        /// Whether an event about a record may concern any of them.
+        func concerns(_ type: Name, _ zone: ZoneIdentity) -> Bool {
+            if queries[type] != nil { return true }
+            return !zone.isImplicit && (!databaseWide.isEmpty || zones[zone.zoneName] != nil)
+        }
+    }
+
+    private(set) var watches: [Watch] = []
+    /// Those to what is shared with a user, by the user's shared database.
+    private(set) var shared: [DatabaseID: [Int]] = [:]
+    private var ordinals: [DatabaseID: Int] = [:]
+    private var standing: [Standing?] = []
+    private var free: [Int] = []
+    private var numbers: [Name: Int] = [:]
+
+    /// Whether there are none.
+    var isEmpty: Bool { numbers.isEmpty }
+
+    /// The number of a database's watch; `nil` if nobody ever subscribed there.
+    func ordinal(of database: DatabaseID) -> Int? { ordinals[database] }
+
+    /// The subscription with a number that a watch names.
+    subscript(number: Int) -> Standing? { standing[number] }
+
+    /// The number of the subscription with a record name.
+    func number(of recordName: Name) -> Int? { numbers[recordName] }
+
+    /// Takes in a subscription that an event saved, in the place of the one of the same name.
+    ///
+    /// Says whether it is the first in its database.
+    mutating func insert(
+        _ held: HeldSubscription,
+        at sequence: UInt64
+    ) throws(SyncError) -> Bool {
+        let name = held.recordName
+        remove(name)
+        let isNew = ordinals[held.holder.database] == nil
+        let ordinal = ordinals[held.holder.database] ?? watches.count
+        if isNew {
+            ordinals[held.holder.database] = ordinal
+            watches.append(Watch())
+        }
+        var entry = Standing(held: held, sequence: sequence)
+        let number = free.popLast() ?? standing.count
+        switch held.subscription.kind {
+        case .query(let query):
+            entry.predicate = query.predicate.resolvingCurrentUser(as: held.holder.user)
+            if !entry.predicate.dependsOnMoment {
+                entry.matcher = try Query.Matcher(entry.predicate, now: 0)
+            }
+            let type = Name(query.recordType)
+            watches[ordinal].queries[type, default: PredicateIndex()]
+                .insert(number, entry.predicate)
+            watches[ordinal].queryCounts[type, default: 0] += 1
+        case .zone(let zone, _):
+            watches[ordinal].zones[zone.name, default: []].append(number)
+        case .database:
+            if held.holder.database.scope == .shared {
+                shared[held.holder.sharedDatabase, default: []].append(number)
+            } else {
+                watches[ordinal].databaseWide.append(number)
+            }
+        }
+        if number == standing.count { standing.append(entry) } else { standing[number] = entry }
+        numbers[name] = number
+        return isNew
+    }
+
+    /// Takes out the subscription of a record name, if there is one.
+    mutating func remove(_ recordName: Name) {
+        guard let number = numbers.removeValue(forKey: recordName), let entry = standing[number],
+            let ordinal = ordinals[entry.held.holder.database]
+        else { return }
+        switch entry.held.subscription.kind {
+        case .query(let query):
+            let type = Name(query.recordType)
+            watches[ordinal].queries[type]?.remove(number, entry.predicate)
+            let count = (watches[ordinal].queryCounts[type] ?? 1) - 1
+            watches[ordinal].queryCounts[type] = count > 0 ? count : nil
+            if count <= 0 { watches[ordinal].queries[type] = nil }
+        case .zone(let zone, _):
+            watches[ordinal].zones[zone.name]?.removeAll { $0 == number }
+        case .database:
+            let database = entry.held.holder.sharedDatabase
+            watches[ordinal].databaseWide.removeAll { $0 == number }
+            shared[database]?.removeAll { $0 == number }
+            if shared[database]?.isEmpty ?? false { shared[database] = nil }
+        }
+        standing[number] = nil
+        free.append(number)
+    }
+
+    /// The record names of the subscriptions that are about one zone alone.
+    ///
+    /// O(subscriptions of the database).
+    func subscriptions(boundTo zone: Name, in database: DatabaseID) -> [Name] {
+        standing.compactMap { entry in
+            guard let held = entry?.held, held.holder.database == database else { return nil }
+            let bound: ZoneID? =
+                switch held.subscription.kind {
+                case .query(let query): query.zone
+                case .zone(let zone, _): zone
+                case .database: nil
+                }
+            return bound?.name == zone ? held.recordName : nil
+        }
+    }
+}
+
+extension Query.Predicate {
+    /// Whether what it means depends on when it is asked: on the time, or on the schema, which says
+    /// what a search in all words looks at.
+    fileprivate var dependsOnMoment: Bool {
+        switch self {
+        case .always, .never, .distance: false
+        case .comparison(let comparison): comparison.operand == .now
+        case .words(let search): search.key == nil
+        case .and(let parts), .or(let parts): parts.contains { $0.dependsOnMoment }
+        case .not(let part): part.dependsOnMoment
+        }
+    }
+}

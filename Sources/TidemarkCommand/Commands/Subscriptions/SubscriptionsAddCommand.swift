@@ -1,0 +1,159 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkModel
+
+/// `tidemark subscriptions add`: a user wants to hear of something.
+struct SubscriptionsAddCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Save a subscription; one with the same id is replaced.",
+        discussion: """
+            About records of a type (--type, and --where, --on, --once, --zone), about a custom zone \
+            (--zone alone, or with --type and --whole-zone), or about all custom zones of a private \
+            database (neither; with --type and --whole-database its records of that type). It hears \
+            of what is committed after it. Prints {"saved":SUBSCRIPTION}. The store is made if it is \
+            not there.
+
+              tidemark subscriptions add notes.tide open --type Item --where 'done == 0' \\
+                  --on create --on update --alert 'Something to do' --keys title,due
+              tidemark subscriptions add notes.tide lists --zone lists --content-available
+              tidemark subscriptions add notes.tide everything
+            """
+    )
+
+    /// What has to happen to a record.
+    enum Event: String, ExpressibleByArgument, CaseIterable {
+        case create
+        case update
+        case delete
+
+        var option: Subscription.Options {
+            switch self {
+            case .create: .create
+            case .update: .update
+            case .delete: .delete
+            }
+        }
+    }
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The subscription's id.")
+    var id: String
+
+    @Option(help: ArgumentHelp("The type of the records.", valueName: "name"))
+    var type: String?
+
+    @Option(
+        name: .customLong("where"),
+        help: ArgumentHelp("What they must fulfil; all do, unless given.", valueName: "predicate"),
+        transform: readPredicate
+    )
+    var predicate: Query.Predicate?
+
+    @Option(help: "What has to happen to them: anything, unless given. May be given again.")
+    var on: [Event] = []
+
+    @Flag(help: "End with the first notification.")
+    var once = false
+
+    @Option(help: ArgumentHelp("The zone.", valueName: "name"))
+    var zone: String?
+
+    @Flag(help: "With --type: changes of the zone by records of that type, not each record.")
+    var wholeZone = false
+
+    @Flag(help: "With --type: changes of the database by records of that type.")
+    var wholeDatabase = false
+
+    @Option(help: ArgumentHelp("The text to show.", valueName: "text"))
+    var alert: String?
+
+    @Option(help: ArgumentHelp("The text above it.", valueName: "text"))
+    var title: String?
+
+    @Option(help: ArgumentHelp("The sound to play.", valueName: "name"))
+    var sound: String?
+
+    @Flag(help: "Change the app's badge.")
+    var badge = false
+
+    @Flag(help: "Wake the app to fetch.")
+    var contentAvailable = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Fields to bring along, separated by commas; at most three.",
+            valueName: "fields"
+        )
+    )
+    var keys: String?
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var caller: CallerOptions
+    @OptionGroup var options: OutputOptions
+
+    private var isQuery: Bool { type != nil && !wholeZone && !wholeDatabase }
+
+    func validate() throws {
+        if wholeZone, zone == nil { throw ValidationError("--whole-zone needs --zone.") }
+        if wholeDatabase, zone != nil {
+            throw ValidationError("--whole-database does not go with --zone.")
+        }
+        if !isQuery, predicate != nil || !on.isEmpty || once {
+            throw ValidationError("--where, --on and --once are about records: give --type alone.")
+        }
+    }
+
+    private var subscription: Subscription {
+        let zoneID = zone.map { ZoneID(zoneName: $0) }
+        let kind: Subscription.Kind
+        if let type, isQuery {
+            var chosen = on.reduce(into: Subscription.Options()) { $0.insert($1.option) }
+            if on.isEmpty { chosen = [.create, .update, .delete] }
+            if once { chosen.insert(.once) }
+            kind = .query(
+                Subscription.RecordQuery(
+                    recordType: type,
+                    predicate: predicate ?? .always,
+                    options: chosen,
+                    zone: zoneID
+                )
+            )
+        } else if let zoneID {
+            kind = .zone(zoneID, recordType: type.map { Name($0) })
+        } else {
+            kind = .database(recordType: type.map { Name($0) })
+        }
+        var content = NotificationContent()
+        content.alert.text = alert
+        content.title.text = title
+        content.soundName = sound
+        content.badges = badge
+        content.isContentAvailable = contentAvailable
+        content.desiredKeys = keys?.split(separator: ",").map(String.init) ?? []
+        return Subscription(id, kind, content: content)
+    }
+
+    func run() async throws {
+        try await store.write(.creating) { store in
+            let request = ModifySubscriptionsRequest(saves: [subscription])
+            let caller = caller.caller(of: database.id)
+            let result = try await store.modifySubscriptions(request, as: caller)
+            let saved = try result.saves[0].get()
+            var output = StandardOutput()
+            if options.isJSON(output) {
+                try output.line {
+                    $0.append(literal: "{\"saved\":")
+                    $0.append(json: saved)
+                    $0.append(literal: "}")
+                }
+            } else {
+                try output.line("saved \(saved.id.printable)")
+            }
+            try output.flush()
+        }
+    }
+}

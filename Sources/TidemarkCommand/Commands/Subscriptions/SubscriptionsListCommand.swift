@@ -1,0 +1,62 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkModel
+
+/// `tidemark subscriptions list`: what a user subscribed to.
+struct SubscriptionsListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List a user's subscriptions in a database.",
+        discussion: """
+            One line for each subscription, ordered by id as UTF-8 bytes.
+
+              tidemark subscriptions list notes.tide --as _anna
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var caller: CallerOptions
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        try await store.read { store in
+            let subscriptions = try await store.subscriptions(as: caller.caller(of: database.id))
+            var output = StandardOutput()
+            if options.isJSON(output) {
+                for subscription in subscriptions {
+                    try output.line { $0.append(json: subscription) }
+                }
+            } else {
+                var table = Table([("id", .left), ("about", .left), ("fires", .left)])
+                for subscription in subscriptions { table.append(subscription.cells) }
+                for line in table.lines { try output.line(line) }
+            }
+            try output.flush()
+        }
+    }
+}
+
+extension Subscription {
+    /// The subscription as a row for a person.
+    fileprivate var cells: [String] {
+        switch kind {
+        case .query(let query):
+            let zone = query.zone.map { " in \($0)" } ?? ""
+            let events = query.options.webNames.joined(separator: ", ")
+            let once = query.options.contains(.once) ? ", once" : ""
+            return [
+                id.printable, "\(query.recordType) where \(query.predicate)\(zone)".printable,
+                events + once,
+            ]
+        case .zone(let zone, let type):
+            return [id.printable, "zone \(zone)\(Self.suffix(type))".printable, ""]
+        case .database(let type):
+            return [id.printable, "database\(Self.suffix(type))".printable, ""]
+        }
+    }
+
+    private static func suffix(_ type: Name?) -> String { type.map { ", \($0) alone" } ?? "" }
+}

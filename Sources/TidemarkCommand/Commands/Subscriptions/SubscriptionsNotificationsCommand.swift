@@ -1,0 +1,134 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark subscriptions notifications`: what a user hears.
+struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "notifications",
+        abstract: "Print a user's notifications, and mark them as read.",
+        discussion: """
+            One line for each notification that was not read, oldest first, as the client of --as \
+            and --device gets them: without what it did itself. As JSON the last line is \
+            {"token","moreComing"}; with --since the answer is what came after. Nothing is written \
+            unless --mark-read or --catch-up is given.
+
+              tidemark subscriptions notifications notes.tide --as _anna --device laptop
+              tidemark subscriptions notifications notes.tide --as _anna --since t.AQEj…
+              tidemark subscriptions notifications notes.tide --as _anna --mark-read 12-y73eoz
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(help: ArgumentHelp("Only what came after this token.", valueName: "token"))
+    var since: String?
+
+    @Option(help: ArgumentHelp("At most so many; all, unless given.", valueName: "notifications"))
+    var limit: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Mark the notification with this id as read before. May be given again.",
+            valueName: "id"
+        )
+    )
+    var markRead: [String] = []
+
+    @Flag(help: "Make the notifications of everything in the log first.")
+    var catchUp = false
+
+    @OptionGroup var container: ContainerOption
+
+    @Option(help: "The container's environment.")
+    var environment = Environment.development
+
+    @OptionGroup var caller: CallerOptions
+    @OptionGroup var options: OutputOptions
+
+    func validate() throws {
+        if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
+        if let since, ChangeToken(since) == nil {
+            throw ValidationError("'\(since)' is not a change token that a store has made.")
+        }
+    }
+
+    func run() async throws {
+        let database = DatabaseID(
+            container: container.id,
+            environment: environment,
+            owner: UserID(caller.user)
+        )
+        let caller = caller.caller(of: database)
+        guard !markRead.isEmpty || catchUp else {
+            return try await store.read { store in try await print(store, caller) }
+        }
+        try await store.write { store in
+            if catchUp { try await store.waitUntilNotified() }
+            if !markRead.isEmpty {
+                for answer in try await store.markNotificationsRead(markRead, as: caller) {
+                    _ = try answer.get()
+                }
+            }
+            try await print(store, caller)
+        }
+    }
+
+    private func print(_ store: Store, _ caller: Caller) async throws {
+        var output = StandardOutput()
+        let isJSON = options.isJSON(output)
+        var table = Table([
+            ("id", .left), ("subscription", .left), ("what", .left), ("record or zone", .left),
+            ("text", .left),
+        ])
+        var token = since.flatMap { ChangeToken($0) }
+        var rest = limit ?? .max
+        while true {
+            let request = NotificationChangesRequest(
+                since: token,
+                limit: limit == nil ? nil : rest
+            )
+            let page = try await store.notificationChanges(request, as: caller)
+            token = page.token
+            rest -= page.notifications.count
+            for notification in page.notifications {
+                if isJSON {
+                    try output.line { $0.append(json: notification) }
+                } else {
+                    table.append(notification.cells)
+                }
+            }
+            guard page.moreComing, rest > 0 else {
+                if isJSON { try output.line { $0.append(end: page) } }
+                break
+            }
+        }
+        if !isJSON { for line in table.lines { try output.line(line) } }
+        try output.flush()
+    }
+}
+
+extension Subscription.Notification {
+    /// The notification as a row for a person.
+    fileprivate var cells: [String] {
+        [
+            id ?? "", subscriptionID.printable, reason.map { "\($0)" } ?? kind.rawValue,
+            (recordID?.description ?? zone?.description ?? "").printable,
+            (content.alert.text ?? content.title.text ?? "").printable,
+        ]
+    }
+}
+
+extension [UInt8] {
+    /// Appends how far a page goes.
+    fileprivate mutating func append(end page: NotificationChanges) {
+        append(literal: "{\"token\":")
+        append(jsonString: page.token.description)
+        append(literal: ",\"moreComing\":")
+        append(literal: page.moreComing ? "true" : "false")
+        append(literal: "}")
+    }
+}

@@ -1,0 +1,50 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import TidemarkModel
+
+/// `tidemark subscriptions remove`: a user wants to hear no more.
+struct SubscriptionsRemoveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove",
+        abstract: "Delete subscriptions.",
+        discussion: """
+            Prints one line for each id. Deleting one that is not there succeeds. Notifications that \
+            were made stay.
+
+              tidemark subscriptions remove notes.tide open lists
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The ids of the subscriptions.")
+    var ids: [String]
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var caller: CallerOptions
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        try await store.write { store in
+            let request = ModifySubscriptionsRequest(deletions: ids)
+            let caller = caller.caller(of: database.id)
+            let result = try await store.modifySubscriptions(request, as: caller)
+            var output = StandardOutput()
+            for deletion in result.deletions {
+                let id = try deletion.get()
+                if options.isJSON(output) {
+                    try output.line {
+                        $0.append(literal: "{\"deleted\":{\"subscriptionID\":")
+                        $0.append(jsonString: id)
+                        $0.append(literal: "}}")
+                    }
+                } else {
+                    try output.line("deleted \(id.printable)")
+                }
+            }
+            try output.flush()
+        }
+    }
+}

@@ -1,0 +1,69 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Tidemark
+import TidemarkModel
+
+/// What somebody hears who subscribed to their shared database.
+@Suite struct SharedNotificationTests {
+    let world: SharingWorld
+    let bob: Client
+    var anna: Client { world.anna }
+    var store: Store { world.store }
+
+    init() async throws {
+        world = try await SharingWorld()
+        bob = world.guest("bob")
+        let saved = try await world.anna.modify([
+            try world.anna.node("root"), try world.anna.node("leaf", under: "root"),
+            try world.anna.node("other"),
+        ])
+        for save in saved.saves { _ = try save.get() }
+        let share = try world.anna.share("s", of: "root", with: [("bob", .readWrite)])
+        _ = try await world.anna.modify([share]).saves[0].get()
+        let link = world.store.url(of: try await world.anna.shared("s"))
+        _ = try await world.store.acceptShare(link, as: bob.caller)
+        try await bob.subscribe(
+            Subscription("shared", .database()),
+            Subscription("tasks", .database(recordType: "Task"))
+        )
+    }
+
+    @Test func `a participant hears of what is shared, and of nothing else`() async throws {
+        let carol = world.guest("carol")
+        try await carol.subscribe(Subscription("hers", .database()))
+        var token = try await bob.heard().token
+        func news() async throws -> [String] {
+            let heard = try await bob.heard(since: token)
+            token = heard.token
+            return heard.notifications.map(\.summary)
+        }
+        #expect(try await news().isEmpty)
+        _ = try await anna.modify([try anna.node("other", ["n": 2])]).saves[0].get()
+        #expect(try await news().isEmpty)
+        _ = try await anna.modify([try anna.node("leaf", under: "root", ["n": 2])]).saves[0].get()
+        #expect(try await news() == ["shared database"])
+        // Not changed itself, but under the share now; then no longer.
+        _ = try await anna.modify([try anna.node("other", under: "leaf")]).saves[0].get()
+        #expect(try await news() == ["shared database"])
+        _ = try await anna.modify([], delete: [RecordDeletion(anna.id("other"))])
+        #expect(try await news() == ["shared database"])
+        // His own changes reach his other devices, and their owner.
+        try await anna.subscribe(Subscription("zone", .zone(anna.zone)))
+        _ = try await bob.modify([try bob.node("leaf", ["n": 3])]).saves[0].get()
+        #expect(try await news().isEmpty)
+        #expect(try await bob.client("_bob", on: "laptop").heard().notifications.count == 2)
+        #expect(try await anna.summary() == ["zone zone Notes"])
+        #expect(try await carol.summary().isEmpty)
+    }
+
+    @Test func `being taken out is heard of, and what comes after is not`() async throws {
+        let token = try await bob.heard().token
+        _ = try await anna.modify([try anna.share("s", of: "root")]).saves[0].get()
+        let heard = try await bob.heard(since: token)
+        #expect(heard.notifications.map(\.summary) == ["shared database"])
+        _ = try await anna.modify([try anna.node("leaf", under: "root", ["n": 2])]).saves[0].get()
+        #expect(try await bob.heard(since: heard.token).notifications.isEmpty)
+    }
+}
