@@ -27,13 +27,13 @@ extension Engine {
             if decision.isEmpty {
                 try await writing.committer.waitUntilDurable(decision.lookedAt)
                 let answer = try answers(to: request, decision, nil)
-                reportDrift(of: request, answer, as: caller)
+                reportDrift(of: request, answer, as: caller, picture)
                 return answer
             }
             guard let placed = try await append(&decision.plan, over: picture) else { continue }
             try await writing.committer.waitUntilDurable(placed.last)
             let answer = try answers(to: request, decision, placed)
-            reportDrift(of: request, answer, as: caller)
+            reportDrift(of: request, answer, as: caller, picture)
             return answer
         }
     }

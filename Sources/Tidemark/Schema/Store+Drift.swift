@@ -73,13 +73,14 @@ extension Engine {
     func reportDrift(
         of request: ModifyRecordsRequest,
         _ result: ModifyRecordsResult,
-        as caller: Caller
+        as caller: Caller,
+        _ picture: ViewPicture
     ) {
         guard options.checksSchema else { return }
         if caller.database.environment == .production {
             guard result.saves.contains(where: \.isFailure) else { return }
         }
-        guard let production = promotedSchema(of: caller) else { return }
+        guard let production = promotedSchema(of: caller, picture) else { return }
         var gaps: [SchemaDrift.Gap] = []
         for save in request.saves {
             let type = Name(save.recordType)
@@ -96,7 +97,10 @@ extension Engine {
 
     /// Reports the indexes that a query needs and production's schema does not have.
     func reportDrift(of query: Query, as caller: Caller) {
-        guard options.checksSchema, let production = promotedSchema(of: caller) else { return }
+        // A report that cannot be made is no reason to refuse what was asked.
+        guard options.checksSchema, let picture = try? picture(.visible),
+            let production = promotedSchema(of: caller, picture)
+        else { return }
         let type = production.schema[Name(query.recordType)]
         let needs = query.schemaRequirements { type?[$0]?.type.queriedType }
         let gaps = production.schema.gaps(querying: Name(query.recordType), using: needs)
@@ -104,13 +108,9 @@ extension Engine {
     }
 
     /// Production's schema, if something was promoted to it.
-    private func promotedSchema(of caller: Caller) -> StoredSchema? {
-        // A report that cannot be made is no reason to refuse what was asked.
-        guard let picture = try? picture(.appended),
-            let schema = try? productionSchema(of: caller.database.container, picture),
-            schema.lastSequence > 0
-        else { return nil }
-        return schema
+    private func promotedSchema(of caller: Caller, _ picture: ViewPicture) -> StoredSchema? {
+        let schema = try? productionSchema(of: caller.database.container, picture)
+        return schema.flatMap { $0.lastSequence > 0 ? $0 : nil }
     }
 }
 
