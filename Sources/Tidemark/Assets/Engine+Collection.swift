@@ -87,7 +87,7 @@ extension Engine {
 
     /// Removes blobs that nothing names, each unless a commit has named it or somebody sent it since
     /// they were looked for.
-    private func take(
+    func take(
         _ garbage: [StoredAsset],
         writtenBefore time: Int64
     ) throws(SyncError) -> [StoredAsset] {

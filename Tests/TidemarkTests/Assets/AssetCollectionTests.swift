@@ -90,6 +90,36 @@ import TidemarkModel
         }
     }
 
+    @Test func `a commit that a collection overtakes is decided again`() async throws {
+        let scratch = try ScratchAssets()
+        let anna = scratch.client()
+        let asset = try await anna.upload([1])
+        let stored = try scratch.store.assets()
+        let engine = try scratch.store.engine
+        // The save has found the bytes, and is about to be committed.
+        scratch.files.afterNextStatus { _ in
+            let taken = try? engine.take(stored, writtenBefore: .max)
+            #expect(taken == stored)
+        }
+        #expect(try await anna.attach(asset, to: "a").error?.code == .assetFileNotFound)
+        #expect(try await anna.fetch("a")[0].error?.code == .unknownItem)
+        #expect(try await anna.upload([1]) == asset)
+        #expect(try await anna.attach(asset, to: "a").error == nil)
+    }
+
+    @Test func `what is named while a collection reads the log stays`() async throws {
+        let scratch = try ScratchAssets()
+        let anna = scratch.client()
+        let asset = try await anna.upload([1])
+        let stored = try scratch.store.assets()
+        let engine = try scratch.store.engine
+        engine.views.overlay.withLock { $0.assets.beginCollection() }
+        _ = try await anna.attach(asset, to: "a").get()
+        #expect(try engine.take(stored, writtenBefore: .max) == [])
+        engine.views.overlay.withLock { $0.assets.endCollection() }
+        #expect(try await anna.download("a") == [1])
+    }
+
     private final class End: Sendable {
         let isReached = Lock(false)
     }

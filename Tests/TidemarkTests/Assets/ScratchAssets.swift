@@ -13,6 +13,8 @@ final class ScratchAssets: Sendable {
     static let day: Int64 = 24 * 60 * 60 * 1000
 
     let disk: SimulatedFileSystem
+    /// What the store has for a disk.
+    let files: HookedFileSystem
     let store: Store
     private let clock = Clock()
 
@@ -28,7 +30,8 @@ final class ScratchAssets: Sendable {
     ) throws {
         let index = MemoryViewIndex()
         var environment = StoreEnvironment()
-        environment.log.fileSystem = disk
+        files = HookedFileSystem(disk)
+        environment.log.fileSystem = files
         environment.log.writesInline = isInline
         environment.log.now = { [clock] in clock.time.withLock { $0 } }
         environment.openIndex = { _, _, _ in index }
