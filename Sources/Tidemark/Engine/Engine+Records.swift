@@ -102,7 +102,7 @@ extension Engine {
                 }
             },
             neighbours: { Neighbours(zones, picture, views) },
-            shares: shareRules(at: time),
+            shares: shareRules(at: time, in: caller.database, picture),
             audiences: Audiences(picture),
             change: { (change, plan) throws(SyncError) in
                 try add(change, of: caller.database, by: author, to: &plan, picture)
@@ -194,11 +194,18 @@ extension Engine {
     }
 
     /// The rules of shares.
-    func shareRules(at time: Int64) -> ShareRules {
+    func shareRules(
+        at time: Int64,
+        in database: DatabaseID,
+        _ picture: ViewPicture
+    ) -> ShareRules {
         ShareRules(
             time: time,
             participantLimit: options.limits.participantsPerShare,
-            random: random
+            random: random,
+            find: { (lookup) throws(SyncError) in
+                try self.account(of: lookup, in: database, picture)?.account.user
+            }
         )
     }
 

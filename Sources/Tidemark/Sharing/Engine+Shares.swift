@@ -8,6 +8,8 @@ extension Engine {
     /// A share as a link leads to it.
     private struct Found {
         var target: ShareLinkTarget
+        /// What the store said.
+        var picture: ViewPicture
         var zones: ConsultedZones
         var item: ConsultedItem
         var stored: StoredRecord
@@ -147,6 +149,7 @@ extension Engine {
         }
         return Found(
             target: target,
+            picture: picture,
             zones: zones,
             item: found,
             stored: stored,
@@ -171,9 +174,10 @@ extension Engine {
             }
             return invited
         }
+        if let invited = try participant(user, byAddressIn: found) { return invited }
         if share.publicPermission != .none {
             return ShareParticipant(
-                id: shareRules(at: 0).unguessable(),
+                id: String(random(), radix: 36) + String(random(), radix: 36),
                 user: user,
                 role: .publicUser,
                 permission: share.publicPermission
@@ -189,6 +193,24 @@ extension Engine {
             )
         }
         throw .permissionFailure("\(user.userRecordName) is not invited to the share.")
+    }
+
+    /// The participant who was invited by an address that has come to be a user's.
+    private func participant(
+        _ user: UserID,
+        byAddressIn found: Found
+    ) throws(SyncError) -> ShareParticipant? {
+        let open = found.share.participants.filter { $0.user == nil }
+        if open.allSatisfy({ $0.email.isEmpty && $0.phone.isEmpty }) { return nil }
+        let database = found.identity.database
+        let account = try account(of: .user(user), in: database, found.picture)?.account
+        let own = Set((account?.addresses ?? []).map { AccountRecords.recordName(of: $0) })
+        return open.first { participant in
+            !participant.email.isEmpty
+                && own.contains(AccountRecords.recordName(of: .email(participant.email)))
+                || !participant.phone.isEmpty
+                    && own.contains(AccountRecords.recordName(of: .phone(participant.phone)))
+        }
     }
 
     /// Changes a share's record as its own rules say, and answers with it; `nil` leaves it.

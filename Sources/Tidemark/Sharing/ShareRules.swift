@@ -4,7 +4,7 @@
 package import TidemarkModel
 
 /// What becomes of a share when somebody saves it: pure, over the share as it was.
-package struct ShareRules: Sendable {
+package struct ShareRules {
     /// Whose zone it is.
     package var owner: UserID
     /// Milliseconds since 1970.
@@ -13,17 +13,21 @@ package struct ShareRules: Sendable {
     package var participantLimit: Int
     /// Makes ids and links, which nobody can guess.
     package var random: @Sendable () -> UInt64
+    /// Finds the user whom an address leads to.
+    package var find: (UserLookup) throws(SyncError) -> UserID?
 
     package init(
         owner: UserID = .current,
         time: Int64,
         participantLimit: Int,
-        random: @escaping @Sendable () -> UInt64
+        random: @escaping @Sendable () -> UInt64,
+        find: @escaping (UserLookup) throws(SyncError) -> UserID? = { _ in nil }
     ) {
         self.owner = owner
         self.time = time
         self.participantLimit = participantLimit
         self.random = random
+        self.find = find
     }
 
     /// 128 random bits as text.
@@ -84,8 +88,10 @@ package struct ShareRules: Sendable {
                 share.participants.append(participant)
             }
         }
-        for asked in content.participants
-        where asked.role != .owner && asked.role != .publicUser && asked.user != owner {
+        for var asked in content.participants
+        where asked.role != .owner && asked.role != .publicUser {
+            if asked.user == nil { asked.user = try user(of: asked) }
+            if asked.user == owner { continue }
             let known = old.participants.first { $0.isSame(as: asked) }
             if let known, known.role == .owner || known.role == .publicUser { continue }
             if known == nil, isOpen { throw Self.cannotInvite(to: name) }
@@ -109,6 +115,12 @@ package struct ShareRules: Sendable {
                 && share.participant(user) == nil
         }
         return share
+    }
+
+    /// The user whom the address of a participant leads to.
+    private func user(of asked: ShareParticipant) throws(SyncError) -> UserID? {
+        if !asked.email.isEmpty { return try find(.email(asked.email)) }
+        return asked.phone.isEmpty ? nil : try find(.phone(asked.phone))
     }
 
     private func invited(

@@ -256,4 +256,117 @@ import TidemarkModel
         )
         #expect(delta.changes == [.deleted(bob.zone, .purged)])
     }
+
+    @Test func `a query of a shared zone finds what is shared, in pages`() async throws {
+        let bob = try await shareTree()
+        try await anna.modify(
+            try (0..<20).map { index in
+                let isShared = index % 3 == 0
+                return try anna.node(
+                    "n\(index)",
+                    under: isShared ? "leaf" : "other",
+                    ["n": .int64(Int64(index))]
+                )
+            }
+        )
+        func find(_ zone: ZoneID?, limit: Int) async throws -> [String] {
+            var names: [String] = []
+            var request = QueryRequest(
+                Query(recordType: "Node", predicate: try Query.Predicate(format: "n >= 3")),
+                in: zone,
+                limit: limit
+            )
+            while true {
+                let page = try await store.query(request, as: bob.caller)
+                #expect(page.records.count <= limit)
+                #expect(page.records.allSatisfy { $0.recordID.zone == bob.zone })
+                names += page.records.map(\.recordID.recordName)
+                guard let cursor = page.cursor else { return names.sorted() }
+                request.cursor = cursor
+            }
+        }
+        let shared = ["n12", "n15", "n18", "n3", "n6", "n9"]
+        for limit in [1, 2, 5, 100] { #expect(try await find(bob.zone, limit: limit) == shared) }
+        let everywhere = await #expect(throws: SyncError.self) { try await find(nil, limit: 1) }
+        #expect(everywhere?.code == .invalidArguments)
+        let reading = try Store.open(at: world.folder.path(), access: .reading)
+        let request = QueryRequest(
+            Query(recordType: "Node", predicate: try Query.Predicate(format: "n >= 3")),
+            in: bob.zone
+        )
+        let found = try await reading.query(request, as: bob.caller).records
+        #expect(found.map(\.recordID.recordName).sorted() == shared)
+        try reading.close()
+    }
+
+    @Test func `who is invited by an address is found by it, also when it comes later`()
+        async throws
+    {
+        var account = UserAccount(UserID("_bob"))
+        account.emails = ["Bob@Example.com"]
+        try await store.setUser(account)
+        try await anna.modify([try anna.node("root")])
+        var save = try anna.share("s", of: "root")
+        save.share?.participants = [
+            ShareParticipant(email: "bob@example.com"), ShareParticipant(phone: "+1 555 1234"),
+        ]
+        #expect(try await anna.modify([save]).saves[0].error == nil)
+        let share = try await anna.shared("s")
+        #expect(share.participants.map(\.user) == [UserID("_anna"), UserID("_bob"), nil])
+        let (bob, carol) = (world.guest("bob"), world.guest("carol"))
+        _ = try await store.acceptShare(store.url(of: share), as: bob.caller)
+        let early = await #expect(throws: SyncError.self) {
+            try await store.acceptShare(store.url(of: share), as: carol.caller)
+        }
+        #expect(early?.code == .participantMayNeedVerification)
+        var other = UserAccount(UserID("_carol"))
+        other.phones = ["+15551234"]
+        try await store.setUser(other)
+        _ = try await store.acceptShare(store.url(of: share), as: carol.caller)
+        #expect(try await carol.visible() == ["root", "s"])
+    }
+
+    @Test func `what is shared brings its assets along`() async throws {
+        let bob = try await shareTree()
+        let photo = try await store.uploadAsset(
+            AsyncStream { stream in
+                stream.yield([1, 2, 3])
+                stream.finish()
+            },
+            UploadAssetRequest(zone: anna.zone),
+            as: anna.caller
+        )
+        try await anna.modify([
+            try anna.node("leaf", ["photo": .asset(photo)]),
+            try anna.node("other", ["photo": .asset(photo)]),
+        ])
+        func bytes(_ name: String) async throws -> [UInt8] {
+            let download = try await store.downloadAsset(
+                DownloadAssetRequest(bob.id(name), field: "photo"),
+                as: bob.caller
+            )
+            var bytes: [UInt8] = []
+            for try await piece in download { bytes += piece }
+            return bytes
+        }
+        #expect(try await bytes("leaf") == [1, 2, 3])
+        let hidden = await #expect(throws: SyncError.self) { try await bytes("other") }
+        #expect(hidden?.code == .unknownItem)
+        let held = try await store.heldAssets(
+            HeldAssetsRequest([photo], zone: bob.zone),
+            as: bob.caller
+        )
+        #expect(held == [false])
+        let own = try await store.uploadAsset(
+            AsyncStream { stream in
+                stream.yield([4])
+                stream.finish()
+            },
+            UploadAssetRequest(zone: bob.zone),
+            as: bob.caller
+        )
+        let saved = try await bob.modify([try bob.node("leaf", ["photo": .asset(own)])])
+        #expect(saved.saves[0].error == nil)
+        #expect(try await bytes("leaf") == [4])
+    }
 }
