@@ -20,8 +20,7 @@ struct TidemarkCommand: AsyncParsableCommand {
             ImportCommand.self, ExportCommand.self, ChangesCommand.self, ZonesCommand.self,
             RecordCommand.self, QueryCommand.self, SaveCommand.self, DeleteCommand.self,
             AssetCommand.self, SubscriptionsCommand.self, SchemaCommand.self, UsersCommand.self,
-            UsageCommand.self,
-            LogCommand.self,
+            UsageCommand.self, ShareCommand.self, LogCommand.self,
         ]
     )
 

@@ -26,9 +26,14 @@ import TidemarkModel
                 )
         )
         #expect(try DatabaseOptions.parse(["--database", "public"]).id.scope == .public)
+        let shared = try DatabaseOptions.parse(["--database", "shared", "--owner", "_bob"])
+        #expect(shared.id == DatabaseID(scope: .shared, owner: UserID("_bob")))
+        #expect(shared.zone("_anna/a/b") == ZoneID(zoneName: "a/b", ownerName: "_anna"))
+        #expect(try DatabaseOptions.parse([]).zone("a/b") == ZoneID(zoneName: "a/b"))
+        #expect(shared.zone(nil) == .default)
     }
 
-    @Test(arguments: [["--database", "shared"], ["--environment", "staging"], ["--container"]])
+    @Test(arguments: [["--database", "other"], ["--environment", "staging"], ["--container"]])
     func `anything else is a usage error`(arguments: [String]) {
         #expect {
             try DatabaseOptions.parse(arguments)

@@ -164,24 +164,29 @@ package struct RecordDecision: Sendable {
         _ neighbours: () -> Neighbours,
         _ audiences: Audiences
     ) throws(SyncError) -> SharingRules? {
-        var changes: [PlannedChange] = []
-        var concerns = false
-        for (index, verdict) in verdicts.enumerated() {
+        // Whatever a participant saves has to be under a share.
+        var concerns = !cascades.isEmpty || items.contains { zones.access(of: $0.zone) != nil }
+        for (index, verdict) in verdicts.enumerated() where !concerns {
             switch verdict {
             case .save:
                 let live = items[index].live
-                concerns = concerns || request.saves[index].hasToDoWithShares
-                concerns = concerns || live?.bodyReadBefore.hasToDoWithShares ?? false
-                changes.append(.save(request.saves[index], over: live))
+                concerns =
+                    request.saves[index].hasToDoWithShares
+                    || live?.bodyReadBefore.hasToDoWithShares ?? false
             case .delete:
-                let body = try items[index].live?.readBody()
-                concerns = concerns || body?.hasToDoWithShares ?? false
-                changes.append(.delete)
+                concerns = try items[index].live?.readBody().hasToDoWithShares ?? false
             case .nothingToDo, .refused, .conflict:
-                changes.append(.nothing)
+                break
             }
         }
-        if !concerns, cascades.isEmpty { return nil }
+        if !concerns { return nil }
+        let changes: [PlannedChange] = verdicts.enumerated().map { index, verdict in
+            switch verdict {
+            case .save: .save(request.saves[index], over: items[index].live)
+            case .delete: .delete
+            case .nothingToDo, .refused, .conflict: .nothing
+            }
+        }
         let cascaded = cascades.sorted { $0.key < $1.key }.flatMap(\.value)
         return SharingRules(
             items + cascaded,

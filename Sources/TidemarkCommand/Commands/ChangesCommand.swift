@@ -54,7 +54,7 @@ struct ChangesCommand: AsyncParsableCommand {
         while true {
             let page = try await store.zoneChanges(
                 ZoneChangesRequest(
-                    zone: ZoneID(zoneName: zone),
+                    zone: database.zone(zone),
                     since: since,
                     limit: limit == nil ? nil : left
                 ),

@@ -60,7 +60,7 @@ struct DeleteCommand: AsyncParsableCommand {
 
     private var namedRequests: [ModifyRecordsRequest] {
         var requests = RecordRequests(isAtomic: options.atomic, limits: Limits())
-        let zone = ZoneID(zoneName: zone ?? ZoneID.defaultZoneName)
+        let zone = options.database.zone(zone)
         for name in names {
             let id = RecordID(recordName: name, zone: zone)
             requests.add(RecordDeletion(id, changeTag: tag.map { RecordChangeTag($0) }))

@@ -107,7 +107,7 @@ struct QueryCommand: AsyncParsableCommand {
         var left = limit ?? .max
         var request = QueryRequest(
             Query(recordType: type, predicate: predicate, sortDescriptors: sort),
-            in: zone.map { ZoneID(zoneName: $0) },
+            in: zone.map(database.zone),
             desiredKeys: desiredKeys
         )
         repeat {

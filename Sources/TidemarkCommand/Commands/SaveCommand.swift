@@ -128,7 +128,7 @@ struct SaveCommand: AsyncParsableCommand {
         }
     }
 
-    private var zoneID: ZoneID { ZoneID(zoneName: zone ?? ZoneID.defaultZoneName) }
+    private var zoneID: ZoneID { options.database.zone(zone) }
 
     /// Sends the files that fields name, and returns the fields with the assets in their place.
     private func sendAssets(to store: Store) async throws -> [String] {

@@ -12,18 +12,24 @@ struct DatabaseOptions: ParsableArguments {
     @Option(help: "The container's environment.")
     var environment = Environment.development
 
-    @Option(help: "The database.")
+    @Option(
+        help: """
+            The database. The shared one shows what others share with its owner; its zones are named \
+            USER/ZONE, after whose they are.
+            """
+    )
     var database = Scope.private
 
-    /// The databases that can be looked into: a shared one is a window on private ones.
+    /// The databases of a user and a container.
     enum Scope: String, ExpressibleByArgument, CaseIterable {
         case `private`
         case `public`
+        case shared
     }
 
     @Option(
         help: ArgumentHelp(
-            "Whose private database it is, by user record name.",
+            "Whose private or shared database it is, by user record name.",
             valueName: "user"
         )
     )
@@ -34,9 +40,26 @@ struct DatabaseOptions: ParsableArguments {
         DatabaseID(
             container: ContainerID(container),
             environment: environment,
-            scope: database == .public ? .public : .private,
+            scope: scope,
             owner: UserID(owner)
         )
+    }
+
+    private var scope: DatabaseScope {
+        switch database {
+        case .private: .private
+        case .public: .public
+        case .shared: .shared
+        }
+    }
+
+    /// The zone of a name: the default zone if there is none; in the shared database one that is named
+    /// after whose it is.
+    func zone(_ name: String?) -> ZoneID {
+        guard let name else { return .default }
+        let parts = name.split(separator: "/", maxSplits: 1)
+        guard database == .shared, parts.count == 2 else { return ZoneID(zoneName: name) }
+        return ZoneID(zoneName: String(parts[1]), ownerName: String(parts[0]))
     }
 }
 

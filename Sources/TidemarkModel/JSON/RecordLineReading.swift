@@ -76,7 +76,10 @@ package struct RecordLineReader: Sendable {
         var object = try reader.openObject()
         while let key = try reader.nextKey(of: &object) {
             if try members.take(0, "zone", key, in: reader) {
-                parts.zone = ZoneID(zoneName: try reader.string())
+                parts.zone = ZoneID(
+                    zoneName: try reader.string(),
+                    ownerName: parts.zone.ownerName
+                )
             } else if try members.take(1, "recordName", key, in: reader) {
                 parts.recordName = try reader.string()
             } else if try members.take(2, "recordType", key, in: reader) {
@@ -102,10 +105,15 @@ package struct RecordLineReader: Sendable {
                 } catch {
                     throw JSONError(error.message, at: offset)
                 }
+            } else if try members.take(8, "zoneOwner", key, in: reader) {
+                parts.zone = ZoneID(
+                    zoneName: parts.zone.zoneName,
+                    ownerName: try reader.string()
+                )
             } else {
                 throw reader.unknownMember(
                     key,
-                    "zone, recordName, recordType, recordChangeTag, created, modified, parent, fields"
+                    "zone, zoneOwner, recordName, recordType, recordChangeTag, created, modified, parent, fields"
                 )
             }
         }

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension [UInt8] {
-    /// Appends a record as one line's object: `zone`, `recordName`, `recordType`,
-    /// `recordChangeTag`, `created`, `modified`, `parent` if it has one, `fields`.
+    /// Appends a record as one line's object: `zone`, `zoneOwner` where that is not whoever asks,
+    /// `recordName`, `recordType`, `recordChangeTag`, `created`, `modified`, `parent` if it has one, `fields`.
     package mutating func append(json record: Record) {
-        append(literal: "{\"zone\":")
-        append(jsonString: record.zone.zoneName)
+        append(zone: record.zone)
         append(literal: ",\"recordName\":")
         record.body.recordNameBytes.withUnsafeBufferPointer { append(jsonUTF8: $0) }
         append(literal: ",\"recordType\":")
@@ -30,13 +29,21 @@ extension [UInt8] {
 
     /// Appends a deletion as a delta tells it: `zone`, `recordName`, `recordType`.
     package mutating func append(json deletion: DeletedRecord) {
-        append(literal: "{\"zone\":")
-        append(jsonString: deletion.recordID.zone.zoneName)
+        append(zone: deletion.recordID.zone)
         append(literal: ",\"recordName\":")
         append(jsonString: deletion.recordID.recordName)
         append(literal: ",\"recordType\":")
         append(jsonString: deletion.recordType)
         append(literal: "}")
+    }
+
+    /// Begins an object with a zone, and its owner where that is not whoever asks.
+    private mutating func append(zone: ZoneID) {
+        append(literal: "{\"zone\":")
+        append(jsonString: zone.zoneName)
+        guard zone.ownerName != ZoneID.currentOwner else { return }
+        append(literal: ",\"zoneOwner\":")
+        append(jsonString: zone.ownerName)
     }
 
     private mutating func append(json authorship: Authorship) {

@@ -141,7 +141,12 @@ private struct SharingHistory {
             }
             saves.append(save)
         }
-        _ = try? await client.modify(saves, isAtomic: Bool.random(using: &random))
+        let result = try? await client.modify(saves, isAtomic: Bool.random(using: &random))
+        guard client.caller.database.scope == .shared, let user = client.caller.user else { return }
+        let visible = try await Self.visible(to: user, anna, permission: .readWrite)
+        for case .success(let record) in result?.saves ?? [] {
+            #expect(visible[record.recordID.recordName] != nil, "saved beside what may be written")
+        }
     }
 
     private mutating func delete(as client: Client) async throws {
@@ -267,7 +272,8 @@ private struct SharingHistory {
     /// What a user sees of a zone, by walking its tree from the roots of the shares.
     private static func visible(
         to user: UserID,
-        _ owner: Client
+        _ owner: Client,
+        permission: SharePermission = .readOnly
     ) async throws -> [String: RecordChangeTag] {
         var records: [String: Record] = [:]
         for case .changed(let record) in try await owner.changes().changes {
@@ -280,7 +286,8 @@ private struct SharingHistory {
         var visible: [String: RecordChangeTag] = [:]
         for (name, record) in records {
             guard let participant = record.share?.participant(user),
-                participant.acceptance == .accepted, participant.permission != .none
+                participant.acceptance == .accepted,
+                participant.permission.rawValue >= permission.rawValue
             else { continue }
             guard let root = record.share?.root?.string else {
                 return records.compactMapValues(\.changeTag)

@@ -92,6 +92,9 @@ import TidemarkModel
             isAtomic: false
         ).saves.map { $0.error?.code }
         #expect(codes == [nil, .permissionFailure, nil, .permissionFailure])
+        for save in [try bob.node("stray"), try bob.node("other", ["n": 2])] {
+            #expect(try await bob.modify([save]).saves[0].error?.code == .permissionFailure)
+        }
         let new = try await anna.fetch("new")[0].get()
         #expect(new.created.user == UserID("_bob"))
         #expect(new.parentID == anna.id("leaf"))

@@ -52,7 +52,7 @@ struct ZonesDeleteCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let zones = names.map { ZoneID(zoneName: $0) }
+        let zones = names.map(database.zone)
         try await store.write { store in
             let result = try await store.modifyZones(
                 ModifyZonesRequest(deletions: zones, deletionReason: reason.reason),

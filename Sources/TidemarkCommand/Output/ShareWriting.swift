@@ -1,0 +1,128 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// A share with its record, ready to be printed.
+struct ShownShare {
+    let record: Record
+    let share: Share
+    /// Makes links of what they end with.
+    let urlPrefix: String
+
+    /// `nil` if the record is not a share's.
+    init?(_ record: Record, of store: Store) {
+        guard let share = record.share else { return nil }
+        self.record = record
+        self.share = share
+        urlPrefix = store.options.shareURLPrefix
+    }
+}
+
+extension OutputOptions {
+    /// Prints shares, one to a line.
+    func print(_ shares: [ShownShare]) throws {
+        var output = StandardOutput()
+        if isJSON(output) {
+            for share in shares { try output.line { $0.append(json: share) } }
+        } else {
+            var table = Table([
+                ("share", .left), ("root", .left), ("public", .left), ("participants", .left),
+                ("link", .left),
+            ])
+            for shown in shares {
+                table.append([
+                    shown.record.recordID.description.printable,
+                    shown.share.root?.string.printable ?? "(the zone)",
+                    "\(shown.share.publicPermission)",
+                    shown.share.participants.map(\.text).joined(separator: ", ").printable,
+                    shown.urlPrefix + shown.share.token,
+                ])
+            }
+            for line in table.lines { try output.line(line) }
+        }
+        try output.flush()
+    }
+}
+
+extension ShareParticipant {
+    /// Who it is, and what they may do, for a person.
+    fileprivate var text: String {
+        if role == .owner { return "\(who) (owner)" }
+        let pending = acceptance == .pending ? ", pending" : ""
+        let administrator = role == .administrator ? ", administrator" : ""
+        return "\(who) (\(permission)\(administrator)\(pending))"
+    }
+
+    /// The user, address or number; or that a link will tell.
+    private var who: String {
+        if let user { return user.userRecordName }
+        if !email.isEmpty { return email }
+        return phone.isEmpty ? "whoever has the link" : phone
+    }
+}
+
+extension [UInt8] {
+    /// Appends a share as one line's object.
+    fileprivate mutating func append(json shown: ShownShare) {
+        append(literal: "{\"zone\":")
+        append(jsonString: shown.record.zone.zoneName)
+        if shown.record.zone.ownerName != ZoneID.currentOwner {
+            append(literal: ",\"zoneOwner\":")
+            append(jsonString: shown.record.zone.ownerName)
+        }
+        append(literal: ",\"share\":")
+        append(jsonString: shown.record.recordID.recordName)
+        if let root = shown.share.root {
+            append(literal: ",\"root\":")
+            append(jsonString: root.string)
+        }
+        append(literal: ",\"link\":")
+        append(jsonString: shown.urlPrefix + shown.share.token)
+        append(literal: ",\"publicPermission\":")
+        append(jsonString: "\(shown.share.publicPermission)")
+        append(literal: ",\"allowsAccessRequests\":")
+        append(literal: shown.share.allowsAccessRequests ? "true" : "false")
+        append(literal: ",\"participants\":[")
+        for (index, participant) in shown.share.participants.enumerated() {
+            if index > 0 { append(literal: ",") }
+            append(json: participant, urlPrefix: shown.urlPrefix)
+        }
+        append(literal: "]")
+        append(users: ",\"requesters\":[", shown.share.requesters)
+        append(users: ",\"blocked\":[", shown.share.blocked)
+        append(literal: "}")
+    }
+
+    private mutating func append(json participant: ShareParticipant, urlPrefix: String) {
+        append(literal: "{\"id\":")
+        append(jsonString: participant.id)
+        append(text: ",\"user\":", participant.user?.userRecordName ?? "")
+        append(text: ",\"email\":", participant.email)
+        append(text: ",\"phone\":", participant.phone)
+        append(text: ",\"role\":", "\(participant.role)")
+        append(text: ",\"permission\":", "\(participant.permission)")
+        append(text: ",\"acceptance\":", "\(participant.acceptance)")
+        if !participant.linkToken.isEmpty {
+            append(text: ",\"link\":", urlPrefix + participant.linkToken)
+        }
+        append(literal: "}")
+    }
+
+    private mutating func append(text member: StaticString, _ text: String) {
+        if text.isEmpty { return }
+        append(literal: member)
+        append(jsonString: text)
+    }
+
+    private mutating func append(users member: StaticString, _ users: [UserID]) {
+        append(literal: member)
+        for (index, user) in users.enumerated() {
+            if index > 0 { append(literal: ",") }
+            append(jsonString: user.userRecordName)
+        }
+        append(literal: "]")
+    }
+}
