@@ -352,14 +352,14 @@ import TidemarkModel
             for try await piece in download { bytes += piece }
             return bytes
         }
-        #expect(try await bytes("leaf") == [1, 2, 3])
-        let hidden = await #expect(throws: SyncError.self) { try await bytes("other") }
-        #expect(hidden?.code == .unknownItem)
         let held = try await store.heldAssets(
             HeldAssetsRequest([photo], zone: bob.zone),
             as: bob.caller
         )
         #expect(held == [false])
+        #expect(try await bytes("leaf") == [1, 2, 3])
+        let hidden = await #expect(throws: SyncError.self) { try await bytes("other") }
+        #expect(hidden?.code == .unknownItem)
         let own = try await store.uploadAsset(
             AsyncStream { stream in
                 stream.yield([4])
