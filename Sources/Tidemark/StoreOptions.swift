@@ -11,7 +11,9 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// The defaults are CloudKit's.
     public var limits = Limits()
-    /// The containers that callers may use; `nil` for all. Others are `badContainer`.
+    /// The containers that callers may use; `nil` for all.
+    ///
+    /// Others are `badContainer`.
     public var containers: Set<ContainerID>?
     /// When callers are asked to wait.
     public var throttling = Throttling()
