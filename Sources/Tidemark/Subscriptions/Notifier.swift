@@ -25,6 +25,8 @@ actor Notifier {
     private var lastChange: UInt64 = 0
     /// The last position of a commit of its own.
     private var lastMade = SequenceNumber.zero
+    /// Where notifications were made that nobody who waits has been told of.
+    private var untold: Set<DatabaseID> = []
     /// After failures, only so much of the log brings another attempt.
     private var failureCount = 0
     private var nextAttempt: UInt64 = 0
@@ -83,18 +85,17 @@ actor Notifier {
     /// durable.
     func catchUp(through target: UInt64, _ engine: Engine) async throws(SyncError) {
         let committer = try engine.writer().committer
-        var last = SequenceNumber.zero
-        var notified: Set<DatabaseID> = []
-        while try position(engine) < target {
+        while true {
+            // What the store has kept is read from what is durable: all that was made has to be.
+            if following == nil { try await committer.waitUntilDurable(lastMade) }
+            guard try position(engine) < target else { break }
             try await committer.waitForRoom()
-            if let made = try step(through: target, engine) {
-                last = max(last, made.last)
-                notified.formUnion(made.collections)
-            }
+            try step(through: target, engine)
         }
         // Also for what another call has made: it may still be on its way.
-        try await committer.waitUntilDurable(max(last, lastMade))
-        feeds.wake(notified)
+        try await committer.waitUntilDurable(lastMade)
+        feeds.wake(untold)
+        untold = []
     }
 
     /// How far notifications are made; the end of the log while there are no subscriptions.
@@ -109,11 +110,8 @@ actor Notifier {
     ///
     /// Nothing is awaited here, so that nobody comes between. If it fails, everything begins anew with
     /// what the store has kept.
-    private func step(
-        through end: UInt64,
-        _ engine: Engine
-    ) throws(SyncError) -> (last: SequenceNumber, collections: [DatabaseID])? {
-        guard let begun = following else { return nil }
+    private func step(through end: UInt64, _ engine: Engine) throws(SyncError) {
+        guard let begun = following else { return }
         following = nil
         var reading = EventReading(begun, engine, try engine.picture(.visible))
         try reading.read(
@@ -123,17 +121,14 @@ actor Notifier {
         )
         var following = reading.following
         let batch = reading.batch
-        var made: (SequenceNumber, [DatabaseID])?
         let unkept = following.position - following.keptPosition
         if !batch.isEmpty || unkept >= Self.unkeptLimit {
-            let last = try commit(batch, &following, engine)
-            lastMade = last
-            made = (last, batch.groups.map(\.collection))
+            lastMade = try commit(batch, &following, engine)
+            untold.formUnion(batch.groups.map(\.collection))
         }
         // Until somebody subscribes there is nothing to listen for.
         if following.set.isEmpty, following.position >= lastChange { bell.arm(false) }
         self.following = following
-        return made
     }
 
     /// Appends notifications, the ends of subscriptions, and how far this came.
