@@ -134,6 +134,13 @@ import TidemarkModel
         _ = try await save().get()
         let schema = try store.schema()
         #expect(schema["Note"]?["secret"]?.indexes == [])
+        for predicate in ["secret == 'x'", "secret != nil", "secret BEGINSWITH 'x'"] {
+            #expect(
+                try await anna.refusal(of: predicate)?.code == .invalidArguments,
+                "\(predicate)"
+            )
+        }
+        #expect(try await anna.find("TRUEPREDICATE") == ["a"])
         for kind in Query.IndexKind.allCases {
             let error = #expect(throws: SyncError.self) {
                 try SchemaGrowth(in: .development)

@@ -165,6 +165,29 @@ import TidemarkModel
         }
     }
 
+    @Test func `what a participant writes counts against the owner`() async throws {
+        var options = StoreOptions()
+        options.limits.bytesPerPrivateDatabase = 10_000
+        let world = try await SharingWorld(options: options)
+        let (anna, bob) = (world.anna, world.guest("bob"))
+        try await anna.modify([try anna.node("root")])
+        try await anna.modify([try anna.share("s", of: "root", with: [("bob", .readWrite)])])
+        let link = world.store.url(of: try await anna.shared("s"))
+        _ = try await world.store.acceptShare(link, as: bob.caller)
+        let before = try world.store.usage(of: anna.caller.database).total
+        let node = try bob.node("leaf", under: "root", ["text": text(3000)])
+        #expect(try await bob.modify([node]).saves[0].error == nil)
+        let after = try world.store.usage(of: anna.caller.database).total
+        #expect(after.recordCount == before.recordCount + 1)
+        #expect(after.byteCount > before.byteCount + 3000)
+        #expect(try carried(world.store, anna.caller.database) == after.byteCount)
+        let large = try bob.node("large", under: "root", ["text": text(9000)])
+        let error = await #expect(throws: SyncError.self) { try await bob.modify([large]) }
+        #expect(error?.code == .quotaExceeded)
+        let own = DatabaseID(owner: UserID("_bob"))
+        #expect(try world.store.usage(of: own).total.recordCount == 0)
+    }
+
     @Test func `a quota on private data leaves the public database alone`() async throws {
         let scratch = try scratch(private: 10)
         let open = scratch.client(of: DatabaseID(scope: .public))
