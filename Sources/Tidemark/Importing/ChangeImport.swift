@@ -67,7 +67,7 @@ public struct ChangeImport: Sendable {
                 let placed = try await engine.append(
                     &decision.plan,
                     over: picture,
-                    isImport: true
+                    isLimited: false
                 )
             else { continue }
             lastAppended = placed.last

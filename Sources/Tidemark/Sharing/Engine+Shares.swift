@@ -269,7 +269,9 @@ extension Engine {
             var sealed = caller
             sealed.requestID = nil
             plan.seal(as: sealed, nil, outcomes: [])
-            guard let placed = try committer.append(&plan) else { continue }
+            guard let placed = try await append(&plan, over: picture, isLimited: false) else {
+                continue
+            }
             try await committer.waitUntilDurable(placed.last)
             let stored = try views.records(at: [placed.last])[0]
             return try record(stored, in: found.id.zone).shown(to: ZoneAccess())

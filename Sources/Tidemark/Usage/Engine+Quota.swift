@@ -19,14 +19,14 @@ extension Engine {
     /// quota.
     ///
     /// Costs nothing where no quota is set. Otherwise the first commit to a database after an opening
-    /// counts its records, and every commit looks at the versions that it replaces. An import is
-    /// counted and not refused.
+    /// counts its records, and every commit looks at the versions that it replaces. What is not limited,
+    /// such as an import, is counted and not refused.
     ///
     /// Throws `quotaExceeded`.
     func append(
         _ plan: inout CommitPlan,
         over picture: ViewPicture,
-        isImport: Bool = false
+        isLimited: Bool = true
     ) async throws(SyncError) -> Committer.Placed? {
         let committer = try writer().committer
         guard options.limits.hasQuota else { return try committer.append(&plan) }
@@ -34,7 +34,7 @@ extension Engine {
         var reservations: [UsageCounts.Reservation] = []
         do throws(SyncError) {
             for wanted in effect.growths {
-                reservations.append(isImport ? wanted : try await reserve(wanted, committer))
+                reservations.append(isLimited ? try await reserve(wanted, committer) : wanted)
             }
             guard let placed = try committer.append(&plan) else {
                 release(reservations)
