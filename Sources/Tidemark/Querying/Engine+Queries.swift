@@ -19,6 +19,8 @@ extension Engine {
         guard let writing, position == nil else {
             return try scan(request, as: caller, asOf: position, limit: limit)
         }
+        // Who may read nothing adds no indexes.
+        _ = try readable(request.query, as: caller, try picture(.visible))
         let rules = try await rules(for: request.query, as: caller)
         let picture = try picture(.visible)
         let query = try readable(request.query, as: caller, picture)
@@ -44,7 +46,8 @@ extension Engine {
                 any,
                 zones: place.zones.keys.sorted(),
                 limit: 1,
-                now: search.now
+                now: search.now,
+                shows: self.shows(in: place)
             )
             if all.records.isEmpty { throw SyncError.recordTypeNotFound(Name(any.recordType)) }
             return page
@@ -164,12 +167,15 @@ private struct IndexSearch: Sendable {
 }
 
 extension Engine {
+    private func shows(in place: QueryPlace) -> ((IndexedRecord) throws -> Bool)? {
+        visibility(in: place).map { shows in { record in try shows(record.body) } }
+    }
+
     private func page(
         _ search: IndexSearch,
         after cursor: QueryCursor?,
         _ index: QueryIndex
     ) async throws -> (records: [Record], next: QueryCursor?) {
-        let visibility = visibility(in: search.place)
         let page = try await index.page(
             search.query,
             zones: search.place.zones.keys.sorted(),
@@ -179,7 +185,7 @@ extension Engine {
             byteLimit: options.pageByteCount,
             now: search.now,
             searchedFields: search.searchedFields,
-            shows: visibility.map { shows in { record in try shows(record.body) } }
+            shows: shows(in: search.place)
         )
         var tags = TagWriter(line: line)
         let records = page.records.compactMap { found -> Record? in

@@ -191,6 +191,8 @@ extension StoreQueries {
 
     private func batch(after start: IndexPosition, through bound: UInt64) throws -> Batch {
         var batch = Batch(position: start)
+        // Asked for once: a log of many zones goes from one to the other all the time.
+        var known: [UInt64: Bool] = [:]
         var zone: (key: UInt64, isQueried: Bool)?
         var failure: EventFormatError?
         try source.scan(
@@ -202,7 +204,11 @@ extension StoreQueries {
             }
             batch.position.sequence = event.sequence.rawValue
             batch.position.received = event.commit.received
-            if event.zone != zone?.key { zone = (event.zone, isQueried(event.zone)) }
+            if event.zone != zone?.key {
+                let isQueried = known[event.zone] ?? self.isQueried(event.zone)
+                known[event.zone] = isQueried
+                zone = (event.zone, isQueried)
+            }
             do throws(EventFormatError) {
                 if let change = try IndexedChange(event, isQueried: zone?.isQueried ?? false) {
                     batch.changes.append(change)

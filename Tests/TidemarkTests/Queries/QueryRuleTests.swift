@@ -290,6 +290,7 @@ import TidemarkModel
             try await client("_anna").refusal(of: "n == 1", type: "Closed")?.code
                 == .permissionFailure
         )
+        #expect(try store.schema()["Closed"]?["n"]?.indexes == [])
         #expect(
             try await client(nil).refusal(of: "n == 1", type: "Own")?.code == .notAuthenticated
         )
