@@ -61,7 +61,7 @@ struct RunCommand: AsyncParsableCommand {
         )
         var samples: [String: [String: [Double]]] = [:]
         var suites: [Suite] = [
-            .oneWriter, .manyWriters, .insertBatches, .updateBatches, .firstSync,
+            .oneWriter, .manyWriters, .insertBatches, .updateBatches, .subscribed, .firstSync,
             .firstSyncAfterUpdates,
         ]
         suites += scale.eventCounts.map { .longLog(eventCount: $0) }

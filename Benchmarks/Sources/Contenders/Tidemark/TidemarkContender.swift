@@ -12,7 +12,7 @@ package final class TidemarkContender: Contender {
     package static let name = "tidemark"
 
     private static let caller = Caller()
-    private let store: Store
+    let store: Store
 
     package static func conditions(for work: Work) -> String {
         "Tidemark, cache \(cacheByteCount(for: work) >> 20) MiB, pages of a delta: up to "
