@@ -22,6 +22,8 @@ enum Name {
     static let queryRange = "query.range"
     static let queryIndexFresh = "queryIndex.fresh"
     static let queryIndexReplaced = "queryIndex.replaced"
+    static let shareFirstSync = "share.firstSync"
+    static let shareDelta = "share.delta100"
     static let history = "disk.history"
     static let historyViews = "disk.history.ofWhichViews"
     static let historySpare = "disk.history.spareBeside"
@@ -170,6 +172,8 @@ struct Measurement: Encodable {
             Measurement(name: Name.queryRange, unit: "µs", bar: .shareOfSQLite(1.5)),
             Measurement(name: Name.queryIndexFresh, unit: "records/s", bar: .atLeast(100_000)),
             Measurement(name: Name.queryIndexReplaced, unit: "records/s", bar: .atLeast(100_000)),
+            Measurement(name: Name.shareFirstSync, unit: "× owner's", bar: .atMost(2)),
+            Measurement(name: Name.shareDelta, unit: "× owner's", bar: .atMost(2)),
             Measurement(name: Name.history, unit: "MB", bar: .shareOfSQLite(1 / 2)),
             Measurement(name: Name.historyViews, unit: "MB", bar: .none),
             Measurement(name: Name.historySpare, unit: "MB", bar: .none),

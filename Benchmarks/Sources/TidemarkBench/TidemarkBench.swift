@@ -65,7 +65,7 @@ struct RunCommand: AsyncParsableCommand {
             .firstSyncAfterUpdates,
         ]
         suites += scale.eventCounts.map { .longLog(eventCount: $0) }
-        suites += [.queries, .history]
+        suites += [.queries, .sharing, .history]
         for suite in suites where only.map(suite.title.contains) ?? true {
             FileHandle.standardError.write(Data("… \(suite.title)\n".utf8))
             let found = try await rounds.measure(suite)

@@ -35,6 +35,7 @@ enum Suite: Hashable {
     case firstSync, firstSyncAfterUpdates
     case longLog(eventCount: Int)
     case queries
+    case sharing
     case history
 
     func trial<Engine: Contender>(
@@ -51,6 +52,7 @@ enum Suite: Hashable {
         case .firstSyncAfterUpdates: try await FirstSyncAfterUpdates<Engine>(setting)
         case .longLog: try await LongLog<Engine>(setting)
         case .queries: try await Queries<Engine>(setting)
+        case .sharing: try await Sharing<Engine>(setting)
         case .history: HistoryOnDisk<Engine>(setting)
         }
     }

@@ -8,8 +8,8 @@ import TidemarkModel
 
 /// What implementations of CloudKit's rules get wrong most often, most frequent first.
 ///
-/// Traps 7 (the shared database) is in `SharingTests` and `ParticipantTests`. Those about pushes (12)
-/// and the sync engine of devices (13) wait for these parts.
+/// Trap 7 (the shared database) is in `SharingTests` and `ParticipantTests`, 12 (pushes) in
+/// `NotificationTests`. That about the sync engine of devices (13) waits for that part.
 @Suite struct CloudKitTrapTests {
     let scratch: ScratchAssets
     let notes: Client
