@@ -32,6 +32,7 @@ extension Engine {
         var content = try start(of: request, key, access, picture)
         let own = parts.filter { $0.participation.zone == request.zone }
         try takeIn(own, access, &content)
+        let hasWalks = !content.walks.isEmpty
         var page = SharedPage()
         let sequences: (start: UInt64, quiet: UInt64) = (
             content.sequence.rawValue, content.quiet.rawValue
@@ -59,7 +60,8 @@ extension Engine {
             throw SyncError(error)
         }
         let moreComing = !content.walks.isEmpty || content.sequence.rawValue < picture.bound
-        page.collapse()
+        // One list has each record once.
+        if access.parts.count > 1 || hasWalks { page.collapse() }
         let selection = request.desiredKeys.map { FieldSelection($0) }
         let (changes, fitting) = try page.changes(
             in: request.zone,

@@ -55,34 +55,25 @@ struct SharedPage {
         _ line: IncarnationLine,
         byteLimit: Int
     ) throws(SyncError) -> (changes: [RecordChange], fitting: Int) {
-        var lines: [SequenceNumber: Line] = [:]
-        let gone = Set(entries.lazy.filter(\.isGone).map(\.sequence))
-        try Self.read(entries.map(\.sequence), from: source) { (event) throws(SyncError) in
-            lines[event.sequence] = try Self.line(
-                event,
-                in: zone,
-                isGone: gone.contains(event.sequence),
-                line
-            )
+        var found = [RecordChange?](repeating: nil, count: entries.count)
+        var versions: [(sequence: SequenceNumber, index: Int)] = []
+        var tags = TagWriter(line: line)
+        let events = entries.indices.map { (sequence: entries[$0].sequence, index: $0) }
+        try Self.read(events, from: source) { (event, index) throws(SyncError) in
+            switch try Self.line(event, in: zone, isGone: entries[index].isGone, &tags) {
+            case .change(let change): found[index] = change
+            case .version(let sequence): versions.append((sequence, index))
+            }
         }
-        let versions = lines.values.compactMap { line in
-            if case .version(let sequence) = line { sequence } else { nil }
-        }
-        var records: [SequenceNumber: RecordChange] = [:]
-        try Self.read(versions, from: source) { (event) throws(SyncError) in
-            if case .change(let change) = try Self.line(event, in: zone, isGone: false, line) {
-                records[event.sequence] = change
+        try Self.read(versions, from: source) { (event, index) throws(SyncError) in
+            if case .change(let change) = try Self.line(event, in: zone, isGone: false, &tags) {
+                found[index] = change
             }
         }
         var changes: [RecordChange] = []
         var byteCount = 0
-        for (index, entry) in entries.enumerated() {
-            let change: RecordChange?
-            switch lines[entry.sequence] {
-            case .change(let own): change = own
-            case .version(let sequence): change = records[sequence]
-            case nil: change = nil
-            }
+        changes.reserveCapacity(entries.count)
+        for (index, change) in found.enumerated() {
             if case .changed(let record)? = change {
                 changes.append(.changed(record.shown(to: access)))
                 byteCount += record.body.bytes.count
@@ -94,18 +85,28 @@ struct SharedPage {
         return (changes, entries.count)
     }
 
+    /// Reads events, each with the place in the page that it is for.
     private static func read(
-        _ sequences: [SequenceNumber],
+        _ wanted: [(sequence: SequenceNumber, index: Int)],
         from source: any EventSource,
-        _ take: (LogEvent) throws(SyncError) -> Void
+        _ take: (LogEvent, Int) throws(SyncError) -> Void
     ) throws(SyncError) {
-        let ascending = Set(sequences).sorted()
-        if ascending.isEmpty { return }
+        if wanted.isEmpty { return }
+        let ascending = wanted.sorted { $0.sequence < $1.sequence }
+        var next = 0
         var failure: SyncError?
         do throws(LogError) {
-            try source.read(ascending) { event in
+            try source.read(ascending.map(\.sequence)) { event in
+                // A reader passes over what is damaged.
+                while next < ascending.count, ascending[next].sequence < event.sequence {
+                    next += 1
+                }
+                guard next < ascending.count, ascending[next].sequence == event.sequence else {
+                    return true
+                }
                 do throws(SyncError) {
-                    try take(event)
+                    try take(event, ascending[next].index)
+                    next += 1
                     return true
                 } catch {
                     failure = error
@@ -122,55 +123,63 @@ struct SharedPage {
         _ event: LogEvent,
         in zone: ZoneID,
         isGone: Bool,
-        _ line: IncarnationLine
+        _ tags: inout TagWriter
     ) throws(SyncError) -> Line {
         do throws(EventFormatError) {
             let payload = event.payload
             if AudienceEvent.isOne(payload.span.bytes) {
-                let audience = try AudienceEvent(payload.span.bytes)
-                if audience.state == .live, !isGone {
-                    return .version(SequenceNumber(rawValue: audience.version))
+                let (state, version) = try AudienceEvent.version(in: payload.span.bytes)
+                if state == .live, !isGone {
+                    return .version(SequenceNumber(rawValue: version))
                 }
+                let audience = try AudienceEvent(payload.span.bytes)
                 return .change(
                     deletion(
                         audience.name.string,
                         audience.type.string,
-                        SequenceNumber(rawValue: audience.version),
-                        zone,
-                        line
+                        tags.tag(of: SequenceNumber(rawValue: audience.version)),
+                        zone
                     )
                 )
             }
-            let stored = try StoredRecord(event.sequence, zone: event.zone, payload)
-            if stored.event.state == .tombstone {
-                let (name, type) = try stored.tombstone()
-                return .change(deletion(name, type, event.sequence, zone, line))
-            }
-            let body = try stored.body()
-            if isGone {
-                return .change(
-                    deletion(body.recordName, body.recordType, event.sequence, zone, line)
+            let (state, bodyOffset) = try RecordEvent.start(of: payload.span.bytes)
+            let tag = tags.tag(of: event.sequence)
+            if state == .tombstone {
+                let (name, type) = try RecordEvent.tombstone(
+                    in: payload.span.bytes,
+                    bodyOffset: bodyOffset
                 )
+                return .change(deletion(name, type, tag, zone))
             }
-            let tag = TagContent(of: event.sequence, in: line).tag
+            let body = try body(in: payload.dropFirst(bodyOffset))
+            if isGone {
+                return .change(deletion(body.recordName, body.recordType, tag, zone))
+            }
             return .change(.changed(Record(zone: zone, changeTag: tag, body: body)))
         } catch {
             throw SyncError(error)
         }
     }
 
+    private static func body(in bytes: ArraySlice<UInt8>) throws(EventFormatError) -> RecordBody {
+        do throws(BodyError) {
+            return try RecordBody(stored: bytes)
+        } catch {
+            throw EventFormatError("An event holds a damaged body: \(error)")
+        }
+    }
+
     private static func deletion(
         _ name: String,
         _ type: String,
-        _ sequence: SequenceNumber,
-        _ zone: ZoneID,
-        _ line: IncarnationLine
+        _ tag: RecordChangeTag,
+        _ zone: ZoneID
     ) -> RecordChange {
         .deleted(
             DeletedRecord(
                 recordID: RecordID(recordName: name, zone: zone),
                 recordType: type,
-                changeTag: TagContent(of: sequence, in: line).tag
+                changeTag: tag
             )
         )
     }

@@ -85,6 +85,8 @@ extension SharingRules {
             }
         }
         moves.removeAll { $0.from == $0.to }
+        // In the order of the log, so that a participant's first fetch reads its blocks one by one.
+        moves.sort { ($0.item.live?.sequence ?? .zero) < ($1.item.live?.sequence ?? .zero) }
     }
 
     /// The records that have another one as their parent once the commit is done.
