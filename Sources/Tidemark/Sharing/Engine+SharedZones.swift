@@ -28,34 +28,22 @@ extension Engine {
         _ audiences: [UInt64],
         _ picture: ViewPicture
     ) throws(SyncError) -> [RecordBody] {
-        var zones = ConsultedZones(includesSystem: true)
-        let system = try zones.index(
-            of: SystemZone.shares.zone,
-            in: zone.identity.database.ofSystemZones,
-            creating: .every,
-            picture,
-            options.limits
-        )
-        var names: [Name] = []
-        do throws(ViewIndexError) {
-            for key in audiences {
-                let name = try picture.zone(key).identity.zoneName.string
-                if let token = name.split(separator: "\0").last {
-                    names.append(Name(String(token)))
-                }
-            }
-        } catch {
-            throw SyncError(error)
-        }
-        func items(_ names: [Name]) -> [ConsultedItem] {
-            names.map {
-                ConsultedItem(name: $0, zone: system, slot: views.hash.slot(ofName: $0))
-            }
-        }
-        let links = try ConsultedItems(items(names), in: zones, picture, views).items
         var shares = [Name(Share.zoneWideName)]
-        for link in links {
-            guard let live = link.live, let target = ShareRecords.link(in: try live.readBody())
+        for key in audiences {
+            let name: String
+            do throws(ViewIndexError) {
+                name = try picture.zone(key).identity.zoneName.string
+            } catch {
+                throw SyncError(error)
+            }
+            guard let token = name.split(separator: "\0").last,
+                let link = try record(
+                    named: Name(String(token)),
+                    of: .shares,
+                    in: zone.identity.database,
+                    picture
+                ),
+                let target = ShareRecords.link(in: try link.readBody())
             else { continue }
             shares.append(target.shareName)
         }

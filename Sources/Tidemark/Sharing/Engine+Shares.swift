@@ -116,18 +116,7 @@ extension Engine {
         let missing = SyncError(.unknownItem, "There is no share with this link.")
         let name = Name(token)
         try options.limits.check(recordName: name)
-        var system = ConsultedZones(includesSystem: true)
-        _ = try system.index(
-            of: SystemZone.shares.zone,
-            in: database.ofSystemZones,
-            creating: .every,
-            picture,
-            options.limits
-        )
-        func item(_ name: Name) -> ConsultedItem {
-            ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
-        }
-        let link = try ConsultedItems([item(name)], in: system, picture, views).items[0].live
+        let link = try record(named: name, of: .shares, in: database, picture)
         guard let link, let target = ShareRecords.link(in: try link.readBody()) else {
             throw missing
         }
@@ -143,7 +132,12 @@ extension Engine {
         )
         _ = try zones.index(of: zone, in: owned, creating: .none, picture, options.limits)
         if zones[0].key == nil { throw missing }
-        let found = try ConsultedItems([item(target.shareName)], in: zones, picture, views).items[0]
+        let item = ConsultedItem(
+            name: target.shareName,
+            zone: 0,
+            slot: views.hash.slot(ofName: target.shareName)
+        )
+        let found = try ConsultedItems([item], in: zones, picture, views).items[0]
         guard let stored = found.live, let share = Share(try stored.readBody().fields) else {
             throw missing
         }
@@ -177,7 +171,7 @@ extension Engine {
         if let invited = try participant(user, byAddressIn: found) { return invited }
         if share.publicPermission != .none {
             return ShareParticipant(
-                id: String(random(), radix: 36) + String(random(), radix: 36),
+                id: ShareRules.unguessable(random),
                 user: user,
                 role: .publicUser,
                 permission: share.publicPermission
@@ -245,8 +239,6 @@ extension Engine {
                 in: found.identity
             )
             try add(change, of: caller.database, by: author, to: &plan, picture)
-            // Links and parts must not change under the plan either.
-            plan.changesSystemZone = true
             let audiences = Audiences(picture)
             let audience = try audiences.key(ofShare: found.share.token, in: found.identity)
             let place = try audience.map { (audience) throws(SyncError) in

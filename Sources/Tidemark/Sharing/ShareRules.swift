@@ -31,7 +31,7 @@ package struct ShareRules {
     }
 
     /// 128 random bits as text.
-    package func unguessable() -> String {
+    package static func unguessable(_ random: () -> UInt64) -> String {
         String(random(), radix: 36) + String(random(), radix: 36)
     }
 
@@ -51,7 +51,7 @@ package struct ShareRules {
             )
         }
         var owner = ShareParticipant(
-            id: unguessable(),
+            id: Self.unguessable(random),
             user: self.owner,
             role: .owner,
             permission: .readWrite
@@ -62,7 +62,7 @@ package struct ShareRules {
             root: content.root.map { Name($0) },
             publicPermission: content.publicPermission,
             participants: [owner],
-            token: unguessable()
+            token: Self.unguessable(random)
         )
         return try changed(empty, content, named: name)
     }
@@ -142,10 +142,10 @@ package struct ShareRules {
                     + "one-time link, or an id with a slash."
             )
         }
-        if asked.id.isEmpty { participant.id = unguessable() }
+        if asked.id.isEmpty { participant.id = Self.unguessable(random) }
         participant.acceptance = .pending
         participant.added = time
-        participant.linkToken = asked.isOneTime ? unguessable() : ""
+        participant.linkToken = asked.isOneTime ? Self.unguessable(random) : ""
         participant.isApprovedRequester = asked.user.map { old.requesters.contains($0) } ?? false
         return participant
     }

@@ -92,7 +92,10 @@ private struct SharingHistory {
 
     init(seed: UInt64) async throws {
         folder = try ScratchFolder()
-        store = try Store.open(at: folder.path(), access: .creating)
+        var options = StoreOptions()
+        // Pages that end by their bytes before they end by their count.
+        if seed % 3 == 0 { options.pageByteCount = 300 }
+        store = try Store.open(at: folder.path(), access: .creating, options: options)
         random = SeededGenerator(seed: seed)
         devices = []
         let store = store
