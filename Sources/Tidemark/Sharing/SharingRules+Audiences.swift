@@ -123,42 +123,68 @@ extension SharingRules {
     }
 
     /// What a record is under once the commit is done.
+    ///
+    /// Goes up the tree until something is known, in a loop: an import may bring lines of any length,
+    /// and ones that end where they began, which are under nothing.
     private mutating func after(_ place: RecordPlace) throws(SyncError) -> AudienceRef {
-        if let known = settled[place] { return known }
-        let audience = try findAfter(place)
-        settled[place] = audience
+        var below: [RecordPlace] = []
+        var next: RecordPlace? = place
+        var audience = AudienceRef.none
+        while let current = next {
+            if let known = settled[current] {
+                audience = known
+                break
+            }
+            switch try standing(of: current) {
+            case .under(let known):
+                audience = known
+                settled[current] = known
+                next = nil
+            case .asItsParent(let parent):
+                below.append(current)
+                settled[current] = AudienceRef.none
+                next = parent.map { RecordPlace(zone: current.zone, name: $0) }
+            }
+        }
+        for place in below { settled[place] = audience }
         return audience
     }
 
-    private mutating func findAfter(_ place: RecordPlace) throws(SyncError) -> AudienceRef {
-        if begun.contains(where: { $0.place == place }) { return .new(place) }
-        let link = linkByRoot[place]
-        if case .set(let share) = link {
-            return .new(RecordPlace(zone: place.zone, name: share))
-        }
-        guard let item = try item(place) else { return .none }
-        let stored = try item.live?.readBody()
-        var parent = stored?.parentName.map { Name($0) }
-        if let index = named[place], case .save(let save, let old) = changes[index] {
-            if save.isShare { return try before(item) }
-            parent = save.parentName(over: old?.bodyReadBefore)
-        } else if link == nil {
-            return try before(item)
-        }
-        let above = try parent.map { (parent) throws(SyncError) in
-            try after(RecordPlace(zone: place.zone, name: parent))
-        }
-        if link == nil, let share = stored?.shareName {
-            if let above, above != .none, let index = named[place] {
-                refusals[index] = .alreadyShared(recordID(index), by: Name(share))
-            }
-            return try before(item)
-        }
-        return above ?? .none
+    /// What says what a record is under once the commit is done.
+    private enum Standing {
+        case under(AudienceRef)
+        /// What its parent is under; nothing without a parent.
+        case asItsParent(Name?)
     }
 
-    /// Refuses shares whose root is under another one.
+    private mutating func standing(of place: RecordPlace) throws(SyncError) -> Standing {
+        if begun.contains(where: { $0.place == place }) { return .under(.new(place)) }
+        let link = linkByRoot[place]
+        if case .set(let share) = link {
+            return .under(.new(RecordPlace(zone: place.zone, name: share)))
+        }
+        guard let item = try item(place) else { return .under(.none) }
+        if let index = named[place], case .save(let save, let old) = changes[index] {
+            let share = try item.live?.readBody().shareName
+            if save.isShare || link == nil && share != nil { return .under(try before(item)) }
+            return .asItsParent(save.parentName(over: old?.bodyReadBefore))
+        }
+        if link == nil { return .under(try before(item)) }
+        return .asItsParent(try item.live?.readBody().parentName.map { Name($0) })
+    }
+
+    /// Refuses shares whose root is under another one, and saves that bring a root there.
     private mutating func checkRoots() throws(SyncError) {
+        for index in items.indices {
+            let place = RecordPlace(items[index])
+            guard case .save(let save, let old) = changes[index], !save.isShare,
+                linkByRoot[place] == nil,
+                let share = try items[index].live?.readBody().shareName,
+                let parent = save.parentName(over: old?.bodyReadBefore),
+                try after(RecordPlace(zone: place.zone, name: parent)) != .none
+            else { continue }
+            refusals[index] = .alreadyShared(recordID(index), by: Name(share))
+        }
         for (root, link) in linkByRoot {
             guard case .set(let share) = link,
                 let index = named[RecordPlace(zone: root.zone, name: share)],

@@ -119,12 +119,19 @@ import Testing
     }
 
     @Test func `a text of the greatest length and depth is read, a longer or deeper one refused`() {
-        let open = String(repeating: "(", count: 63)
-        let close = String(repeating: ")", count: 63)
+        let open = String(repeating: "(", count: 64)
+        let close = String(repeating: ")", count: 64)
         #expect((try? Predicate(format: open + "a == 1" + close)) == .compare("a", .equal, 1))
-        #expect(message("(" + open + "a == 1" + close + ")").contains("More than 64 parentheses"))
-        #expect(message(String(repeating: "(", count: 100_000)).contains("More than 64"))
+        #expect((try? Predicate(format: "a == \(open)1\(close)")) == .compare("a", .equal, 1))
+        #expect(message("(\(open)a == 1\(close))").contains("More than 64 brackets"))
+        #expect(message("NOT a == \(open)1\(close)").contains("More than 64 brackets"))
         #expect(message(String(repeating: "NOT ", count: 25_000)).contains("More than 64"))
+        for part in ["(", "a == (", "a IN {", "{", "tokenize(", "CAST(", "f("] {
+            let text = "a == " + String(repeating: part, count: 99_000 / part.utf8.count)
+            #expect(!message(text).isEmpty, "\(part)")
+        }
+        let distances = String(repeating: "distanceToLocation:fromLocation:(", count: 3000)
+        #expect(message(distances).contains("More than 64 brackets"))
         let long = "a IN {" + String(repeating: "1, ", count: 33_000) + "1}"
         #expect((try? Predicate(format: long)) != nil)
         #expect(message(long + String(repeating: " ", count: 2000)).contains("at most 100000"))

@@ -85,6 +85,32 @@ import TidemarkModel
         try store.close()
     }
 
+    @Test func `parents that go in a circle, or up a very long line, are imported as they are`()
+        async throws
+    {
+        func child(_ name: String, of parent: String) throws -> ChangeStreamLine.Change {
+            .save(
+                recordID: RecordID(recordName: name, zone: ZoneID(zoneName: "z")),
+                recordType: "T",
+                fields: Fields(),
+                parent: Name(parent)
+            )
+        }
+        let store = try Store.open(at: folder.path(), access: .creating)
+        let circle = [try child("a", of: "b"), try child("b", of: "a"), try child("c", of: "c")]
+        let count = 20_000
+        let long = try (0..<count).map { try child("r\($0)", of: "r\($0 + 1)") }
+        try await add([line(circle), line(long)], to: store)
+        let first = try store.record(
+            RecordID(recordName: "a", zone: ZoneID(zoneName: "z")),
+            of: .standard,
+            asOf: nil
+        )
+        #expect(first.parentID?.recordName == "b")
+        #expect(try store.figures().liveRecordCount == count + 3)
+        try store.close()
+    }
+
     @Test func `importing again, and in parts, doubles nothing`() async throws {
         let history = try GeneratedHistory(seed: 7, lineCount: 60)
         let store = try Store.open(at: folder.path(), access: .creating)

@@ -30,16 +30,24 @@ extension PredicateParser {
         case .placeholder(let letters):
             return try placeholder(letters)
         case .symbol("{"):
-            return .operand(.value(try list()))
+            return try nested { parser throws(PredicateError) in
+                .operand(.value(try parser.list()))
+            }
         case .symbol("("):
-            try advance()
-            let inner = try side()
-            try expect(")")
-            return inner
+            return try nested { parser throws(PredicateError) in
+                try parser.advance()
+                let inner = try parser.side()
+                try parser.expect(")")
+                return inner
+            }
         case .word(let text):
             if let constant = try constant() { return constant }
             try advance()
-            if token == .symbol("(") { return try function(text, at: start) }
+            if token == .symbol("(") {
+                return try nested { parser throws(PredicateError) in
+                    try parser.function(text, at: start)
+                }
+            }
             return .key(try Self.key(text, at: start))
         default:
             throw unexpected("a field or a value")

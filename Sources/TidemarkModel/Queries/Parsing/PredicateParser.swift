@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Query.Predicate {
-    /// Bytes that a predicate's text may have, and parentheses that may be open in it.
+    /// Bytes that a predicate's text may have, and brackets and `NOT`s that may be open in it.
     package static let textByteCountLimit = 100_000
     package static let depthLimit = 64
 
@@ -85,23 +85,38 @@ struct PredicateParser {
     }
 
     private mutating func negation() throws(PredicateError) -> Query.Predicate {
+        if isWord(.not) {
+            return try nested { parser throws(PredicateError) in
+                try parser.advance()
+                return .not(try parser.negation())
+            }
+        }
+        if token == .symbol("(") {
+            return try nested { parser throws(PredicateError) in
+                try parser.advance()
+                let inner = try parser.disjunction()
+                try parser.expect(")")
+                return inner
+            }
+        }
+        if try skip(.truePredicate) { return .always }
+        if try skip(.falsePredicate) { return .never }
+        return try comparison()
+    }
+
+    /// Reads what begins here and may hold more of its kind: every recursion goes through here.
+    mutating func nested<Part>(
+        _ read: (inout PredicateParser) throws(PredicateError) -> Part
+    ) throws(PredicateError) -> Part {
         guard depth < Query.Predicate.depthLimit else {
             throw PredicateError(
-                "More than \(Query.Predicate.depthLimit) parentheses and NOTs are open here.",
+                "More than \(Query.Predicate.depthLimit) brackets and NOTs are open here.",
                 at: tokenStart
             )
         }
         depth += 1
         defer { depth -= 1 }
-        if try skip(.not) { return .not(try negation()) }
-        if try skip("(") {
-            let inner = try disjunction()
-            try expect(")")
-            return inner
-        }
-        if try skip(.truePredicate) { return .always }
-        if try skip(.falsePredicate) { return .never }
-        return try comparison()
+        return try read(&self)
     }
 }
 
