@@ -13,6 +13,43 @@ import TidemarkLog
         folder = try TemporaryFolder()
     }
 
+    @Test func `a store with touched records is shown, verified and salvaged`() async throws {
+        let path = folder.path("strict.tide")
+        var options = StoreOptions()
+        options.isStrict = true
+        let store = try Store.open(at: path, access: .creating, options: options)
+        let caller = Caller(user: .current)
+        func node(_ name: String, under parent: ParentChange = .unchanged) -> RecordSave {
+            let id = RecordID(recordName: name, zone: .default)
+            return RecordSave(id, type: "Node", fields: Fields(), parent: parent)
+        }
+        for save in [node("parent"), node("child", under: .set(Name("parent")))] {
+            let request = ModifyRecordsRequest(saves: [save])
+            _ = try await store.modifyRecords(request, as: caller).saves[0].get()
+        }
+        try store.close()
+        let events = try await Command.run("log", "dump", path).objects()
+        let touch = try #require(events.last)
+        #expect(touch["event"] as? String == "recordTouched")
+        #expect(touch["recordName"] as? String == "parent")
+        #expect(touch["policy"] == nil)
+        let saved = try #require(events.first { $0["recordName"] as? String == "parent" })
+        #expect(touch["replaces"] as? Int == saved["sequence"] as? Int)
+        let text = try await Command.run("log", "dump", path, "--text")
+        #expect(text.output.contains("touched  _defaultZone/parent  Node"))
+        let copy = folder.path("copy.tide")
+        #expect(try await Command.run("log", "salvage", path, copy).status == 0)
+        for store in [path, copy] {
+            #expect(try await Command.run("log", "verify", store).status == 0)
+            let record = try #require(
+                try await Command.run("record", store, "parent").objects().first
+            )
+            // Of the touch, under the incarnation of each store.
+            let tag = try #require(record["recordChangeTag"] as? String)
+            #expect(tag.hasPrefix("\(String(events.count, radix: 36))-"))
+        }
+    }
+
     @Test func `ls lists the segments`() async throws {
         let store = try await folder.store(SampleHistory.lines(50))
         let outcome = try await Command.run("log", "ls", store)

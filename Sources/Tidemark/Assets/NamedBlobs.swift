@@ -35,7 +35,7 @@ package struct NamedBlobs: Sendable {
             let database = try ZoneEvent.readCreation(payload).identity.database
             holders[event.sequence.rawValue] = BlobHolder(database)
             return []
-        case .recordSaved:
+        case .recordSaved, .recordTouched:
             guard let holder = holders[event.zone] else { return [] }
             let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
             let body = try stored.body()

@@ -18,14 +18,22 @@ package struct CommitPlan: Sendable {
         case nothing
     }
 
+    /// The times of a record that are the commit's.
+    private enum MovingTimes: UInt8 {
+        case none
+        case modified
+        /// The record is new.
+        case both
+    }
+
     /// What goes into the log.
     package var draft: CommitDraft
     /// What each event does, in their order.
     package private(set) var effects: [Effect] = []
     /// Where the body of each saved record begins in the draft's payloads, by event; -1 elsewhere.
     package private(set) var bodyOffsets: [Int] = []
-    /// The events whose record is new, so that its creation time moves with the commit's.
-    private var insertions: [Bool] = []
+    /// Which times of each event's record move with the commit's.
+    private var movingTimes: [MovingTimes] = []
     /// The key of the request that this answers.
     package var request: RequestKey?
     /// Whether it changes a zone that the store keeps for itself.
@@ -67,7 +75,7 @@ package struct CommitPlan: Sendable {
         draft.reserveCapacity(eventCount: eventCount, byteCount: byteCount)
         effects.reserveCapacity(eventCount)
         bodyOffsets.reserveCapacity(eventCount)
-        insertions.reserveCapacity(eventCount)
+        movingTimes.reserveCapacity(eventCount)
         consulted.reserveCapacity(eventCount)
     }
 
@@ -177,7 +185,35 @@ package struct CommitPlan: Sendable {
         }
         let change = change(item, zone, .live)
         addAudience(event, change, bodyOffset: bodyOffset)
-        add(.record(change), bodyOffset: bodyOffset, isInsertion: old == nil)
+        add(.record(change), bodyOffset: bodyOffset, moving: old == nil ? .both : .modified)
+    }
+
+    /// Adds a record's new tag: the version that is there once more, at another position.
+    package mutating func touch(
+        _ item: ConsultedItem,
+        in zone: UInt64,
+        audience: AudiencePlace?
+    ) throws(SyncError) {
+        guard let live = item.live else { return }
+        let body = try live.readBody().unchanged(of: live.sequence.rawValue)
+        var event = RecordEvent(
+            state: .live,
+            probeCount: item.probeCount,
+            previous: live.sequence.rawValue,
+            previousState: .live
+        )
+        event.isTouch = true
+        event.audience = audience
+        if live.event.binds { bind(&event, item, zone, from: body, to: body) }
+        var bodyOffset = 0
+        draft.append(zone: zone) { payload in
+            event.append(to: &payload)
+            bodyOffset = payload.count
+            payload.append(contentsOf: body.bytes)
+        }
+        let change = change(item, zone, .live)
+        addAudience(event, change, bodyOffset: bodyOffset)
+        add(.record(change), bodyOffset: bodyOffset)
     }
 
     /// Notes what the event that is added next does in its audience.
@@ -294,11 +330,11 @@ package struct CommitPlan: Sendable {
     private mutating func add(
         _ effect: Effect,
         bodyOffset: Int = -1,
-        isInsertion: Bool = false
+        moving times: MovingTimes = .none
     ) {
         effects.append(effect)
         bodyOffsets.append(bodyOffset)
-        insertions.append(isInsertion)
+        movingTimes.append(times)
     }
 }
 
@@ -310,15 +346,15 @@ extension CommitPlan {
         draft.time = time
         draft.envelope[CommitEnvelope.flagsOffset] |= CommitEnvelope.Flag.timeRaised
         let offsets = bodyOffsets
-        let insertions = insertions
+        let movingTimes = movingTimes
         draft.patchPayloads { bytes in
-            for (offset, isInsertion) in zip(offsets, insertions) where offset >= 0 {
+            for (offset, times) in zip(offsets, movingTimes) where times != .none {
                 bytes.storeBytes(
                     of: time.littleEndian,
                     toByteOffset: offset + RecordBody.modifiedTimeOffset,
                     as: Int64.self
                 )
-                if isInsertion {
+                if times == .both {
                     bytes.storeBytes(
                         of: time.littleEndian,
                         toByteOffset: offset + RecordBody.createdTimeOffset,

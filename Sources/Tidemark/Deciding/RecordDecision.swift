@@ -136,7 +136,31 @@ package struct RecordDecision: Sendable {
                 outcomes.append(.refused(try explain(index), against: against))
             }
         }
+        if rules.touchesTargets { try touch(request, verdicts, cascades, neighbours(), &passages) }
         try passages.finish(&plan, zones, author)
+    }
+
+    /// Gives new tags to the records that are referred to.
+    private mutating func touch(
+        _ request: ModifyRecordsRequest,
+        _ verdicts: [Verdict],
+        _ cascades: [Int: [ConsultedItem]],
+        _ neighbours: Neighbours,
+        _ passages: inout SharePassages
+    ) throws(SyncError) {
+        let touched = try TouchedRecords(by: request, verdicts, items, beside: cascades, neighbours)
+        plan.restsOn(touched.consulted)
+        neighboursLookedAt = max(neighboursLookedAt, touched.consulted.lookedAt)
+        for item in touched.items {
+            guard let zone = zones.key(of: item.zone) else { continue }
+            // Whoever may not read it does not change its tag either.
+            if let live = item.live,
+                try access?.refusal(of: .read, on: live.readBody()) != nil
+            {
+                continue
+            }
+            try passages.touch(item, in: zone, as: zones.access(of: item.zone), &plan)
+        }
     }
 
     /// Applies the rules about bindings; returns what goes with each deletion.

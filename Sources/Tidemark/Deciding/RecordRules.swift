@@ -31,6 +31,8 @@ package struct RecordRules: Sendable {
     /// Whether an operator's import is decided: it may give a record another type, and refer to
     /// records of other zones.
     package var isImport = false
+    /// Whether saving a record gives new tags to those that it refers to, as CloudKit does.
+    package var touchesTargets = false
 
     package init(
         limits: Limits,

@@ -78,12 +78,13 @@ extension Engine {
             hash: views.hash
         )
         let author = Authorship(time: time, user: caller.user, device: caller.device)
-        let rules = RecordRules(
+        var rules = RecordRules(
             limits: options.limits,
             line: line,
             scope: caller.database.scope,
             userName: caller.userRecordName
         )
+        rules.touchesTargets = options.isStrict
         try decision.decide(
             request,
             by: rules,

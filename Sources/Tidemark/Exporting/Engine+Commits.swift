@@ -88,10 +88,11 @@ private struct LineBuilder {
         let payload = bytes.span.bytes
         // Who sees what follows from parents and shares, which the line says.
         if identity.isAudience || AudienceEvent.isOne(payload) { return }
-        // Positions of this log mean nothing to another.
-        if identity.systemZone == .notified { return }
+        // Positions of this log mean nothing to another, and so do its change tags.
+        let kind = payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil
+        if identity.systemZone == .notified || kind == .recordTouched { return }
         choosePart(for: identity)
-        switch payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil {
+        switch kind {
         case .zoneCreated:
             parts[part].changes.append(.createZone(identity.zone))
             parts[part].emptyZones.insert(identity.zone)

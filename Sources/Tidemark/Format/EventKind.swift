@@ -10,7 +10,7 @@ package enum EventKind: UInt8, CaseIterable, Sendable {
     case recordSaved = 1
     /// A record was deleted: the payload is its tombstone.
     case recordDeleted = 2
-    /// Reserved: a record's tag changed, and nothing else of it.
+    /// A record has a new tag and is otherwise what it was: the payload holds its whole body again.
     case recordTouched = 3
     /// A zone came into being. The event's sequence number is the zone's key and epoch.
     case zoneCreated = 32

@@ -9,8 +9,10 @@ package import TidemarkModel
 ///
 /// `Docs/formats/events.md` has the bytes.
 package struct RecordEvent: Hashable, Sendable {
-    /// Whether the event saved the record or deleted it.
+    /// Whether the record is there from the event on.
     package var state: RecordState
+    /// Whether the event gave the record a new tag and nothing else; only of a record that is there.
+    package var isTouch = false
     /// How a save was meant.
     package var policy: SavePolicy
     /// How far the record's slot is from the hash of its name.
@@ -95,7 +97,6 @@ extension RecordEvent {
         }
         if binds { flags |= Layout.binds }
         if !released.isEmpty { flags |= Layout.releases }
-        let kind: EventKind = state == .live ? .recordSaved : .recordDeleted
         payload.append(kind.rawValue)
         payload.append(flags)
         payload.append(probeCount)
@@ -112,6 +113,13 @@ extension RecordEvent {
         if let audience {
             payload.append(integer: audience.key)
             payload.append(integer: audience.previous)
+        }
+    }
+
+    private var kind: EventKind {
+        switch state {
+        case .live: isTouch ? .recordTouched : .recordSaved
+        case .tombstone: .recordDeleted
         }
     }
 
@@ -162,12 +170,14 @@ extension RecordEvent {
             throw EventFormatError("A record event has unknown flags: \(flags).")
         }
         let previous = payload.integer(at: Layout.previous, as: UInt64.self)
+        let state = try state(of: payload)
         var event = RecordEvent(
-            state: try state(of: payload),
+            state: state,
             policy: policy,
             probeCount: payload.byte(at: Layout.probeCount),
             previous: previous
         )
+        event.isTouch = payload.byte(at: 0) == EventKind.recordTouched.rawValue
         if previous != 0 {
             event.previousState = flags & Layout.replacesTombstone == 0 ? .live : .tombstone
         }
@@ -239,7 +249,7 @@ extension RecordEvent {
         Int(payload.integer(at: offset, as: UInt16.self))
     }
 
-    /// Whether an event saved or deleted its record, and where the body or the tombstone begins:
+    /// Whether a record is there from its event on, and where the body or the tombstone begins:
     /// for those who need nothing of what stands between.
     @inline(__always)
     package static func start(
@@ -311,7 +321,7 @@ extension RecordEvent {
     @inline(__always)
     private static func state(of payload: RawSpan) throws(EventFormatError) -> RecordState {
         switch EventKind(rawValue: payload.byte(at: 0)) {
-        case .recordSaved: return .live
+        case .recordSaved, .recordTouched: return .live
         case .recordDeleted: return .tombstone
         default:
             throw EventFormatError(

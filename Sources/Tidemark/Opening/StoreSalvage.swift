@@ -111,5 +111,7 @@ private final class RecordMending: SalvageMending {
 }
 
 extension EventKind {
-    fileprivate var isOfRecord: Bool { self == .recordSaved || self == .recordDeleted }
+    fileprivate var isOfRecord: Bool {
+        self == .recordSaved || self == .recordDeleted || self == .recordTouched
+    }
 }

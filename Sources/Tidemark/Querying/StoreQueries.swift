@@ -235,7 +235,7 @@ extension IndexedChange {
         switch EventKind(rawValue: first) {
         case .zoneDeleted:
             self.init(sequence: sequence, zone: event.zone, previous: 0, content: .zoneDeleted)
-        case .recordSaved, .recordDeleted:
+        case .recordSaved, .recordDeleted, .recordTouched:
             guard isQueried else { return nil }
             let stored = try StoredRecord(event.sequence, zone: event.zone, bytes)
             let content: Content =

@@ -65,6 +65,34 @@ package struct SharePassages {
         return try place(of: item, in: passage.to)
     }
 
+    /// Writes that a record is touched, where the caller may see it; what a share shows of it goes
+    /// along.
+    ///
+    /// Nothing for one that the commit changes anyway because of a share.
+    package mutating func touch(
+        _ item: ConsultedItem,
+        in zone: UInt64,
+        as access: ZoneAccess?,
+        _ plan: inout CommitPlan
+    ) throws(SyncError) {
+        plan.restsOnAudiences = true
+        var audience = try audiences.audience(of: ViewKey(zone, item.slot))
+        if let access, !access.mayRead(audience) { return }
+        let place = RecordPlace(item)
+        if let rules {
+            if rules.implied.contains(where: { RecordPlace($0.change.item) == place }) { return }
+            // With its share an audience ends as a whole.
+            if case .known(let key) = audience, rules.ended.contains(key) { audience = .none }
+        }
+        if let index = rules?.moves.firstIndex(where: { RecordPlace($0.item) == place }),
+            let entry = rules?.moves.remove(at: index)
+        {
+            try move(item, zone, entry.from, .tombstone, &plan)
+            audience = entry.to
+        }
+        try plan.touch(item, in: zone, audience: try self.place(of: item, in: audience))
+    }
+
     /// Writes what comes after the records: roots that were not named, records that change their
     /// audience alone, and the audiences that end.
     package mutating func finish(

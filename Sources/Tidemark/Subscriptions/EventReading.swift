@@ -68,7 +68,7 @@ struct EventReading {
             return
         }
         switch kind {
-        case .recordSaved, .recordDeleted:
+        case .recordSaved, .recordDeleted, .recordTouched:
             if event.zone == following.subscriptionsZone {
                 try takeSubscription(event)
             } else if let zone = following.zone(event.zone, picture) {
@@ -99,7 +99,7 @@ struct EventReading {
             }
         case .audienceEntered, .audienceLeft:
             try takePassage(event)
-        case .recordTouched, .requestNoted:
+        case .requestNoted:
             break
         }
     }
@@ -195,7 +195,8 @@ struct EventReading {
             !isLive ? .deleted : stored.event.previousState == .live ? .updated : .created
         try fire(fitting(audience, change), change)
         guard let watch = zone.watch, isWatched else { return }
-        if let queries = watched?.queries[type] {
+        // Nobody updated a record that was touched; but there is something to fetch.
+        if let queries = watched?.queries[type], !stored.event.isTouch {
             // Only here is it worth reading what was deleted.
             if body == nil { body = try deletedBody(stored) }
             change.body = body

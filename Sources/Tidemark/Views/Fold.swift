@@ -29,7 +29,7 @@ package struct Fold: Sendable {
         guard payload.byteCount > 0 else { throw Self.unknown(event, kind: nil) }
         generation.countPayloads(byteCount: payload.byteCount)
         switch EventKind(rawValue: payload.byte(at: 0)) {
-        case .recordSaved, .recordDeleted:
+        case .recordSaved, .recordDeleted, .recordTouched:
             let change = try recordChange(event.sequence, zone: event.zone, payload)
             generation.apply(change)
             if RecordEvent.touchesBindings(payload) {
@@ -57,7 +57,7 @@ package struct Fold: Sendable {
             )
         case .requestNoted:
             generation.applyNothing(at: event.sequence.rawValue)
-        case .recordTouched, nil:
+        case nil:
             throw Self.unknown(event, kind: payload.byte(at: 0))
         }
         if event.sequence == event.commit.first,

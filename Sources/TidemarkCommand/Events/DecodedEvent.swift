@@ -9,6 +9,7 @@ import TidemarkModel
 struct DecodedEvent {
     /// What happened.
     enum Fact {
+        /// A record was saved; or touched, as the event says.
         case recordSaved(RecordEvent, RecordBody)
         case recordDeleted(RecordEvent, name: String, type: String)
         case zoneCreated
@@ -82,7 +83,7 @@ struct EventDecoder {
         let bytes = event.payload
         let payload = bytes.span.bytes
         switch kind {
-        case .recordSaved:
+        case .recordSaved, .recordTouched:
             let (record, offset) = try RecordEvent.read(payload)
             return .recordSaved(
                 record,
@@ -100,7 +101,7 @@ struct EventDecoder {
             return .requestNoted
         case .audienceEntered, .audienceLeft:
             return .audienceChanged(try AudienceEvent(payload))
-        case .recordTouched, nil:
+        case nil:
             throw EventFormatError(
                 "Event \(event.sequence) is of kind \(payload.byte(at: 0)), which this version "
                     + "does not know. Read the store with the version of Tidemark that wrote it."

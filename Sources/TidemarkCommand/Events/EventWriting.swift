@@ -23,9 +23,12 @@ extension [UInt8] {
         switch decoded.fact {
         case .recordSaved(let event, let body):
             append(event, name: body.recordName, type: body.recordType)
-            append(literal: ",\"policy\":\"")
-            append(contentsOf: String(describing: event.policy).utf8)
-            append(literal: "\",\"recordChangeTag\":")
+            if !event.isTouch {
+                append(literal: ",\"policy\":\"")
+                append(contentsOf: String(describing: event.policy).utf8)
+                append(literal: "\"")
+            }
+            append(literal: ",\"recordChangeTag\":")
             append(jsonString: TagContent(of: decoded.event.sequence, in: line).tag.text)
             append(literal: ",\"fields\":")
             append(json: body.fields)
@@ -115,7 +118,7 @@ extension DecodedEvent {
     /// What the log calls it.
     var eventName: String {
         switch fact {
-        case .recordSaved: "recordSaved"
+        case .recordSaved(let event, _): event.isTouch ? "recordTouched" : "recordSaved"
         case .recordDeleted: "recordDeleted"
         case .zoneCreated: "zoneCreated"
         case .zoneDeleted: "zoneDeleted"
@@ -132,7 +135,8 @@ extension DecodedEvent {
         let what =
             switch fact {
             case .recordSaved(let event, let body):
-                "saved    \(place)/\(body.recordName)  \(body.recordType)\(Self.over(event))"
+                "\(event.isTouch ? "touched" : "saved  ")  \(place)/\(body.recordName)  "
+                    + "\(body.recordType)\(Self.over(event))"
             case .recordDeleted(let event, let name, let type):
                 "deleted  \(place)/\(name)  \(type)\(Self.over(event))"
             case .zoneCreated: "created  zone \(place)"

@@ -38,6 +38,24 @@ import TidemarkModel
         }
     }
 
+    @Test func `a touch reads back as one, and as a version that is there`() throws {
+        var event = RecordEvent(state: .live, probeCount: 2, previous: 8, previousState: .live)
+        event.isTouch = true
+        event.binds = true
+        event.audience = AudiencePlace(key: 40, previous: 8, previousState: .live)
+        var payload: [UInt8] = []
+        event.append(to: &payload)
+        let offset = payload.count
+        payload.append(0xAB)
+        let read = try RecordEvent.read(payload.span.bytes)
+        #expect(read.event == event)
+        #expect(read.bodyOffset == offset)
+        #expect(try RecordEvent.start(of: payload.span.bytes) == (.live, offset))
+        var save = event
+        save.isTouch = false
+        #expect(save != event)
+    }
+
     @Test func `a tombstone keeps name and type`() throws {
         var payload: [UInt8] = []
         RecordEvent(state: .tombstone, previous: 5, previousState: .live).append(to: &payload)
@@ -115,7 +133,7 @@ import TidemarkModel
         payload[1] = 0x07
         #expect(throws: EventFormatError.self) { try RecordEvent.read(payload.span.bytes) }
         payload[1] = 0
-        payload[0] = 3
+        payload[0] = 4
         #expect(throws: EventFormatError.self) { try RecordEvent.read(payload.span.bytes) }
     }
 

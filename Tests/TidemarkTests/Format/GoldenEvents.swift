@@ -95,7 +95,7 @@ struct GoldenEvents {
             ("changeTag", Array(tag.tag.text.utf8)),
         ]
             + zip(0..., CommitEnvelopeTests.envelopes).map { ("envelope\($0)", $1.bytes) }
-            + [("recordBound", bound)] + sharing
+            + [("recordBound", bound)] + sharing + [("recordTouched", try touchedPayload)]
     }
 
     /// What sharing adds.
@@ -138,6 +138,19 @@ struct GoldenEvents {
             ),
             ("sharedChangeToken", token.token(of: Self.store, hash: hash).bytes),
         ]
+    }
+
+    /// The record of `recordBound` with a new tag: its fields were set by the event at position 9.
+    private var touchedPayload: [UInt8] {
+        get throws {
+            var event = RecordEvent(state: .live, previous: 9, previousState: .live)
+            event.isTouch = true
+            event.binds = true
+            event.audience = AudiencePlace(key: 40, previous: 9, previousState: .live)
+            var bytes: [UInt8] = []
+            event.append(to: &bytes)
+            return bytes + (try boundBody.unchanged(of: 9).bytes)
+        }
     }
 
     /// A record with a parent and a reference that binds.

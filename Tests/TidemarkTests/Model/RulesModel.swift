@@ -23,9 +23,12 @@ struct RulesModel {
 
     /// A record's tie to another one of its zone.
     struct Bond: Hashable {
-        enum Kind: Hashable { case deleteSelf, validate, parent }
+        enum Kind: Hashable { case none, deleteSelf, validate, parent }
         var target: String
         var kind: Kind
+
+        /// Whether the target has to be there.
+        var binds: Bool { kind != .none }
     }
 
     struct Zone {
@@ -34,6 +37,8 @@ struct RulesModel {
     }
 
     var zones: [String: Zone] = [:]
+    /// Whether what is referred to gets new versions, as in CloudKit.
+    var isStrict = false
     private(set) var lastNumber = 0
     /// Every version that a record ever had, by its number.
     private var history: [Int: (zone: Int, name: String, created: Int)] = [:]
@@ -86,6 +91,7 @@ struct RulesModel {
         if isAtomic, zoneName != "_defaultZone", codes.contains(where: { $0 != nil }) {
             return codes.map { $0 ?? .batchRequestFailed }
         }
+        let touched = isStrict ? touched(by: saves, codes, in: zoneName) : []
         for (save, code) in zip(saves, codes) where code == nil {
             if zones[zoneName] == nil { zones[zoneName] = Zone(epoch: nextNumber()) }
             apply(save, in: zoneName)
@@ -103,7 +109,35 @@ struct RulesModel {
                 )
             }
         }
+        for name in touched.sorted() { touch(name, in: zoneName) }
         return codes
+    }
+
+    /// What saves come to refer to, and the parents of what is saved.
+    private func touched(
+        by saves: [Save],
+        _ codes: [SyncError.Code?],
+        in zone: String
+    ) -> Set<String> {
+        var touched: Set<String> = []
+        for (save, code) in zip(saves, codes) where code == nil {
+            let before = (live(save.name, in: zone)?.bindings ?? []).filter { $0.kind != .parent }
+            let after = bindings(of: save, in: zone)
+            let links = after.filter { $0.kind != .parent }
+            touched.formUnion(Set(links.map(\.target)).subtracting(before.map(\.target)))
+            touched.formUnion(after.filter { $0.kind == .parent }.map(\.target))
+        }
+        return touched.subtracting(
+            zip(saves, codes).filter { $0.1 == nil }.map(\.0.name)
+        )
+    }
+
+    /// A new version that is the same but for its number.
+    private mutating func touch(_ name: String, in zone: String) {
+        guard var version = live(name, in: zone) else { return }
+        version.number = nextNumber()
+        zones[zone]?.records[name] = version
+        history[version.number] = (zones[zone]?.epoch ?? 0, name, version.created)
     }
 
     /// What each record that is there is bound to.
@@ -164,7 +198,9 @@ struct RulesModel {
                 let mine = closure(of: deletions[index].name, after)
                 let isHeld = after.contains { name, bonds in
                     !gone.contains(name)
-                        && bonds.contains { $0.kind != .deleteSelf && mine.contains($0.target) }
+                        && bonds.contains {
+                            $0.binds && $0.kind != .deleteSelf && mine.contains($0.target)
+                        }
                 }
                 if isHeld { codes[saves.count + index] = .referenceViolation }
             }
@@ -183,7 +219,7 @@ struct RulesModel {
         _ stored: [String: Set<Bond>],
         _ roots: Set<String>
     ) -> SyncError.Code? {
-        let bonds = after[name] ?? []
+        let bonds = (after[name] ?? []).filter(\.binds)
         if bonds.contains(where: { roots.contains($0.target) }) { return .referenceViolation }
         let new = bonds.subtracting(stored[name] ?? [])
         if new.contains(where: { after[$0.target] == nil }) { return .referenceViolation }

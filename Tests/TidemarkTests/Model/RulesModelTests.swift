@@ -24,12 +24,14 @@ import TidemarkModel
         var tokens: [(token: ChangeToken, zone: String, epoch: Int, number: Int)] = []
         let zoneNames = ["a", "b", "_defaultZone"]
 
-        init(_ folder: ScratchFolder, seed: UInt64, slotMask: UInt64) throws {
+        init(_ folder: ScratchFolder, seed: UInt64, slotMask: UInt64, isStrict: Bool) throws {
             path = folder.path("\(seed).tide")
             random = SeededGenerator(seed: seed)
             environment.slotMask = slotMask
             options.checkpointEventCount = 40
             options.limits.recordsPerPage = 7
+            options.isStrict = isStrict
+            model.isStrict = isStrict
             store = try Store.open(
                 at: path,
                 access: .creating,
@@ -51,6 +53,9 @@ import TidemarkModel
 
         func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
+        /// Whether the store gives deltas of a zone.
+        func hasDelta(_ zone: String) -> Bool { !options.isStrict || zone != "_defaultZone" }
+
         func zone() -> String { zoneNames.randomElement(using: &random) ?? "a" }
     }
 
@@ -61,8 +66,20 @@ import TidemarkModel
         )
     )
     func `a store answers as the model does`(_ seed: UInt64, _ slotMask: UInt64) async throws {
+        try await play(seed, slotMask, isStrict: false)
+    }
+
+    @Test(arguments: zip(UInt64(101)...112, [UInt64](repeating: .max, count: 10) + [0b111, 0]))
+    func `a strict store, which touches what is referred to, answers as the model does`(
+        _ seed: UInt64,
+        _ slotMask: UInt64
+    ) async throws {
+        try await play(seed, slotMask, isStrict: true)
+    }
+
+    private func play(_ seed: UInt64, _ slotMask: UInt64, isStrict: Bool) async throws {
         let folder = try ScratchFolder()
-        let run = try Run(folder, seed: seed, slotMask: slotMask)
+        let run = try Run(folder, seed: seed, slotMask: slotMask, isStrict: isStrict)
         for step in 0..<220 {
             switch Int.random(in: 0..<100, using: &run.random) {
             case 0..<4: try await changeZones(run)
@@ -113,7 +130,9 @@ import TidemarkModel
 
     private func rememberToken(_ run: Run) async throws {
         let name = run.zone()
-        guard run.model.zones[name] != nil || name == "_defaultZone" else { return }
+        guard run.model.zones[name] != nil || name == "_defaultZone", run.hasDelta(name) else {
+            return
+        }
         let token = try await run.client(name).changes().token
         let epoch = run.model.zones[name]?.epoch ?? 0
         run.tokens.append((token, name, epoch, run.model.lastNumber))
@@ -188,8 +207,21 @@ import TidemarkModel
                 )
             }
         }
+        try await learnTags(of: run, after: before.lastNumber, in: client)
         if caller.requestID != nil, run.model.lastNumber > before.lastNumber {
             #expect(try await run.open().modifyRecords(request, as: caller) == result)
+        }
+    }
+
+    /// The tags of versions that no answer named, because their records were touched.
+    private func learnTags(of run: Run, after number: Int, in client: Client) async throws {
+        let new = (run.model.zones[client.zone.zoneName]?.records ?? [:]).filter {
+            $0.value.fields != nil && $0.value.number > number && run.tags[$0.value.number] == nil
+        }
+        for (name, version) in new {
+            let tag = try #require(try await client.fetch(name)[0].get().changeTag)
+            #expect(!run.tags.values.contains(tag))
+            run.tags[version.number] = tag
         }
     }
 
@@ -207,7 +239,8 @@ import TidemarkModel
             (0..<Int.random(in: 0...2, using: &run.random)).map { _ in
                 RulesModel.Bond(
                     target: "r\(Int.random(in: 0..<25, using: &run.random))",
-                    kind: run.chance(80) ? .deleteSelf : .validate
+                    kind: [.deleteSelf, .deleteSelf, .validate, .none]
+                        .randomElement(using: &run.random) ?? .none
                 )
             }
         )
@@ -241,6 +274,7 @@ import TidemarkModel
             for (name, answer) in zip(names, fetched) {
                 #expect((try? answer.get()).map(values) == zone.records[name]?.fields)
             }
+            guard run.hasDelta(name) else { continue }
             try expect(
                 try await client.changes().changes,
                 run.model.delta(of: name, after: 0, quiet: run.model.lastNumber)
@@ -400,6 +434,12 @@ import TidemarkModel
 extension Reference {
     /// The reference that a tie of the model stands for.
     fileprivate init(_ bond: RulesModel.Bond) {
-        self.init(recordName: bond.target, action: bond.kind == .validate ? .validate : .deleteSelf)
+        let action: Action =
+            switch bond.kind {
+            case .none, .parent: .none
+            case .deleteSelf: .deleteSelf
+            case .validate: .validate
+            }
+        self.init(recordName: bond.target, action: action)
     }
 }

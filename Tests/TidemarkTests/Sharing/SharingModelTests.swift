@@ -11,7 +11,16 @@ import TidemarkModel
 @Suite struct SharingModelTests {
     @Test(arguments: UInt64(1)...16)
     func `devices that fetch by token see what the tree says`(seed: UInt64) async throws {
-        var history = try await SharingHistory(seed: seed)
+        try await play(seed, isStrict: false)
+    }
+
+    @Test(arguments: UInt64(101)...108)
+    func `so they do where saves touch what they refer to`(seed: UInt64) async throws {
+        try await play(seed, isStrict: true)
+    }
+
+    private func play(_ seed: UInt64, isStrict: Bool) async throws {
+        var history = try await SharingHistory(seed: seed, isStrict: isStrict)
         for step in 0..<300 {
             try await history.step()
             if step % 3 == 0 { try await history.syncSome() }
@@ -79,6 +88,7 @@ private struct Device {
 
 private struct SharingHistory {
     private let folder: ScratchFolder
+    private var options = StoreOptions()
     private var store: Store
     private var random: SeededGenerator
     private var devices: [Device]
@@ -90,9 +100,9 @@ private struct SharingHistory {
 
     private var anna: Client { SharingWorld.owner(in: store) }
 
-    init(seed: UInt64) async throws {
+    init(seed: UInt64, isStrict: Bool) async throws {
         folder = try ScratchFolder()
-        var options = StoreOptions()
+        options.isStrict = isStrict
         // Pages that end by their bytes before they end by their count.
         if seed % 3 == 0 { options.pageByteCount = 300 }
         store = try Store.open(at: folder.path(), access: .creating, options: options)
@@ -130,6 +140,10 @@ private struct SharingHistory {
         var saves: [RecordSave] = []
         for name in Set((0..<Int.random(in: 1...3, using: &random)).map { _ in name() }).sorted() {
             var save = try client.node(name, ["n": .int64(number)])
+            if options.isStrict, Bool.random(using: &random) {
+                let link = FieldValue.reference(Reference(recordName: self.name(), action: .none))
+                save.fields = try Fields(["n": .int64(number), "to": link])
+            }
             switch Int.random(in: 0..<4, using: &random) {
             case 0: save.parent = .removed
             case 1: save.parent = .set(Name(self.name()))
@@ -313,7 +327,7 @@ private struct SharingHistory {
     mutating func reopen(dropsViews: Bool) async throws {
         try store.close()
         if dropsViews { try FileManager.default.removeItem(atPath: folder.path() + "/views") }
-        store = try Store.open(at: folder.path(), access: .writing)
+        store = try Store.open(at: folder.path(), access: .writing, options: options)
         for index in devices.indices {
             let old = devices[index]
             devices[index] = Device(

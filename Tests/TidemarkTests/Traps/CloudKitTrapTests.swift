@@ -213,6 +213,39 @@ import TidemarkModel
         #expect(try await notes.fetch("parent")[0].get() == parent)
     }
 
+    @Test func `6: strictly, a child gives its parent a new tag, and a reference its target`()
+        async throws
+    {
+        var options = StoreOptions()
+        options.isStrict = true
+        let scratch = try ScratchAssets(options: options)
+        let notes = scratch.client(zone: ZoneID(zoneName: "Notes"))
+        try await notes.createZone()
+        func saved(_ save: RecordSave) async throws -> Record {
+            try await notes.modify([save]).saves[0].get()
+        }
+        var known = try await saved(try notes.save("folder", ["title": "Old"]))
+        var child = try notes.save("child", ["n": 1], policy: .allKeys)
+        child.parent = .set(Name("folder"))
+        let link = FieldValue.reference(Reference(recordName: "folder", action: .none))
+        let linking = try notes.save("other", ["to": link], policy: .allKeys)
+        for save in [child, child, linking] {
+            _ = try await saved(save)
+            // Whoever holds the version from before has to fetch it first.
+            let stale = try notes.save("folder", ["title": "New"], tag: known.changeTag)
+            let error = try await notes.modify([stale]).saves[0].error
+            #expect(error?.code == .serverRecordChanged)
+            let conflict = try #require(error?.conflict)
+            #expect(conflict.ancestor == known)
+            #expect(conflict.server.changeTag != known.changeTag)
+            #expect(conflict.server.modified == known.modified)
+            known = conflict.server
+        }
+        #expect(try await saved(linking).changeTag != nil)
+        let fresh = try notes.save("folder", ["title": "New"], tag: known.changeTag)
+        #expect(try await notes.modify([fresh]).saves[0].error == nil)
+    }
+
     // MARK: 8
 
     @Test func `8: items fail inside a request that succeeds`() async throws {
@@ -335,7 +368,11 @@ import TidemarkModel
 
     // MARK: 15
 
-    @Test func `15: a person with two credentials is two creators`() async throws {
+    @Test(arguments: [false, true])
+    func `15: a person with two credentials is two creators`(isStrict: Bool) async throws {
+        var options = StoreOptions()
+        options.isStrict = isStrict
+        let scratch = try ScratchAssets(options: options)
         let database = DatabaseID(scope: .public)
         let web = scratch.client("_anna-web", of: database)
         let key = scratch.client("_anna-key", of: database)
@@ -344,5 +381,12 @@ import TidemarkModel
         let error = try await key.modify([try key.save("a", ["n": 2], policy: .allKeys)]).saves[0]
             .error
         #expect(error?.code == .permissionFailure)
+        // Who refers to a record does not become the one who changed it, even where that touches it.
+        let link = FieldValue.reference(Reference(recordName: "a", action: .none))
+        _ = try await key.modify([try key.save("b", ["to": link])]).saves[0].get()
+        let now = try await web.fetch("a")[0].get()
+        #expect((now.changeTag == record.changeTag) == !isStrict)
+        #expect(now.created == record.created)
+        #expect(now.modified == record.modified)
     }
 }

@@ -1,0 +1,101 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+package import TidemarkModel
+
+/// The records that get a new tag from a request that does not name them, as in CloudKit: those that
+/// a save newly refers to, with any action, and the parent of each record that is saved.
+package struct TouchedRecords {
+    /// By zone and name; each record once.
+    package private(set) var items: [ConsultedItem] = []
+    /// What was looked at; the plan rests on it, also on what is not there.
+    package private(set) var consulted: Neighbours
+
+    /// Finds them: those that are there, and that the commit does not change anyway.
+    ///
+    /// One look-up and one read for each.
+    package init(
+        by request: ModifyRecordsRequest,
+        _ verdicts: [Verdict],
+        _ named: [ConsultedItem],
+        beside cascades: [Int: [ConsultedItem]],
+        _ neighbours: Neighbours
+    ) throws(SyncError) {
+        consulted = neighbours
+        var seen: Set<RecordPlace> = []
+        for (item, verdict) in zip(named, verdicts) where verdict.isChange {
+            seen.insert(RecordPlace(item))
+        }
+        for item in cascades.values.joined() { seen.insert(RecordPlace(item)) }
+        for index in request.saves.indices {
+            guard case .save = verdicts[index] else { continue }
+            let old = try named[index].live?.readBody()
+            for name in request.saves[index].touchedNames(over: old) {
+                let place = RecordPlace(zone: named[index].zone, name: name)
+                guard seen.insert(place).inserted, let item = try consulted.item(place),
+                    item.live != nil
+                else { continue }
+                items.append(item)
+            }
+        }
+        items.sort { ($0.zone, $0.name) < ($1.zone, $1.name) }
+    }
+}
+
+extension Verdict {
+    /// Whether the record is saved or deleted.
+    fileprivate var isChange: Bool {
+        switch self {
+        case .save, .delete: true
+        case .nothingToDo, .refused, .conflict: false
+        }
+    }
+}
+
+extension RecordSave {
+    /// The records of the same zone that a save over a version touches, if they are there.
+    fileprivate func touchedNames(over old: RecordBody?) -> [Name] {
+        let before = Set(old?.fields.targetNames ?? [])
+        let parent = parentName(over: old).map { [$0] } ?? []
+        return fields.targetNames.filter { !before.contains($0) } + parent
+    }
+}
+
+extension Fields {
+    /// The names of the records of the same zone that the fields refer to.
+    fileprivate var targetNames: [Name] {
+        var names: [Name] = []
+        for field in self where field.type == .reference || field.type == .referenceList {
+            let links: [Reference] =
+                switch field.value {
+                case .reference(let link): [link]
+                case .referenceList(let links): links
+                default: []
+                }
+            names += links.filter { $0.zone == nil }.map { Name($0.recordName) }
+        }
+        return names
+    }
+}
+
+extension RecordBody {
+    /// The body of the event at a position, for an event that sets nothing: what that one set is
+    /// stamped with its position.
+    package func unchanged(of sequence: UInt64) -> RecordBody {
+        RecordBody(
+            RecordHeader(
+                recordName: Name(recordName),
+                recordType: Name(recordType),
+                created: created,
+                modified: modified,
+                parentName: parentName.map { Name($0) },
+                shareName: shareName.map { Name($0) }
+            ),
+            setting: Fields(),
+            extent: .changedFields,
+            over: self,
+            of: sequence
+        )
+    }
+}
