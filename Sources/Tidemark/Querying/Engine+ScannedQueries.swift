@@ -18,10 +18,12 @@ extension Engine {
         let bound = try check(position, picture)
         // Who may read is a question of today.
         let query = try readable(request.query, as: caller, picture)
-        let zoneKey = request.zone.map { views.hash.slot(ofZone: $0.zoneName) }
+        let zone = request.zone.map { zone in
+            [views.hash.slot(ofZone: zone.zoneName), views.hash.target(zone.owner)]
+        }
         let signature = QueryCursor.signature(
             of: query,
-            zones: [views.hash.key(of: caller.database), zoneKey ?? 0, bound]
+            zones: [views.hash.key(of: caller.database), bound] + (zone ?? [])
                 + [views.hash.target((caller.user ?? .current).name)]
         )
         var offset = 0

@@ -64,6 +64,11 @@ final class StoreQueries: Sendable {
                 try discard(ifStill: discardCount)
             } catch let error as SyncError {
                 throw error
+            } catch is CancellationError {
+                throw SyncError(
+                    .operationCancelled,
+                    "The task was cancelled before the query was answered."
+                )
             } catch {
                 throw SyncError(.internalError, "The query could not be answered: \(error)")
             }

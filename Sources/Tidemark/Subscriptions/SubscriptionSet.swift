@@ -113,6 +113,9 @@ struct SubscriptionSet: Sendable {
             if count <= 0 { watches[ordinal].queries[type] = nil }
         case .zone(let zone, _):
             watches[ordinal].zones[zone.name]?.removeAll { $0 == number }
+            if watches[ordinal].zones[zone.name]?.isEmpty ?? false {
+                watches[ordinal].zones[zone.name] = nil
+            }
         case .database:
             let database = entry.held.holder.sharedDatabase
             watches[ordinal].databaseWide.removeAll { $0 == number }

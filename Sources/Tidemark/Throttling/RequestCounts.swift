@@ -24,6 +24,8 @@ struct RequestCounts: Sendable {
     private static let deviceLimit = 10_000
 
     private var buckets: [Device: Bucket] = [:]
+    /// So many devices bring the next look for those that need not be kept apart.
+    private var sweepCount = Self.deviceLimit
     private var writeCount = 0
     private var writeCounts: [ZoneIdentity: Int] = [:]
 
@@ -43,11 +45,13 @@ struct RequestCounts: Sendable {
         bucket.time = time
         let isAllowed = bucket.left >= 1
         if isAllowed { bucket.left -= 1 }
-        if buckets.count >= Self.deviceLimit, buckets[device] == nil {
+        if buckets.count >= sweepCount, buckets[device] == nil {
             // Whoever could ask for everything again is as one who never asked.
             buckets = buckets.filter { _, other in
                 other.left + Double(max(time - other.time, 0)) * perMillisecond < capacity
             }
+            // Names of devices come from clients, and a look costs as much as there are.
+            sweepCount = max(Self.deviceLimit, 2 * buckets.count)
         }
         buckets[device] = bucket
         return isAllowed ? nil : (1 - bucket.left) / perMillisecond / 1000

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Query {
+    /// How many criteria an order may have; CloudKit names no figure.
+    package static let sortDescriptorLimit = 32
+
     /// Why the query cannot be answered whatever the records are: it is for records of users, or what
     /// it asks makes no sense for the types of the fields; `nil` if it can.
     ///
@@ -10,6 +13,13 @@ extension Query {
         if Name(recordType) == Schema.RecordType.users.name { return .usersNotQueried }
         if let problem = predicate.problem ?? predicate.mismatch(type) {
             return .invalidPredicate(predicate, problem)
+        }
+        guard sortDescriptors.count <= Self.sortDescriptorLimit else {
+            return SyncError(
+                .limitExceeded,
+                "The order has \(sortDescriptors.count) criteria; at most "
+                    + "\(Self.sortDescriptorLimit) are allowed."
+            )
         }
         for descriptor in sortDescriptors where descriptor.origin != nil {
             let problem =

@@ -89,6 +89,12 @@ struct TypeTable: Sendable {
 
     var name: String { "t\(id)" }
 
+    /// How many fields get a column, those of lists among them: SQLite allows 2,000 with the system's.
+    static let columnLimit = 1_900
+
+    /// Whether there may be fields without a column, whose values are in the records' bodies alone.
+    var isFull: Bool { columns.count >= Self.columnLimit }
+
     /// The columns of a field, in ascending order of kinds.
     func columns(of field: Name) -> ArraySlice<Column> {
         let start = columns.partitioningIndex { $0.fieldName >= field }

@@ -196,7 +196,7 @@ extension RowWriter {
     }
 
     /// Binds the fields' values, and notes those that have something beside their column; whether
-    /// every field has a column.
+    /// every field has a column, as far as the table has room for them.
     ///
     /// Fields and columns are both in the order of names, so one walk finds them all.
     private mutating func bind(_ fields: Fields, at index: Int) throws -> Bool {
@@ -206,10 +206,15 @@ extension RowWriter {
         var position = 0
         for field in fields {
             guard let kind = field.columnKind else { continue }
+            let start = position
             while position < catalog.types[index].columns.count,
                 !catalog.types[index].columns[position].holds(field, kind)
             { position += 1 }
             guard position < catalog.types[index].columns.count else {
+                if catalog.types[index].isFull {
+                    position = start
+                    continue
+                }
                 statement.reset()
                 return false
             }
@@ -228,9 +233,9 @@ extension RowWriter {
         return true
     }
 
-    /// Adds the columns that fields lack.
+    /// Adds the columns that fields lack, as far as there is room.
     private mutating func addColumns(for fields: Fields, at index: Int) throws {
-        for field in fields {
+        for field in fields where !catalog.types[index].isFull {
             guard let kind = field.columnKind else { continue }
             let name = Name(field.name)
             guard catalog.types[index].column(of: name, kind) == nil else { continue }

@@ -43,7 +43,7 @@ extension QueryStatement {
     }
 
     /// Joins conditions as a balanced tree, since SQLite limits the depth of expressions.
-    fileprivate static func balanced(
+    static func balanced(
         _ conditions: ArraySlice<String>,
         _ separator: String
     ) -> String? {
@@ -253,7 +253,7 @@ extension Query.Comparison {
 
 extension QueryStatement {
     fileprivate mutating func sql(for search: Query.WordSearch) -> String {
-        let words = search.foldedWords.map(self.search)
+        let words = search.foldedWords
         let columns: [Column]
         switch search.key {
         case nil: columns = type.columns.filter { $0.kind.holdsWords && isSearched($0.fieldName) }
@@ -263,20 +263,31 @@ extension QueryStatement {
         guard !words.isEmpty, !columns.isEmpty else { return "FALSE" }
         for column in columns { need(.words(type: type.id, column.id)) }
         // All words means all in one record, wherever they occur.
-        let groups = search.requiresAll ? words : [words.joined(separator: " OR ")]
+        let groups = search.requiresAll ? words.map { [$0] } : [words]
         var conditions: [String] = []
         for group in groups {
-            let match = parameter(.text(group))
-            let set = columns.map { column in
-                """
-                SELECT rowid FROM \(column.wordTable) WHERE \(column.wordTable) \
-                MATCH CAST(\(match) AS TEXT)
-                """
-            }.joined(separator: " UNION ALL ")
+            let match = parameter(.text(self.search(forAny: group)))
+            let set = Self.union(
+                columns.map { column in
+                    """
+                    SELECT rowid AS id FROM \(column.wordTable) WHERE \(column.wordTable) \
+                    MATCH CAST(\(match) AS TEXT)
+                    """
+                }
+            )
             narrow(to: set)
             conditions.append("sequence IN (\(set))")
         }
         return Self.balanced(conditions[...], " AND ") ?? "FALSE"
+    }
+
+    /// All rows of some selections, of which SQLite puts no more than 500 together at once.
+    private static func union(_ selections: [String]) -> String {
+        let parts = stride(from: 0, to: selections.count, by: 250).map { start in
+            selections[start...].prefix(250).joined(separator: " UNION ALL ")
+        }
+        if parts.count == 1 { return parts[0] }
+        return parts.map { "SELECT id FROM (\($0))" }.joined(separator: " UNION ALL ")
     }
 
     fileprivate mutating func sql(for test: Query.DistanceTest) -> String {

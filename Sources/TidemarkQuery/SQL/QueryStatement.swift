@@ -12,6 +12,8 @@ struct QueryStatement: Sendable {
     /// What is bound: the first is `?1`.
     private(set) var arguments: [SQLValue] = []
     private(set) var neededIndexes: [NeededIndex] = []
+    /// How many words are looked for, counted once for each zone.
+    private(set) var searchedWordCount = 0
     /// Selections of sequence numbers outside of which no record fulfils the predicate.
     private var sets: [String] = []
     /// Whether the part of the predicate that is written now must hold for every result.
@@ -47,28 +49,42 @@ struct QueryStatement: Sendable {
     /// Whether a row is in one of the query's zones.
     var isInZones: String { "zone IN (\(zoneList))" }
 
-    /// What finds a word in the query's zones in a full-text index.
-    func search(for word: [UInt8]) -> String {
-        zones.map { "\"\(WordRow.text(of: word, zone: $0))\"" }.joined(separator: " OR ")
+    /// What finds one of some words in the query's zones in a full-text index.
+    mutating func search(forAny words: [[UInt8]]) -> String {
+        searchedWordCount += words.count * zones.count
+        // What is too much to be searched for is not worth being written down.
+        guard searchedWordCount <= Self.valueCountLimit else { return "" }
+        let terms = words.flatMap { word in
+            zones.map { "\"\(WordRow.text(of: word, zone: $0))\"" }
+        }
+        return Self.balanced(terms[...], " OR ") ?? ""
     }
+
+    /// How many values a statement may have: what SQLite allows unless it was built otherwise.
+    static let valueCountLimit = 32_766
 
     /// Selects the sequence numbers of a page's records, what they are ordered by, of which the last is
     /// the zone, and their bodies with their checksums.
     ///
     /// Bodies come last, for those that are on the page: the join goes through the page in its order.
+    /// The limit counts where the selection is exact.
     ///
-    /// `nil` if the cursor does not fit: since it was made, a field got values of another type.
-    mutating func select(_ query: Query, after cursor: QueryCursor?, limit: Int) -> Selection? {
+    /// `nil` if the cursor does not fit: since it was made, a field got values of another type. Throws
+    /// `limitExceeded` for an order by a field that got no column.
+    mutating func select(
+        _ query: Query,
+        after cursor: QueryCursor?,
+        limit: Int
+    ) throws(SyncError) -> Selection? {
         zoneList = zones.map { parameter(.int(Int64(bitPattern: $0))) }.joined(separator: ", ")
-        let condition = sql(for: query.predicate)
-        noteIndexes(for: query.predicate)
-        let order = order(by: query.sortDescriptors)
+        let (condition, isExact) = self.condition(for: query.predicate)
+        let order = try order(by: query.sortDescriptors)
         var conditions = [condition]
         if let cursor {
             guard cursor.values.count == order.count else { return nil }
             conditions.append(place(after: cursor.values, in: order))
         }
-        let limit = parameter(.int(Int64(limit)))
+        let limit = parameter(.int(isExact ? Int64(limit) : .max))
         // A plus before a term keeps SQLite from using an index for it.
         func text(_ plus: String) -> String {
             let terms = order.map { plus + $0.expression + ($0.isAscending ? "" : " DESC") }
@@ -84,24 +100,45 @@ struct QueryStatement: Sendable {
         return Selection(
             text: text(""),
             textByFewest: sets.isEmpty ? nil : text("+"),
-            probes: sets.map { "SELECT count(*) FROM (\($0) LIMIT \(Selection.fewCount))" }
+            probes: sets.map { "SELECT count(*) FROM (\($0) LIMIT \(Selection.fewCount))" },
+            isExact: isExact
         )
     }
+    /// The condition for a predicate, and whether it is exact.
+    ///
+    /// Where the predicate nests deeper than SQLite reads, or the type has fields that got no column,
+    /// every record is selected.
+    private mutating func condition(
+        for predicate: Query.Predicate
+    ) -> (text: String, isExact: Bool) {
+        let written = (arguments, neededIndexes, searchedWordCount)
+        let condition = sql(for: predicate)
+        if Self.depth(of: condition) <= Self.depthLimit, !type.isFull {
+            noteIndexes(for: predicate)
+            return (condition, true)
+        }
+        (arguments, neededIndexes, searchedWordCount) = written
+        sets = []
+        return ("TRUE", false)
+    }
 
-    /// A query's SQL.
-    struct Selection: Sendable {
-        /// Sets with fewer records are gone through before anything else.
-        static let fewCount = 2_000
+    /// How many parentheses may be open: SQLite's parser keeps up to 100 symbols, three for each of
+    /// these, and some for what is around them and inside.
+    private static let depthLimit = 20
 
-        /// As SQLite likes to run it: mostly in the query's order, until a page is full.
-        let text: String
-        /// The same, going through the smallest set and sorting what is found.
-        ///
-        /// SQLite cannot know how often a word occurs, and would go through a zone for one that hardly
-        /// does.
-        let textByFewest: String?
-        /// Count the records of sets, up to ``fewCount``.
-        let probes: [String]
+    private static func depth(of condition: String) -> Int {
+        var depth = 0
+        var deepest = 0
+        for byte in condition.utf8 {
+            switch byte {
+            case UInt8(ascii: "("):
+                depth += 1
+                deepest = max(deepest, depth)
+            case UInt8(ascii: ")"): depth -= 1
+            default: break
+            }
+        }
+        return deepest
     }
 
     // MARK: Indexes
@@ -128,9 +165,18 @@ struct QueryStatement: Sendable {
     }
 
     /// What rows are ordered by; in the end by name and zone, so that the order is total.
-    private mutating func order(by descriptors: [Query.SortDescriptor]) -> [Term] {
+    private mutating func order(
+        by descriptors: [Query.SortDescriptor]
+    ) throws(SyncError) -> [Term] {
         var terms: [Term] = []
         for (index, descriptor) in descriptors.enumerated() {
+            if type.isFull, case .field(let name) = descriptor.key, type.columns(of: name).isEmpty {
+                throw SyncError(
+                    .limitExceeded,
+                    "The record type \(type.typeName) has more than \(TypeTable.columnLimit) fields, "
+                        + "and \(name) came after those; records cannot be sorted by it."
+                )
+            }
             let expressions = expressions(for: descriptor)
             if index == 0, let column = plainColumn(of: descriptor) {
                 need(.column(table: type.name, name: column))
@@ -183,23 +229,29 @@ struct QueryStatement: Sendable {
         }
     }
 
-    /// Whether a row comes behind some values in an order.
+    /// Whether a row comes behind some values in an order: behind the first, or level with it and
+    /// behind the second, and so on.
     private mutating func place(after values: [SQLValue], in order: [Term]) -> String {
-        var condition = "FALSE"
-        for (term, value) in zip(order, values).reversed() {
+        var ways: [String] = []
+        var level: [String] = []
+        for (term, value) in zip(order, values) {
             let expression = term.expression
             guard value != .null else {
                 // Nothing is the least: all else is behind it in an ascending order.
-                let behind = term.isAscending ? "\(expression) IS NOT NULL" : "FALSE"
-                condition = "(\(behind) OR (\(expression) IS NULL AND \(condition)))"
+                if term.isAscending {
+                    ways.append((level + ["\(expression) IS NOT NULL"]).joined(separator: " AND "))
+                }
+                level.append("\(expression) IS NULL")
                 continue
             }
             let bound = parameter(value)
             let behind =
                 term.isAscending
                 ? "\(expression) > \(bound)" : "(\(expression) < \(bound) OR \(expression) IS NULL)"
-            condition = "(\(behind) OR (\(expression) = \(bound) AND \(condition)))"
+            ways.append((level + [behind]).joined(separator: " AND "))
+            level.append("\(expression) = \(bound)")
         }
+        let condition = ways.isEmpty ? "FALSE" : "(\(ways.joined(separator: " OR ")))"
         // Said apart, since an index can only be entered by a condition that is no OR.
         guard let first = order.first, let value = values.first, value != .null, first.isAscending
         else { return condition }

@@ -75,4 +75,46 @@ import TidemarkModel
         )
         #expect(try await names(bob, in: bob.zone) == ["b", "a"])
     }
+
+    @Test func `zones of one name that two people share are two, also without an index`()
+        async throws
+    {
+        let world = try await SharingWorld()
+        let bob = world.guest("bob")
+        var carol = world.anna
+        carol.caller = Caller(
+            database: DatabaseID(owner: UserID("_carol")),
+            user: UserID("_carol")
+        )
+        try await carol.createZone()
+        let name = Share.zoneWideName
+        for owner in [world.anna, carol] {
+            let user = owner.caller.user?.userRecordName ?? ""
+            try await owner.modify([try owner.node("of\(user)")])
+            try await owner.modify([try owner.share(name, of: nil, with: [("bob", .readOnly)])])
+            let link = world.store.url(of: try await owner.shared(name))
+            _ = try await world.store.acceptShare(link, as: bob.caller)
+        }
+        try world.store.close()
+        let reader = try Store.open(at: world.folder.path(), access: .reading)
+        let again = SharingWorld.guest("bob", in: reader)
+        for owner in ["_anna", "_carol"] {
+            let zone = ZoneID(zoneName: "Notes", ownerName: owner)
+            #expect(try await names(again, in: zone) == ["of\(owner)"])
+        }
+    }
+
+    @Test func `a query of a cancelled task says that it was cancelled`() async throws {
+        let world = try await SharingWorld()
+        let anna = world.anna
+        try await anna.modify([try anna.node("a")])
+        let task = Task {
+            await #expect(throws: SyncError.self) {
+                while !Task.isCancelled { await Task.yield() }
+                _ = try await names(anna, in: anna.zone)
+            }
+        }
+        task.cancel()
+        #expect(await task.value?.code == .operationCancelled)
+    }
 }

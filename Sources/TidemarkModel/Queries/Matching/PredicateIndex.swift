@@ -129,14 +129,12 @@ private struct Demand {
             values = [first]
         default: return nil
         }
-        var demands: [Demand] = []
+        var hashes: Set<Int> = []
         for value in values {
             guard let hash = hash(of: value) else { return nil }
-            if !demands.contains(where: { $0.hash == hash }) {
-                demands.append(Demand(key: comparison.key, hash: hash))
-            }
+            hashes.insert(hash)
         }
-        return demands
+        return hashes.map { Demand(key: comparison.key, hash: $0) }
     }
 
     /// The kinds of values that can be equal to each other.

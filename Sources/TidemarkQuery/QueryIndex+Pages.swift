@@ -1,0 +1,208 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import GRDB
+package import TidemarkModel
+
+extension QueryIndex {
+    /// Finds a page of records, in the query's order.
+    ///
+    /// `zones` are the keys of the zones to look into; `scope` is what a cursor belongs to beside its
+    /// query, the zones themselves if `nil`. `after` continues where a page of the same
+    /// query in the same zones ended: a record that does not change while pages are fetched is on
+    /// exactly one of them; one that changes is on the page where its new values put it, if that has
+    /// not been fetched yet. `searchedFields` are those that a search in all words looks at, if not
+    /// all. Records that `shows` says are not to be shown are passed over, and no cursor tells of them.
+    ///
+    /// Throws ``QueryIndexError``, and `SyncError` `invalidArguments` for a predicate that makes no
+    /// sense or a cursor of another query.
+    package func page(
+        _ query: Query,
+        zones: [UInt64],
+        scope: UInt64? = nil,
+        after cursor: QueryCursor? = nil,
+        limit: Int,
+        byteLimit: Int = .max,
+        now: Int64,
+        searchedFields: [String]? = nil,
+        shows: ((IndexedRecord) throws -> Bool)? = nil
+    ) async throws -> QueryPage {
+        if let problem = query.predicate.problem {
+            throw SyncError(.invalidArguments, "The predicate was refused: \(problem)")
+        }
+        let signature = QueryCursor.signature(of: query, zones: scope.map { [$0] } ?? zones)
+        if let cursor, cursor.signature != signature {
+            throw SyncError(
+                .invalidArguments,
+                "The cursor belongs to another query or other zones; repeat the query unchanged."
+            )
+        }
+        let catalog = catalog.withLock { $0 }
+        guard let type = catalog.type(named: query.recordType), !zones.isEmpty, limit > 0 else {
+            return QueryPage(records: [], next: nil)
+        }
+        var statement = QueryStatement(type, zones: zones, now: now, searchedFields: searchedFields)
+        let rowLimit = shows == nil ? limit + 1 : .max
+        guard let selection = try statement.select(query, after: cursor, limit: rowLimit) else {
+            throw SyncError(
+                .invalidArguments,
+                "The fields to sort by have got other types since the cursor was made; repeat the "
+                    + "query from its beginning."
+            )
+        }
+        try Self.check(statement, zoneCount: zones.count)
+        let isShown = try selection.shows(query, now, searchedFields, and: shows)
+        let size = PageSize(count: limit, byteCount: byteLimit)
+        do {
+            while true {
+                try await make(statement.neededIndexes)
+                do {
+                    return try read(selection) { database in
+                        let sql = try Self.choose(selection, statement.arguments, database)
+                        return try Self.read(
+                            sql,
+                            statement.arguments,
+                            database,
+                            signature,
+                            size,
+                            isShown
+                        )
+                    }
+                } catch let error as QueryIndexError {
+                    // Whoever takes in many changes drops indexes before.
+                    guard !has(statement.neededIndexes) else { throw error }
+                }
+            }
+        } catch let error where error is SyncError || error is CancellationError {
+            throw error
+        } catch {
+            throw QueryIndexError("answering \(query.description.prefix(200))", error)
+        }
+    }
+
+    /// Refuses a statement that SQLite could not take, or not in reasonable time.
+    private static func check(
+        _ statement: QueryStatement,
+        zoneCount: Int
+    ) throws(SyncError) {
+        let count = statement.arguments.count + statement.searchedWordCount
+        guard count > QueryStatement.valueCountLimit else { return }
+        let advice =
+            statement.searchedWordCount > zoneCount
+            ? "Name a zone, or search for fewer words."
+            : "Split its lists, and put the results together."
+        throw SyncError(
+            .limitExceeded,
+            "The query compares with \(count) values, words counted once for each zone; at most "
+                + "\(QueryStatement.valueCountLimit) are allowed. \(advice)"
+        )
+    }
+
+    /// Reads on the caller's thread, as the log is read: most pages take less than going to another one.
+    ///
+    /// Every statement sees one state of the database, so none begins and ends a transaction.
+    private func read<Answer>(
+        _ selection: Selection,
+        _ body: (Database) throws -> Answer
+    ) throws -> Answer {
+        try database.unsafeRead { database in
+            let hasRoom = prepared.withLock {
+                $0[ObjectIdentifier(database), default: PreparedPages()].add(selection.text)
+            }
+            if !hasRoom { database.clearSchemaCache() }
+            return try body(database)
+        }
+    }
+
+    /// How to run a query, by how many records its sets hold.
+    private static func choose(
+        _ selection: Selection,
+        _ arguments: [SQLValue],
+        _ database: Database
+    ) throws -> String {
+        for probe in selection.probes {
+            let statement = try PreparedStatement(probe, database)
+            defer { statement.reset() }
+            statement.bind(arguments)
+            guard try statement.step() else { continue }
+            if statement.int64(at: 0) < Selection.fewCount {
+                return selection.textByFewest ?? selection.text
+            }
+        }
+        return selection.text
+    }
+
+    /// How much a page may hold.
+    private struct PageSize {
+        var count: Int
+        var byteCount: Int
+    }
+
+    private static func read(
+        _ sql: String,
+        _ arguments: [SQLValue],
+        _ database: Database,
+        _ signature: UInt64,
+        _ size: PageSize,
+        _ shows: ((IndexedRecord) throws -> Bool)?
+    ) throws -> QueryPage {
+        let statement = try PreparedStatement(sql, database)
+        // A statement left in the midst of its rows would hold on to what it sees of the database.
+        defer { statement.reset() }
+        statement.bind(arguments)
+        let orderEnd = statement.columnCount - 2
+        var records: [IndexedRecord] = []
+        records.reserveCapacity(size.count)
+        var byteCount = 0
+        var next: QueryCursor?
+        while try statement.step() {
+            let record = try record(of: statement, orderEnd)
+            if let shows, try !shows(record) { continue }
+            guard next == nil else { return QueryPage(records: records, next: next) }
+            records.append(record)
+            byteCount += record.body.bytes.count
+            if records.count == size.count || byteCount >= size.byteCount {
+                let values = (1..<orderEnd).map { statement.value(at: $0) }
+                next = QueryCursor(signature: signature, values: values)
+            }
+        }
+        return QueryPage(records: records, next: nil)
+    }
+
+    /// The record of a row: its sequence number, what it is ordered by, its checksum and its body.
+    private static func record(
+        of row: PreparedStatement,
+        _ orderEnd: Int
+    ) throws -> IndexedRecord {
+        let sequence = UInt64(bitPattern: row.int64(at: 0))
+        let zone = UInt64(bitPattern: row.int64(at: orderEnd - 1))
+        guard let body = try? RecordBody(stored: row.bytes(at: orderEnd + 1)[...]),
+            body.checksum(at: sequence) == row.int64(at: orderEnd)
+        else {
+            throw QueryIndexError(
+                .damaged,
+                "The query index has no sound body of event \(sequence)."
+            )
+        }
+        return IndexedRecord(sequence: sequence, zone: zone, body: body)
+    }
+}
+
+extension QueryIndex {
+    /// How SQLite answers a query, in its own words.
+    package func plan(_ query: Query, zones: [UInt64]) async throws -> String {
+        guard let type = catalog.withLock({ $0.type(named: query.recordType) }) else { return "" }
+        var statement = QueryStatement(type, zones: zones, now: 0, searchedFields: nil)
+        guard let selection = try statement.select(query, after: nil, limit: 100) else { return "" }
+        try await make(statement.neededIndexes)
+        return try read(selection) { database in
+            let sql = try Self.choose(selection, statement.arguments, database)
+            let explain = try PreparedStatement("EXPLAIN QUERY PLAN " + sql, database)
+            defer { explain.reset() }
+            explain.bind(statement.arguments)
+            var lines: [String] = []
+            while try explain.step() { lines.append(explain.text(at: 3)) }
+            return lines.joined(separator: "\n")
+        }
+    }
+}

@@ -1,0 +1,41 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkModel
+
+/// A record that a query found.
+package struct IndexedRecord: Sendable {
+    /// The sequence number of the event that saved it.
+    package let sequence: UInt64
+    /// Its zone's key.
+    package let zone: UInt64
+    /// The record.
+    package let body: RecordBody
+}
+
+extension RecordBody {
+    /// What a body must have that SQLite, which checks nothing that it reads, gives back.
+    func checksum(at sequence: UInt64) -> Int64 {
+        var hash = sequence &+ 0x9E37_79B9_7F4A_7C15
+        func mix(_ word: UInt64) {
+            hash = (hash ^ word) &* 0xD6E8_FEB8_6659_FD93
+            hash ^= hash >> 32
+        }
+        bytes.withUnsafeBytes { bytes in
+            let wordCount = bytes.count / 8
+            for index in 0..<wordCount {
+                mix(bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
+            }
+            for byte in bytes[(wordCount * 8)...] { mix(UInt64(byte)) }
+        }
+        return Int64(bitPattern: hash)
+    }
+}
+
+/// Records that a query found.
+package struct QueryPage: Sendable {
+    /// The records, in the query's order.
+    package let records: [IndexedRecord]
+    /// Where to go on; `nil` if there is no more.
+    package let next: QueryCursor?
+}
