@@ -29,6 +29,7 @@ struct TidemarkCommand: AsyncParsableCommand {
     /// Status 0: done; 1: refused, missing or damaged; 64: usage. A closed pipe is a normal end.
     static func main() async {
         signal(SIGPIPE, SIG_IGN)
+        occupyStandardDescriptors()
         do {
             var command = try parseAsRoot()
             if var command = command as? any AsyncParsableCommand {
@@ -42,6 +43,17 @@ struct TidemarkCommand: AsyncParsableCommand {
             exit(withError: CommandError(error.text))
         } catch {
             exit(withError: error)
+        }
+    }
+
+    /// Sees to it that standard input, output and error are open, so that no file of a store gets the
+    /// number of one that was closed, and output written into it.
+    private static func occupyStandardDescriptors() {
+        // What is written to one of these fails, as to a closed one.
+        while case let descriptor = open("/dev/null", O_RDONLY), descriptor >= 0 {
+            guard descriptor > STDERR_FILENO else { continue }
+            close(descriptor)
+            return
         }
     }
 }

@@ -48,6 +48,7 @@ import Testing
             #"tags=["a","b"]"#,
             #"place:LOCATION={"latitude":52.5,"longitude":13.4}"#,
             "note=",
+            "spot:LOCATION=52.5,13.4",
             #"secret={"value":"AAEC","type":"BYTES","isEncrypted":true}"#
         )
         #expect(outcome.status == 0, "\(outcome.errors)")
@@ -65,6 +66,7 @@ import Testing
                     "value": ["recordName": "corner", "action": "NONE"], "type": "REFERENCE",
                 ],
                 "place": ["value": ["latitude": 52.5, "longitude": 13.4], "type": "LOCATION"],
+                "spot": ["value": ["latitude": 52.5, "longitude": 13.4], "type": "LOCATION"],
                 "secret": ["value": "AAEC", "type": "BYTES", "isEncrypted": true],
             ] as NSDictionary
         )
@@ -171,6 +173,12 @@ import Testing
         (["x", "--type", "T", "a={x"], "The field \"a\": Expected a string"),
         (["x", "--type", "T", "a"], "'a' is not a field"),
         (["x", "--type", "T", "a:KILO=1"], "there is no field type KILO"),
+        (["x", "--type", "T", "a:INT64=abc"], "INT64 is written as a whole number."),
+        (["x", "--type", "T", "a:TIMESTAMP=2026-13-01T00:00:00Z"], "such as 2026-02-03T04:05:06Z"),
+        (["x", "--type", "T", "a:LOCATION=1"], "Expected an object"),
+        (["x", "--type", "T", "a:LOCATION=1,b"], "LATITUDE,LONGITUDE"),
+        (["x", "--type", "T", "a:STRING_LIST=b"], "a JSON array"),
+        (["x", "--type", "T", "a:ASSET=@/"], "/ is a folder. Name a file in it."),
         (["x", "--type", "T", "a=1", "a=2"], "given twice"),
         (["x", "a=1"], "Name the record's type"),
         (["-", "--type", "T"], "say themselves what they are"),
@@ -193,6 +201,19 @@ import Testing
         #expect(outcome.status == 1)
         #expect(outcome.errors.contains("line 2: A record to save needs"))
         #expect(try await record("a").status == 1)
+    }
+
+    @Test func `a closed output is a failure, and nothing is written into the store instead`()
+        async throws
+    {
+        let outcome = try await Command.script(
+            "$tidemark save notes.tide a --type T --zone lists n=1 >&- <&-",
+            in: folder
+        )
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.contains("standard output cannot be written: Bad file descriptor"))
+        #expect(try await Command.run("log", "verify", store).status == 0)
+        #expect(try await record("a").status == 0)
     }
 
     @Test func `people see a table`() async throws {

@@ -180,6 +180,10 @@ import Testing
     @Test(arguments: [
         ("{\"user\":\"u\",\"changes\":[]}", "A line needs a \"time\"."),
         ("{\"time\":1,\"changes\":[]}", "A line needs a \"user\"."),
+        (
+            "{\"time\":1700000000000000,\"user\":\"u\",\"changes\":[]}",
+            "The time 1700000000000000 is beyond the years 0 to 9999; write milliseconds since 1970."
+        ),
         ("{\"time\":1,\"user\":\"u\"}", "A line needs \"changes\"."),
         (
             "{\"time\":1,\"time\":2,\"user\":\"u\",\"changes\":[]}",

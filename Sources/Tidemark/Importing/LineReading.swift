@@ -114,7 +114,7 @@ struct LineReading {
         items = []
         steps = []
         for (item, step) in all {
-            let place = RecordPlace(epoch: item.zone, name: item.name)
+            let place = RecordPlace(item)
             if let index = places[place] {
                 steps[index].follow(with: step.change)
             } else {
@@ -123,11 +123,6 @@ struct LineReading {
                 steps.append(step)
             }
         }
-    }
-
-    private struct RecordPlace: Hashable {
-        var epoch: Int
-        var name: Name
     }
 }
 
@@ -143,14 +138,6 @@ extension LineReading.Step {
 }
 
 extension ChangeStreamLine.Change {
-    /// The zone it is about.
-    fileprivate var zone: ZoneID {
-        switch self {
-        case .save(let record, _, _, _), .delete(let record): record.zone
-        case .createZone(let zone), .deleteZone(let zone, _): zone
-        }
-    }
-
     /// Whether a record is deleted.
     var isDeletion: Bool {
         if case .delete = self { true } else { false }

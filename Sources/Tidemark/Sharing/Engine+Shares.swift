@@ -115,7 +115,8 @@ extension Engine {
     ) throws(SyncError) -> Found {
         let missing = SyncError(.unknownItem, "There is no share with this link.")
         let name = Name(token)
-        try options.limits.check(recordName: name)
+        // What can be no name of a record leads nowhere either.
+        guard (try? options.limits.check(recordName: name)) != nil else { throw missing }
         let link = try record(named: name, of: .shares, in: database, picture)
         guard let link, let target = ShareRecords.link(in: try link.readBody()) else {
             throw missing

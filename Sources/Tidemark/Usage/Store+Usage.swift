@@ -88,9 +88,7 @@ extension Engine {
     func databases(_ picture: ViewPicture) throws(SyncError) -> [DatabaseID] {
         do throws(ViewIndexError) {
             let standings = try picture.zones().filter { $0.end == nil && !$0.identity.isSystem }
-            var seen: Set<DatabaseID> = []
-            return standings.sorted { $0.key < $1.key }.map(\.identity.database)
-                .filter { seen.insert($0).inserted }
+            return standings.sorted { $0.key < $1.key }.map(\.identity.database).eachOnce
         } catch {
             throw SyncError(error)
         }

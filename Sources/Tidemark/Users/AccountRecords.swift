@@ -115,10 +115,3 @@ enum AccountRecords {
         return UserID(name)
     }
 }
-
-extension [UserLookup] {
-    fileprivate var eachOnce: [UserLookup] {
-        var seen: Set<UserLookup> = []
-        return filter { seen.insert($0).inserted }
-    }
-}

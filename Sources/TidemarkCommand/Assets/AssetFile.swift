@@ -11,15 +11,7 @@ enum AssetFile {
 
     /// What a file holds, piece by piece; `-` is standard input.
     static func pieces(of path: String) throws -> AsyncThrowingStream<[UInt8], any Error> {
-        let file: FileHandle
-        if path == "-" {
-            file = .standardInput
-        } else {
-            guard let opened = FileHandle(forReadingAtPath: path) else {
-                throw CommandError("\(path) cannot be read: \(describe(errno))")
-            }
-            file = opened
-        }
+        let file = try FileHandle.reading(path)
         return AsyncThrowingStream {
             let piece = try file.read(upToCount: pieceByteCount).map { [UInt8]($0) } ?? []
             return piece.isEmpty ? nil : piece

@@ -107,13 +107,3 @@ private struct LineWriter: ~Copyable {
         try output.flush()
     }
 }
-
-extension ChangeStreamLine.Change {
-    /// The zone it is about.
-    fileprivate var zone: ZoneID {
-        switch self {
-        case .save(let record, _, _, _), .delete(let record): record.zone
-        case .createZone(let zone), .deleteZone(let zone, _): zone
-        }
-    }
-}

@@ -33,29 +33,27 @@ struct UsageCommand: AsyncParsableCommand {
     }
 
     private func print(_ databases: [DatabaseUsage]) throws {
-        var output = StandardOutput()
-        var table = Table([
-            ("database", .left), ("zone", .left), ("records", .right), ("record bytes", .right),
-            ("asset bytes", .right),
-        ])
-        let isJSON = options.isJSON(output)
-        for database in databases {
-            let parts: [(ZoneID?, Usage)] =
-                zones ? database.zones.map { ($0.zone, $0.usage) } : [(nil, database.total)]
-            for (zone, usage) in parts {
-                if isJSON {
-                    try output.line { $0.append(json: database.database, zone, usage) }
-                } else {
-                    table.append([
-                        "\(database.database)".printable, zone?.zoneName.printable ?? "",
-                        "\(usage.recordCount)", "\(usage.recordByteCount)",
-                        "\(usage.assetByteCount)",
-                    ])
-                }
-            }
+        let parts = databases.flatMap {
+            used -> [(database: DatabaseID, zone: ZoneID?, usage: Usage)] in
+            zones
+                ? used.zones.map { (used.database, $0.zone, $0.usage) }
+                : [(used.database, nil, used.total)]
         }
-        if !isJSON { for line in table.lines { try output.line(line) } }
-        try output.flush()
+        try options.print(
+            parts,
+            in: Table([
+                ("database", .left), ("zone", .left), ("records", .right), ("record bytes", .right),
+                ("asset bytes", .right),
+            ]),
+            json: { $0.append(json: $1.database, $1.zone, $1.usage) },
+            row: { part in
+                [
+                    "\(part.database)".printable, part.zone?.zoneName.printable ?? "",
+                    "\(part.usage.recordCount)", "\(part.usage.recordByteCount)",
+                    "\(part.usage.assetByteCount)",
+                ]
+            }
+        )
     }
 }
 

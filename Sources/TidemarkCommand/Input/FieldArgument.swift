@@ -46,8 +46,16 @@ struct FieldArgument {
                     "'\(text)': there is no field type \(typeName); the types are \(types)."
                 )
             }
+            let json = Self.json(value, as: type)
+            // The bytes of a file are sent first, and stand here as what they are known by.
+            let isFile = Self.assetFile(in: text) != nil
+            guard isFile || Self.isJSON(json) else {
+                throw ValidationError(
+                    "'\(text)' is not a field: \(typeName) is written as \(type.argumentForm)."
+                )
+            }
             member.append(literal: "{\"value\":")
-            member.append(contentsOf: Self.json(value, as: type))
+            member.append(contentsOf: json)
             member.append(literal: ",\"type\":")
             member.append(jsonString: typeName)
             member.append(literal: "}")
@@ -62,7 +70,7 @@ struct FieldArgument {
     private static func json(_ value: String) -> [UInt8] {
         switch value.utf8.first {
         case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""): Array(value.utf8)
-        default: isJSON(value) ? Array(value.utf8) : quoted(value)
+        default: isJSON(Array(value.utf8)) ? Array(value.utf8) : quoted(value)
         }
     }
 
@@ -79,6 +87,10 @@ struct FieldArgument {
             json.append(jsonString: value)
             json.append(UInt8(ascii: "}"))
             return json
+        case .location where value.utf8.first != UInt8(ascii: "{"):
+            let parts = value.split(separator: ",", omittingEmptySubsequences: false)
+            guard parts.count == 2 else { return Array(value.utf8) }
+            return Array("{\"latitude\":\(parts[0]),\"longitude\":\(parts[1])}".utf8)
         case .timestamp:
             return RFC3339.milliseconds(value).map { Array(String($0).utf8) } ?? Array(value.utf8)
         default:
@@ -92,16 +104,23 @@ struct FieldArgument {
         return json
     }
 
-    private static func isJSON(_ value: String) -> Bool {
-        Array(value.utf8).withUnsafeBufferPointer { bytes in
-            var reader = JSONReader(bytes)
-            do throws(JSONError) {
-                try reader.skip()
-                try reader.finish()
-                return true
-            } catch {
-                return false
-            }
+    private static func isJSON(_ value: [UInt8]) -> Bool {
+        (try? value.readJSON { (reader) throws(JSONError) in try reader.skip() }) != nil
+    }
+}
+
+extension FieldType {
+    /// How a value of the type is written on the command line.
+    fileprivate var argumentForm: String {
+        switch self {
+        case .string, .bytes: "text"
+        case .int64: "a whole number"
+        case .double: "a number"
+        case .timestamp: "a time such as 2026-02-03T04:05:06Z, or milliseconds since 1970"
+        case .location: "LATITUDE,LONGITUDE or a JSON object"
+        case .reference: "the name of a record, or a JSON object"
+        case .asset: "@FILE, or a JSON object"
+        default: "a JSON array"
         }
     }
 }
@@ -121,13 +140,13 @@ extension Fields {
         json.append(UInt8(ascii: "}"))
         var builder = FieldsBuilder()
         do {
-            try json.withUnsafeBufferPointer { bytes throws(JSONError) in
-                var reader = JSONReader(bytes)
+            try json.readJSON { (reader) throws(JSONError) in
                 try builder.readFields(from: &reader, removesByNull: true)
-                try reader.finish()
             }
         } catch {
-            throw CommandError("\(error.message) NAME:TYPE=VALUE does so in short.")
+            let short =
+                error.message.contains("; write {") ? " NAME:TYPE=VALUE does so in short." : ""
+            throw CommandError(error.message + short)
         }
         self = try builder.finish()
     }

@@ -15,15 +15,7 @@ final class FileLines: CommitLines {
     ///
     /// `-` is standard input, and a name that ends in `.gz` is decompressed.
     init(path: String) throws {
-        if path == "-" {
-            file = .standardInput
-        } else {
-            let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-            guard descriptor >= 0 else {
-                throw CommandError("\(path) cannot be opened: \(describe(errno))")
-            }
-            file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        }
+        file = try .reading(path)
         var status = stat()
         let isFile = fstat(file.fileDescriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
         byteCount = isFile ? Int64(status.st_size) : 0

@@ -13,12 +13,9 @@ struct SchemaText {
     /// Reads a file as a whole; `-` is standard input.
     init(path: String) throws {
         name = path == "-" ? "standard input" : path
+        let file = try FileHandle.reading(path)
         do {
-            let data =
-                path == "-"
-                ? try FileHandle.standardInput.readToEnd() ?? Data()
-                : try Data(contentsOf: URL(fileURLWithPath: path))
-            bytes = Array(data)
+            bytes = Array(try file.readToEnd() ?? Data())
         } catch {
             throw CommandError("\(name) cannot be read: \(error.localizedDescription)")
         }

@@ -28,4 +28,23 @@ struct OutputOptions: ParsableArguments {
         case nil: !output.isTerminal
         }
     }
+
+    /// Prints what was found: for programs each as an object on a line, for people as the rows of a
+    /// table.
+    func print<Item>(
+        _ items: some Sequence<Item>,
+        in table: Table,
+        json: (inout [UInt8], Item) -> Void,
+        row: (Item) -> [String]
+    ) throws {
+        var output = StandardOutput()
+        if isJSON(output) {
+            for item in items { try output.line { json(&$0, item) } }
+        } else {
+            var table = table
+            for item in items { table.append(row(item)) }
+            for line in table.lines { try output.line(line) }
+        }
+        try output.flush()
+    }
 }

@@ -24,26 +24,35 @@ struct ShownShare {
 extension OutputOptions {
     /// Prints shares, one to a line.
     func print(_ shares: [ShownShare]) throws {
-        var output = StandardOutput()
-        if isJSON(output) {
-            for share in shares { try output.line { $0.append(json: share) } }
-        } else {
-            var table = Table([
+        try print(
+            shares,
+            in: Table([
                 ("share", .left), ("root", .left), ("public", .left), ("participants", .left),
                 ("link", .left),
-            ])
-            for shown in shares {
-                table.append([
+            ]),
+            json: { $0.append(json: $1) },
+            row: { shown in
+                [
                     shown.record.recordID.description.printable,
                     shown.share.root?.string.printable ?? "(the zone)",
                     "\(shown.share.publicPermission)",
                     shown.share.participants.map(\.text).joined(separator: ", ").printable,
                     shown.urlPrefix + shown.share.token,
-                ])
+                ]
             }
-            for line in table.lines { try output.line(line) }
-        }
-        try output.flush()
+        )
+    }
+}
+
+extension OutputOptions {
+    /// Saves a share's record and prints the share.
+    func save(_ save: RecordSave, to store: Store, as caller: Caller) async throws {
+        let result = try await store.modifyRecords(
+            ModifyRecordsRequest(saves: [save]),
+            as: caller
+        )
+        let record = try result.saves[0].get()
+        try print([ShownShare(record, of: store)].compactMap(\.self))
     }
 }
 

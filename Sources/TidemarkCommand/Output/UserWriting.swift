@@ -18,24 +18,21 @@ extension AccountStatus: ExpressibleByArgument {
 extension OutputOptions {
     /// Prints users, one to a line.
     func print(_ accounts: [UserAccount]) throws {
-        var output = StandardOutput()
-        if isJSON(output) {
-            for account in accounts { try output.line { $0.append(json: account) } }
-        } else {
-            var table = Table([
+        try print(
+            accounts,
+            in: Table([
                 ("user", .left), ("status", .left), ("discoverable", .left), ("name", .left),
                 ("addresses", .left),
-            ])
-            for account in accounts {
-                table.append([
+            ]),
+            json: { $0.append(json: $1) },
+            row: { account in
+                [
                     account.user.userRecordName.printable, account.status.name,
                     account.isDiscoverable ? "yes" : "no", account.name.description.printable,
                     (account.emails + account.phones).joined(separator: " ").printable,
-                ])
+                ]
             }
-            for line in table.lines { try output.line(line) }
-        }
-        try output.flush()
+        )
     }
 }
 

@@ -13,6 +13,14 @@ public struct ChangeStreamLine: Hashable, Sendable {
         case createZone(ZoneID)
         /// A zone is deleted with all that is in it, if there is one.
         case deleteZone(ZoneID, reason: ZoneDeletionReason = .deleted)
+
+        /// The zone that it is about.
+        package var zone: ZoneID {
+            switch self {
+            case .save(let record, _, _, _), .delete(let record): record.zone
+            case .createZone(let zone), .deleteZone(let zone, _): zone
+            }
+        }
     }
 
     /// The claimed time in milliseconds since 1970.

@@ -21,23 +21,11 @@ package struct ChangeStreamReader: Sendable {
     package mutating func read(
         _ line: some Collection<UInt8>
     ) throws(JSONError) -> ChangeStreamLine {
-        let result =
-            line.withContiguousStorageIfAvailable { read(lent: $0) }
-            ?? Array(line).withUnsafeBufferPointer { read(lent: $0) }
-        return try result.get()
-    }
-
-    private mutating func read(
-        lent bytes: UnsafeBufferPointer<UInt8>
-    ) -> Result<ChangeStreamLine, JSONError> {
-        var reader = JSONReader(bytes)
         do throws(JSONError) {
-            let line = try readLine(from: &reader)
-            try reader.finish()
-            return .success(line)
+            return try line.readJSON { (reader) throws(JSONError) in try readLine(from: &reader) }
         } catch {
             builder.removeAll()
-            return .failure(error)
+            throw error
         }
     }
 
@@ -55,7 +43,7 @@ package struct ChangeStreamReader: Sendable {
         var object = try reader.openObject()
         while let key = try reader.nextKey(of: &object) {
             if try members.take(0, "time", key, in: reader) {
-                time = try reader.int64()
+                time = try reader.time()
             } else if try members.take(1, "user", key, in: reader) {
                 user = try reader.nonEmptyString("user")
             } else if try members.take(2, "device", key, in: reader) {
@@ -278,6 +266,20 @@ private struct DatabasePlace {
 }
 
 extension JSONReader {
+    /// A time of the years 0 to 9999: all that can be written as a date, and no time in microseconds.
+    fileprivate mutating func time() throws(JSONError) -> Int64 {
+        skipSpace()
+        let start = offset
+        let time = try int64()
+        guard (-62_167_219_200_000...253_402_300_799_999).contains(time) else {
+            throw JSONError(
+                "The time \(time) is beyond the years 0 to 9999; write milliseconds since 1970.",
+                at: start
+            )
+        }
+        return time
+    }
+
     fileprivate mutating func nonEmptyString(_ member: String) throws(JSONError) -> String {
         skipSpace()
         let start = offset

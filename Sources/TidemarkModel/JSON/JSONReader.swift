@@ -192,3 +192,25 @@ package struct JSONReader {
             ? "'\(Character(Unicode.Scalar(byte)))'" : "byte 0x\(String(byte, radix: 16))"
     }
 }
+
+extension Collection<UInt8> {
+    /// Reads the bytes as one value of JSON, behind which nothing may follow.
+    package func readJSON<Value>(
+        _ read: (inout JSONReader) throws(JSONError) -> Value
+    ) throws(JSONError) -> Value {
+        func result(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<Value, JSONError> {
+            var reader = JSONReader(bytes)
+            do throws(JSONError) {
+                let value = try read(&reader)
+                try reader.finish()
+                return .success(value)
+            } catch {
+                return .failure(error)
+            }
+        }
+        let found =
+            withContiguousStorageIfAvailable { result($0) }
+            ?? Array(self).withUnsafeBufferPointer { result($0) }
+        return try found.get()
+    }
+}

@@ -23,23 +23,11 @@ package struct RecordLineReader: Sendable {
     ///
     /// O(bytes). The error says what is wrong and at which byte of the line.
     package mutating func read(_ line: some Collection<UInt8>) throws(JSONError) -> RecordLine {
-        let result =
-            line.withContiguousStorageIfAvailable { read(lent: $0) }
-            ?? Array(line).withUnsafeBufferPointer { read(lent: $0) }
-        return try result.get()
-    }
-
-    private mutating func read(
-        lent bytes: UnsafeBufferPointer<UInt8>
-    ) -> Result<RecordLine, JSONError> {
-        var reader = JSONReader(bytes)
         do throws(JSONError) {
-            let line = try readLine(from: &reader)
-            try reader.finish()
-            return .success(line)
+            return try line.readJSON { (reader) throws(JSONError) in try readLine(from: &reader) }
         } catch {
             builder.removeAll()
-            return .failure(error)
+            throw error
         }
     }
 

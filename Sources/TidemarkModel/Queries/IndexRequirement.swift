@@ -81,10 +81,3 @@ extension Query.Relation {
         }
     }
 }
-
-extension [Query.IndexRequirement] {
-    fileprivate var eachOnce: [Query.IndexRequirement] {
-        var seen: Set<Query.IndexRequirement> = []
-        return filter { seen.insert($0).inserted }
-    }
-}

@@ -24,45 +24,15 @@ struct AssetListCommand: AsyncParsableCommand {
     }
 }
 
-/// `tidemark asset collect`: rid of what nothing names.
-struct AssetCollectCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "collect",
-        abstract: "Remove bytes that were sent more than a day ago and that no record ever named.",
-        discussion: "Prints what was removed, of all databases. Reads the whole log."
-    )
-
-    @OptionGroup var store: StoreArgument
-
-    @Flag(help: "Only tell what would be removed.")
-    var dryRun = false
-
-    @OptionGroup var options: OutputOptions
-
-    func run() async throws {
-        try await store.write { store in
-            try options.print(try await store.collectAssets(isDryRun: dryRun))
-        }
-    }
-}
-
 extension OutputOptions {
     /// Prints assets, one to a line.
-    fileprivate func print(_ assets: [StoredAsset]) throws {
-        var output = StandardOutput()
-        let isJSON = isJSON(output)
-        var table = Table([("bytes", .right), ("sent", .left), ("file", .left)])
-        for asset in assets {
-            if isJSON {
-                try output.line { $0.append(json: asset) }
-            } else {
-                table.append([
-                    "\(asset.byteCount)", RFC3339.text(milliseconds: asset.modified), asset.path,
-                ])
-            }
-        }
-        if !isJSON { for line in table.lines { try output.line(line) } }
-        try output.flush()
+    func print(_ assets: [StoredAsset]) throws {
+        try print(
+            assets,
+            in: Table([("bytes", .right), ("sent", .left), ("file", .left)]),
+            json: { $0.append(json: $1) },
+            row: { ["\($0.byteCount)", RFC3339.text(milliseconds: $0.modified), $0.path] }
+        )
     }
 }
 

@@ -47,28 +47,21 @@ struct SchemaDriftCommand: AsyncParsableCommand {
 
 extension OutputOptions {
     fileprivate func print(_ drift: SchemaDrift, _ development: Schema) throws {
-        var output = StandardOutput()
-        let isJSON = isJSON(output)
-        var table = Table([
-            ("build", .left), ("missing in production", .left), ("times", .right),
-            ("first", .left), ("last", .left), ("remedy", .left),
-        ])
-        for (build, entries) in drift.byBuild {
-            for entry in entries {
-                let remedy = entry.gap.remedy(development)
-                if isJSON {
-                    try output.line { $0.append(json: entry, remedy) }
-                } else {
-                    table.append([
-                        build?.string ?? "-", "\(entry.gap)", "\(entry.count)",
-                        RFC3339.text(milliseconds: entry.firstSeen),
-                        RFC3339.text(milliseconds: entry.lastSeen), remedy,
-                    ])
-                }
+        try print(
+            drift.byBuild.flatMap(\.entries),
+            in: Table([
+                ("build", .left), ("missing in production", .left), ("times", .right),
+                ("first", .left), ("last", .left), ("remedy", .left),
+            ]),
+            json: { $0.append(json: $1, $1.gap.remedy(development)) },
+            row: { entry in
+                [
+                    entry.build?.string ?? "-", "\(entry.gap)", "\(entry.count)",
+                    RFC3339.text(milliseconds: entry.firstSeen),
+                    RFC3339.text(milliseconds: entry.lastSeen), entry.gap.remedy(development),
+                ]
             }
-        }
-        if !isJSON { for line in table.lines { try output.line(line) } }
-        try output.flush()
+        )
     }
 }
 

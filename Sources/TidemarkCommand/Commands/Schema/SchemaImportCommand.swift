@@ -42,14 +42,9 @@ struct SchemaImportCommand: AsyncParsableCommand {
             }
             return
         }
-        let store = try store.open(.creating)
-        do {
+        try await store.write(.creating) { store in
             let plan = try await store.importSchema(schema, into: container.id)
             try options.print(plan.changes)
-        } catch {
-            try store.close()
-            throw error
         }
-        try store.close()
     }
 }

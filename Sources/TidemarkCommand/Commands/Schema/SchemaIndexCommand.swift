@@ -64,10 +64,9 @@ struct SchemaIndexCommand: AsyncParsableCommand {
         let recordType = Name(String(field[..<dot]))
         let name = Name(String(field[field.index(after: dot)...]))
         let asked = Schema.Indexes(indexes.map(\.indexes))
-        let store = try store.open(.writing)
-        do {
-            let environments: [Environment] =
-                environment == .production ? [.development, .production] : [.development]
+        let environments: [Environment] =
+            environment == .production ? [.development, .production] : [.development]
+        try await store.write { store in
             for environment in environments {
                 let plan = try await store.changeIndexes(
                     of: name,
@@ -79,10 +78,6 @@ struct SchemaIndexCommand: AsyncParsableCommand {
                 )
                 try options.print(plan.changes)
             }
-        } catch {
-            try store.close()
-            throw error
         }
-        try store.close()
     }
 }

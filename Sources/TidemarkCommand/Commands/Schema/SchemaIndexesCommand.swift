@@ -26,28 +26,25 @@ struct SchemaIndexesCommand: AsyncParsableCommand {
     func run() async throws {
         try await store.read { store in
             let schema = try store.schema(of: container.id, in: environment)
-            var output = StandardOutput()
-            let isJSON = options.isJSON(output)
-            var table = Table([("type", .left), ("field", .left), ("indexes", .left)])
-            for type in schema.recordTypes {
-                for field in type.fields where !field.indexes.isEmpty {
-                    if isJSON {
-                        try output.line { $0.append(json: field, of: type) }
-                    } else {
-                        table.append([type.name.string, field.name.string, "\(field.indexes)"])
-                    }
+            let fields = schema.recordTypes.flatMap { type in
+                type.fields.filter { !$0.indexes.isEmpty }.map {
+                    (type: type.name.string, field: $0)
                 }
             }
-            if !isJSON { for line in table.lines { try output.line(line) } }
-            try output.flush()
+            try options.print(
+                fields,
+                in: Table([("type", .left), ("field", .left), ("indexes", .left)]),
+                json: { $0.append(json: $1.field, of: $1.type) },
+                row: { [$0.type, $0.field.name.string, "\($0.field.indexes)"] }
+            )
         }
     }
 }
 
 extension [UInt8] {
-    fileprivate mutating func append(json field: Schema.Field, of type: Schema.RecordType) {
+    fileprivate mutating func append(json field: Schema.Field, of type: String) {
         append(literal: "{\"recordType\":")
-        append(jsonString: type.name.string)
+        append(jsonString: type)
         append(literal: ",\"field\":")
         append(jsonString: field.name.string)
         append(literal: ",\"type\":")

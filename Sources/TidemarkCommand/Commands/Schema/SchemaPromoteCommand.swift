@@ -22,14 +22,9 @@ struct SchemaPromoteCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        let store = try store.open(.writing)
-        do {
+        try await store.write { store in
             let plan = try await store.promoteSchema(of: container.id)
             try options.print(plan.changes)
-        } catch {
-            try store.close()
-            throw error
         }
-        try store.close()
     }
 }

@@ -52,16 +52,11 @@ struct SchemaRolesCommand: AsyncParsableCommand {
             }
             return
         }
-        let store = try store.open(.writing)
-        do {
+        try await store.write { store in
             let roles = set.map { Schema.Role(Name($0)) }
             try await store.setRoles(roles, of: user, of: container.id, in: environment)
             try print(roles)
-        } catch {
-            try store.close()
-            throw error
         }
-        try store.close()
     }
 
     private func print(_ roles: [Schema.Role]) throws {

@@ -23,18 +23,12 @@ struct SubscriptionsListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await store.read { store in
-            let subscriptions = try await store.subscriptions(as: caller.caller(of: database.id))
-            var output = StandardOutput()
-            if options.isJSON(output) {
-                for subscription in subscriptions {
-                    try output.line { $0.append(json: subscription) }
-                }
-            } else {
-                var table = Table([("id", .left), ("about", .left), ("fires", .left)])
-                for subscription in subscriptions { table.append(subscription.cells) }
-                for line in table.lines { try output.line(line) }
-            }
-            try output.flush()
+            try options.print(
+                try await store.subscriptions(as: caller.caller(of: database.id)),
+                in: Table([("id", .left), ("about", .left), ("fires", .left)]),
+                json: { $0.append(json: $1) },
+                row: \.cells
+            )
         }
     }
 }

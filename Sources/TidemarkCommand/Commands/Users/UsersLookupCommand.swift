@@ -53,32 +53,32 @@ struct UsersLookupCommand: AsyncParsableCommand {
     }
 
     private func print(_ found: [(asked: String, identity: UserIdentity?)]) throws {
-        var output = StandardOutput()
-        if options.isJSON(output) {
-            for (asked, identity) in found {
-                try output.line { line in
-                    line.append(literal: "{\"lookup\":")
-                    line.append(jsonString: asked)
-                    if let identity {
-                        line.append(literal: ",\"user\":")
-                        line.append(jsonString: identity.user.userRecordName)
-                        line.append(literal: ",\"hasAccount\":")
-                        line.append(literal: identity.hasAccount ? "true" : "false")
-                        line.append(json: identity.name)
-                    }
-                    line.append(literal: "}")
-                }
-            }
-        } else {
-            var table = Table([("look-up", .left), ("user", .left), ("name", .left)])
-            for (asked, identity) in found {
-                table.append([
+        try options.print(
+            found,
+            in: Table([("look-up", .left), ("user", .left), ("name", .left)]),
+            json: { $0.append(jsonOf: $1.asked, $1.identity) },
+            row: { asked, identity in
+                [
                     asked.printable, identity?.user.userRecordName.printable ?? "nobody",
                     identity?.name.description.printable ?? "",
-                ])
+                ]
             }
-            for line in table.lines { try output.line(line) }
+        )
+    }
+}
+
+extension [UInt8] {
+    /// Appends a look-up and whom it found.
+    fileprivate mutating func append(jsonOf asked: String, _ identity: UserIdentity?) {
+        append(literal: "{\"lookup\":")
+        append(jsonString: asked)
+        if let identity {
+            append(literal: ",\"user\":")
+            append(jsonString: identity.user.userRecordName)
+            append(literal: ",\"hasAccount\":")
+            append(literal: identity.hasAccount ? "true" : "false")
+            append(json: identity.name)
         }
-        try output.flush()
+        append(literal: "}")
     }
 }

@@ -21,29 +21,23 @@ struct ZonesListCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in try printZones(of: store) }
-    }
-
-    private func printZones(of store: Store) throws {
-        let zones = try store.zoneFigures(of: database.id)
-        var output = StandardOutput()
-        if options.isJSON(output) {
-            for zone in zones { try output.line { $0.append(json: zone) } }
-        } else {
-            var table = Table([
-                ("zone", .left), ("records", .right), ("tombstones", .right), ("last", .right),
-                ("created", .left),
-            ])
-            for zone in zones {
-                table.append([
-                    zone.standing.identity.zoneName.string.printable, "\(zone.liveCount)",
-                    "\(zone.tombstoneCount)", "\(zone.standing.head)",
-                    RFC3339.text(milliseconds: zone.standing.createdTime),
-                ])
-            }
-            for line in table.lines { try output.line(line) }
+        try await store.read { store in
+            try options.print(
+                try store.zoneFigures(of: database.id),
+                in: Table([
+                    ("zone", .left), ("records", .right), ("tombstones", .right), ("last", .right),
+                    ("created", .left),
+                ]),
+                json: { $0.append(json: $1) },
+                row: { zone in
+                    [
+                        zone.standing.identity.zoneName.string.printable, "\(zone.liveCount)",
+                        "\(zone.tombstoneCount)", "\(zone.standing.head)",
+                        RFC3339.text(milliseconds: zone.standing.createdTime),
+                    ]
+                }
+            )
         }
-        try output.flush()
     }
 }
 

@@ -1,0 +1,27 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+
+/// `tidemark asset collect`: rid of what nothing names.
+struct AssetCollectCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "collect",
+        abstract: "Remove bytes that were sent more than a day ago and that no record ever named.",
+        discussion: "Prints what was removed, of all databases. Reads the whole log."
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Flag(help: "Only tell what would be removed.")
+    var dryRun = false
+
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        try await store.write { store in
+            try options.print(try await store.collectAssets(isDryRun: dryRun))
+        }
+    }
+}

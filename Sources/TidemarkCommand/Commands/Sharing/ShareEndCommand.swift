@@ -1,0 +1,43 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark share end`.
+struct ShareEndCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "end",
+        abstract: "End a share: its records stay, and nobody else sees them any more."
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The name of the share's record.")
+    var share: String
+
+    @Option(help: ArgumentHelp("The share's zone.", valueName: "name"))
+    var zone: String
+
+    @OptionGroup var place: SharePlace
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        let id = RecordID(recordName: share, zone: ZoneID(zoneName: zone))
+        try await store.write { store in
+            let record = try await store.fetchRecords(
+                FetchRecordsRequest([id]),
+                as: place.caller
+            )[0].get()
+            guard record.share != nil else { throw CommandError("\(id) is not a share.") }
+            let result = try await store.modifyRecords(
+                ModifyRecordsRequest(deletions: [RecordDeletion(id)]),
+                as: place.caller
+            )
+            var output = ItemOutput(options)
+            output.add("deleted", .record(id), result.deletions[0].map { _ in nil })
+            try output.finish()
+        }
+    }
+}

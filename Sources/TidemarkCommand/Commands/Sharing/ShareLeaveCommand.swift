@@ -1,0 +1,31 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark share leave`.
+struct ShareLeaveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "leave",
+        abstract: "Take part in a share no more."
+    )
+
+    @OptionGroup var store: StoreArgument
+    @OptionGroup var link: ShareLinkOptions
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        try await store.write { store in
+            let id = try await store.shareMetadata(of: link.link, as: link.caller).share.recordID
+            let result = try await store.modifyRecords(
+                ModifyRecordsRequest(deletions: [RecordDeletion(id)]),
+                as: link.caller
+            )
+            var output = ItemOutput(options)
+            output.add("deleted", .record(id), result.deletions[0].map { _ in nil })
+            try output.finish()
+        }
+    }
+}

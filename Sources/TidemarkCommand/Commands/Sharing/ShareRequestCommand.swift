@@ -1,0 +1,22 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// `tidemark share request`.
+struct ShareRequestCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "request",
+        abstract: "Ask to take part in a share.",
+        discussion: "Prints nothing. The owner sees who asks with `share list`."
+    )
+
+    @OptionGroup var store: StoreArgument
+    @OptionGroup var link: ShareLinkOptions
+
+    func run() async throws {
+        try await store.write { store in
+            try await store.requestShareAccess(link.link, as: link.caller)
+        }
+    }
+}

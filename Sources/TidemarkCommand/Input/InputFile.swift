@@ -1,0 +1,23 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension FileHandle {
+    /// Opens a file that the command line names; `-` is standard input.
+    ///
+    /// Throws a `CommandError` also for a folder, which could be opened and not read.
+    static func reading(_ path: String) throws -> FileHandle {
+        if path == "-" { return .standardInput }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw CommandError("\(path) cannot be opened: \(describe(errno))")
+        }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var status = stat()
+        if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
+            throw CommandError("\(path) is a folder. Name a file in it.")
+        }
+        return file
+    }
+}

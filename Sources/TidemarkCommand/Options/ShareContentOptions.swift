@@ -1,0 +1,82 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import ArgumentParser
+public import TidemarkModel
+
+/// Read by name: `none`, `readOnly`, `readWrite`.
+extension SharePermission: ExpressibleByArgument {
+    /// Reads a permission as the command line spells it.
+    public init?(argument: String) {
+        guard let known = Self.allCases.first(where: { "\($0)" == argument }) else { return nil }
+        self = known
+    }
+
+    /// The names of all permissions.
+    public static var allValueStrings: [String] { allCases.map { "\($0)" } }
+}
+
+/// Who is to take part in a share, and how.
+struct ShareContentOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Whom to invite, or to invite otherwise: a user record name, address or number.",
+            valueName: "who"
+        )
+    )
+    var invite: [String] = []
+
+    @Option(help: "What those who are invited by this command may do.")
+    var permission = SharePermission.readWrite
+
+    @Flag(help: "Those who are invited by this command may change the share.")
+    var administrators = false
+
+    @Flag(help: "Invite whoever opens a link first; the link is printed with the share.")
+    var oneTime = false
+
+    @Option(name: .customLong("public"), help: "What whoever has the share's link may do.")
+    var publicPermission: SharePermission?
+
+    @Flag(inversion: .prefixedNo, help: "Whether those who have the link may ask to take part.")
+    var requests: Bool?
+
+    @Option(help: ArgumentHelp("What the share is called.", valueName: "text"))
+    var title: String?
+
+    /// Puts what the options say into a share's content.
+    func apply(to content: inout ShareContent) {
+        for who in invite { add(participant(who), to: &content) }
+        if oneTime {
+            content.participants.append(
+                ShareParticipant(role: role, permission: permission, isOneTime: true)
+            )
+        }
+        if let publicPermission { content.publicPermission = publicPermission }
+        if let requests { content.allowsAccessRequests = requests }
+    }
+
+    private var role: ShareRole { administrators ? .administrator : .privateUser }
+
+    private func participant(_ who: String) -> ShareParticipant {
+        switch UserLookup(who) {
+        case .user(let user): ShareParticipant(user: user, role: role, permission: permission)
+        case .email(let text): ShareParticipant(email: text, role: role, permission: permission)
+        case .phone(let text): ShareParticipant(phone: text, role: role, permission: permission)
+        }
+    }
+
+    private func add(_ participant: ShareParticipant, to content: inout ShareContent) {
+        content.participants.removeAll { known in
+            participant.user != nil && known.user == participant.user
+                || !participant.email.isEmpty && known.email == participant.email
+                || !participant.phone.isEmpty && known.phone == participant.phone
+        }
+        content.participants.append(participant)
+    }
+
+    /// The fields of the share's record that the options name.
+    var fields: Fields {
+        get throws { try title.map { try Fields(["cloudkit.title": .string($0)]) } ?? Fields() }
+    }
+}

@@ -1,0 +1,10 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Sequence where Element: Hashable {
+    /// The elements in their order, each where it comes first.
+    package var eachOnce: [Element] {
+        var seen: Set<Element> = []
+        return filter { seen.insert($0).inserted }
+    }
+}
