@@ -142,7 +142,12 @@ extension BlobStore {
     func finishTaking(_ blobs: [HeldBlob]) throws(FileError) {
         if blobs.isEmpty { return }
         for name in try fileSystem.list(incoming) where name.hasPrefix(Self.takenPrefix) {
-            try fileSystem.remove("\(incoming)/\(name)")
+            do throws(FileError) {
+                try fileSystem.remove("\(incoming)/\(name)")
+            } catch {
+                // Another collection may have been faster.
+                guard error.isMissing else { throw error }
+            }
         }
         for holder in Set(blobs.map(\.holder)) { try fileSystem.syncDirectory(path(of: holder)) }
     }

@@ -34,27 +34,10 @@ extension Engine {
         try takeIn(own, access, &content)
         let hasWalks = !content.walks.isEmpty
         var page = SharedPage()
-        let sequences: (start: UInt64, quiet: UInt64) = (
-            content.sequence.rawValue, content.quiet.rawValue
-        )
         do throws(ViewIndexError) {
             try walk(&content, limit: limit, &page, picture)
             if content.walks.isEmpty, page.entries.count < limit {
-                let room = limit - page.entries.count
-                var found: [RecordVersion] = []
-                for audience in access.parts.keys {
-                    found += try picture.changes(
-                        in: audience,
-                        after: sequences.start,
-                        quiet: sequences.quiet,
-                        limit: room + 1
-                    )
-                }
-                found.sort { $0.sequence < $1.sequence }
-                page.append(found.prefix(room), isGone: false)
-                let end = found.count > room ? found[room - 1].sequence.rawValue : picture.bound
-                content.sequence = SequenceNumber(rawValue: end)
-                if sequences.quiet <= end { content.quiet = .zero }
+                try list(access, &content, limit: limit - page.entries.count, &page, picture)
             }
         } catch {
             throw SyncError(error)
@@ -101,6 +84,7 @@ extension Engine {
             content.known = bound
             return content
         }
+        let horizon = try horizon(of: access, picture)
         do throws(TokenDefect) {
             let content = try TokenContent(token, store: id, hash: views.hash)
             try content.check(
@@ -108,7 +92,7 @@ extension Engine {
                 place: zone,
                 line: line,
                 visible: SequenceNumber(rawValue: picture.bound),
-                horizon: SequenceNumber(rawValue: horizon(of: access, picture))
+                horizon: SequenceNumber(rawValue: horizon)
             )
             return content
         } catch {
@@ -120,9 +104,18 @@ extension Engine {
     }
 
     /// The highest position up to which deletions of one of the lists may have been forgotten.
-    private func horizon(of access: ZoneAccess, _ picture: ViewPicture) -> UInt64 {
-        access.parts.keys.reduce(0) { horizon, audience in
-            max(horizon, (try? picture.zone(audience).tombstoneHorizon) ?? 0)
+    private func horizon(
+        of access: ZoneAccess,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> UInt64 {
+        do throws(ViewIndexError) {
+            var horizon: UInt64 = 0
+            for audience in access.parts.keys {
+                horizon = max(horizon, try picture.zone(audience).tombstoneHorizon)
+            }
+            return horizon
+        } catch {
+            throw SyncError(error)
         }
     }
 
@@ -194,6 +187,30 @@ extension Engine {
                 content.walks.removeFirst()
             }
         }
+    }
+
+    /// Lists what came after the token, of all shares together, as far as the page has room.
+    private func list(
+        _ access: ZoneAccess,
+        _ content: inout TokenContent,
+        limit room: Int,
+        _ page: inout SharedPage,
+        _ picture: ViewPicture
+    ) throws(ViewIndexError) {
+        var found: [RecordVersion] = []
+        for audience in access.parts.keys {
+            found += try picture.changes(
+                in: audience,
+                after: content.sequence.rawValue,
+                quiet: content.quiet.rawValue,
+                limit: room + 1
+            )
+        }
+        found.sort { $0.sequence < $1.sequence }
+        page.append(found.prefix(room), isGone: false)
+        let end = found.count > room ? found[room - 1].sequence.rawValue : picture.bound
+        content.sequence = SequenceNumber(rawValue: end)
+        if content.quiet.rawValue <= end { content.quiet = .zero }
     }
 }
 

@@ -13,7 +13,7 @@ struct FieldArgument {
     /// What `--help` says about it.
     static let explanation: ArgumentHelp = """
         Fields as NAME=VALUE. A value that is JSON counts as JSON, all else as text. NAME:TYPE=VALUE \
-        names the type, such as STRING, DOUBLE, TIMESTAMP, BYTES, REFERENCE or LOCATION. \
+        names the type, such as STRING, DOUBLE, TIMESTAMP, BYTES, REFERENCE or LOCATION (LATITUDE,LONGITUDE). \
         NAME:ASSET=@FILE is an asset with the bytes of a file.
         """
 

@@ -91,12 +91,8 @@ package struct ChangeStreamReader: Sendable {
         return changes
     }
 
-    /// Reads a change, whose members come in any order.
-    private mutating func readChange(
-        from reader: inout JSONReader
-    ) throws(JSONError) -> ChangeStreamLine.Change {
-        reader.skipSpace()
-        let start = reader.offset
+    /// The members of a change.
+    private struct ChangeMembers {
         var operation: JSONText?
         var zone: JSONText?
         var recordName: JSONText?
@@ -104,23 +100,32 @@ package struct ChangeStreamReader: Sendable {
         var parent: Name?
         var reason: ZoneDeletionReason?
         var fields: Fields?
+    }
+
+    /// Reads a change, whose members come in any order.
+    private mutating func readChange(
+        from reader: inout JSONReader
+    ) throws(JSONError) -> ChangeStreamLine.Change {
+        reader.skipSpace()
+        let start = reader.offset
+        var parts = ChangeMembers()
         var members = MemberNames()
         var object = try reader.openObject()
         while let key = try reader.nextKey(of: &object) {
             if try members.take(0, "op", key, in: reader) {
-                operation = try reader.text()
+                parts.operation = try reader.text()
             } else if try members.take(1, "zone", key, in: reader) {
-                zone = try reader.text()
+                parts.zone = try reader.text()
             } else if try members.take(2, "recordName", key, in: reader) {
-                recordName = try reader.text()
+                parts.recordName = try reader.text()
             } else if try members.take(3, "recordType", key, in: reader) {
-                recordType = try reader.text()
+                parts.recordType = try reader.text()
             } else if try members.take(4, "fields", key, in: reader) {
-                fields = try readFields(from: &reader, at: start)
+                parts.fields = try readFields(from: &reader, at: start)
             } else if try members.take(5, "parent", key, in: reader) {
-                parent = Name(try reader.nonEmptyString("parent"))
+                parts.parent = Name(try reader.nonEmptyString("parent"))
             } else if try members.take(6, "reason", key, in: reader) {
-                reason = try readReason(from: &reader)
+                parts.reason = try readReason(from: &reader)
             } else {
                 throw reader.unknownMember(
                     key,
@@ -128,14 +133,29 @@ package struct ChangeStreamReader: Sendable {
                 )
             }
         }
-        guard let operation else { throw JSONError("A change needs an \"op\".", at: start) }
-        guard let zone else { throw JSONError("A change needs a \"zone\".", at: start) }
-        guard reason == nil || reader.isWord(operation, "deleteZone") else {
+        return try change(of: parts, in: reader, at: start)
+    }
+
+    /// The change that its members say.
+    private mutating func change(
+        of members: ChangeMembers,
+        in reader: JSONReader,
+        at start: Int
+    ) throws(JSONError) -> ChangeStreamLine.Change {
+        guard let operation = members.operation else {
+            throw JSONError("A change needs an \"op\".", at: start)
+        }
+        guard let zone = members.zone else {
+            throw JSONError("A change needs a \"zone\".", at: start)
+        }
+        guard members.reason == nil || reader.isWord(operation, "deleteZone") else {
             throw JSONError("Only a deleteZone has a \"reason\".", at: start)
         }
         let zoneID = self.zone(zone, in: reader)
         if reader.isWord(operation, "save") {
-            guard let recordName, let recordType, let fields else {
+            guard let recordName = members.recordName, let recordType = members.recordType,
+                let fields = members.fields
+            else {
                 throw JSONError(
                     "A save needs a \"recordName\", a \"recordType\" and \"fields\".",
                     at: start
@@ -145,27 +165,27 @@ package struct ChangeStreamReader: Sendable {
                 recordID: RecordID(recordName: reader.copy(recordName), zone: zoneID),
                 recordType: type(recordType, in: reader),
                 fields: fields,
-                parent: parent
+                parent: members.parent
             )
         }
-        guard recordType == nil, fields == nil, parent == nil else {
+        guard members.recordType == nil, members.fields == nil, members.parent == nil else {
             throw JSONError(
                 "Only a save has a \"recordType\", a \"parent\" and \"fields\".",
                 at: start
             )
         }
         if reader.isWord(operation, "delete") {
-            guard let recordName else {
+            guard let recordName = members.recordName else {
                 throw JSONError("A delete needs a \"recordName\".", at: start)
             }
             return .delete(RecordID(recordName: reader.copy(recordName), zone: zoneID))
         }
-        guard recordName == nil else {
+        guard members.recordName == nil else {
             throw JSONError("Only a save and a delete have a \"recordName\".", at: start)
         }
         if reader.isWord(operation, "createZone") { return .createZone(zoneID) }
         if reader.isWord(operation, "deleteZone") {
-            return .deleteZone(zoneID, reason: reason ?? .deleted)
+            return .deleteZone(zoneID, reason: members.reason ?? .deleted)
         }
         throw JSONError(
             "There is no op \"\(reader.copy(operation))\"; the ops are save, delete, createZone, "

@@ -28,7 +28,7 @@ final class FaultyService: DatabaseService {
 
     /// Passes a call on, with what goes wrong with it.
     private func pass<Answer>(
-        _ call: () async throws(SyncError) -> Answer
+        _ call: @autoclosure () async throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {
         let fault = faults.withLock { $0.isEmpty ? nil : $0.removeFirst() }
         if case .request(let error) = fault { throw error }
@@ -41,56 +41,46 @@ final class FaultyService: DatabaseService {
         _ request: ModifyRecordsRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifyRecordsResult {
-        try await pass { () throws(SyncError) in
-            try await service.modifyRecords(request, as: caller)
-        }
+        try await pass(try await service.modifyRecords(request, as: caller))
     }
 
     func fetchRecords(
         _ request: FetchRecordsRequest,
         as caller: Caller
     ) async throws(SyncError) -> [Result<Record, SyncError>] {
-        try await pass { () throws(SyncError) in
-            try await service.fetchRecords(request, as: caller)
-        }
+        try await pass(try await service.fetchRecords(request, as: caller))
     }
 
     func zoneChanges(
         _ request: ZoneChangesRequest,
         as caller: Caller
     ) async throws(SyncError) -> ZoneChanges {
-        try await pass { () throws(SyncError) in
-            try await service.zoneChanges(request, as: caller)
-        }
+        try await pass(try await service.zoneChanges(request, as: caller))
     }
 
     func databaseChanges(
         _ request: DatabaseChangesRequest,
         as caller: Caller
     ) async throws(SyncError) -> DatabaseChanges {
-        try await pass { () throws(SyncError) in
-            try await service.databaseChanges(request, as: caller)
-        }
+        try await pass(try await service.databaseChanges(request, as: caller))
     }
 
     func modifyZones(
         _ request: ModifyZonesRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifyZonesResult {
-        try await pass { () throws(SyncError) in
-            try await service.modifyZones(request, as: caller)
-        }
+        try await pass(try await service.modifyZones(request, as: caller))
     }
 
     func zones(as caller: Caller) async throws(SyncError) -> [Zone] {
-        try await pass { () throws(SyncError) in try await service.zones(as: caller) }
+        try await pass(try await service.zones(as: caller))
     }
 
     func query(
         _ request: QueryRequest,
         as caller: Caller
     ) async throws(SyncError) -> QueryPageResult {
-        try await pass { () throws(SyncError) in try await service.query(request, as: caller) }
+        try await pass(try await service.query(request, as: caller))
     }
 
     func uploadAsset<Pieces: AsyncSequence>(
@@ -98,54 +88,44 @@ final class FaultyService: DatabaseService {
         _ request: UploadAssetRequest,
         as caller: Caller
     ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
-        try await pass { () throws(SyncError) in
-            try await service.uploadAsset(pieces, request, as: caller)
-        }
+        try await pass(try await service.uploadAsset(pieces, request, as: caller))
     }
 
     func heldAssets(
         _ request: HeldAssetsRequest,
         as caller: Caller
     ) async throws(SyncError) -> [Bool] {
-        try await pass { () throws(SyncError) in
-            try await service.heldAssets(request, as: caller)
-        }
+        try await pass(try await service.heldAssets(request, as: caller))
     }
 
     func downloadAsset(
         _ request: DownloadAssetRequest,
         as caller: Caller
     ) async throws(SyncError) -> AssetDownload {
-        try await pass { () throws(SyncError) in
-            try await service.downloadAsset(request, as: caller)
-        }
+        try await pass(try await service.downloadAsset(request, as: caller))
     }
 
     func accountStatus(as caller: Caller) async throws(SyncError) -> AccountStatus {
-        try await pass { () throws(SyncError) in try await service.accountStatus(as: caller) }
+        try await pass(try await service.accountStatus(as: caller))
     }
 
     func currentUser(as caller: Caller) async throws(SyncError) -> UserID {
-        try await pass { () throws(SyncError) in try await service.currentUser(as: caller) }
+        try await pass(try await service.currentUser(as: caller))
     }
 
     func lookUpUsers(
         _ lookups: [UserLookup],
         as caller: Caller
     ) async throws(SyncError) -> [UserIdentity?] {
-        try await pass { () throws(SyncError) in
-            try await service.lookUpUsers(lookups, as: caller)
-        }
+        try await pass(try await service.lookUpUsers(lookups, as: caller))
     }
 
     func contacts(as caller: Caller) async throws(SyncError) -> [UserIdentity] {
-        try await pass { () throws(SyncError) in try await service.contacts(as: caller) }
+        try await pass(try await service.contacts(as: caller))
     }
 
     func acceptShare(_ link: String, as caller: Caller) async throws(SyncError) -> Record {
-        try await pass { () throws(SyncError) in
-            try await service.acceptShare(link, as: caller)
-        }
+        try await pass(try await service.acceptShare(link, as: caller))
     }
 
     func shareMetadata(
@@ -153,67 +133,55 @@ final class FaultyService: DatabaseService {
         withRootRecord: Bool,
         as caller: Caller
     ) async throws(SyncError) -> ShareMetadata {
-        try await pass { () throws(SyncError) in
+        try await pass(
             try await service.shareMetadata(
                 of: link,
                 withRootRecord: withRootRecord,
                 as: caller
             )
-        }
+        )
     }
 
     func requestShareAccess(_ link: String, as caller: Caller) async throws(SyncError) {
-        try await pass { () throws(SyncError) in
-            try await service.requestShareAccess(link, as: caller)
-        }
+        try await pass(try await service.requestShareAccess(link, as: caller))
     }
 
     func modifySubscriptions(
         _ request: ModifySubscriptionsRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifySubscriptionsResult {
-        try await pass { () throws(SyncError) in
-            try await service.modifySubscriptions(request, as: caller)
-        }
+        try await pass(try await service.modifySubscriptions(request, as: caller))
     }
 
     func subscriptions(as caller: Caller) async throws(SyncError) -> [Subscription] {
-        try await pass { () throws(SyncError) in try await service.subscriptions(as: caller) }
+        try await pass(try await service.subscriptions(as: caller))
     }
 
     func fetchSubscriptions(
         _ ids: [String],
         as caller: Caller
     ) async throws(SyncError) -> [Result<Subscription, SyncError>] {
-        try await pass { () throws(SyncError) in
-            try await service.fetchSubscriptions(ids, as: caller)
-        }
+        try await pass(try await service.fetchSubscriptions(ids, as: caller))
     }
 
     func notificationChanges(
         _ request: NotificationChangesRequest,
         as caller: Caller
     ) async throws(SyncError) -> NotificationChanges {
-        try await pass { () throws(SyncError) in
-            try await service.notificationChanges(request, as: caller)
-        }
+        try await pass(try await service.notificationChanges(request, as: caller))
     }
 
     func markNotificationsRead(
         _ ids: [String],
         as caller: Caller
     ) async throws(SyncError) -> [Result<String, SyncError>] {
-        try await pass { () throws(SyncError) in
-            try await service.markNotificationsRead(ids, as: caller)
-        }
+        try await pass(try await service.markNotificationsRead(ids, as: caller))
     }
 
     func notifications(
         since token: ChangeToken?,
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {
-        try await pass { () throws(SyncError) in
-            try await service.notifications(since: token, as: caller)
-        }
+        try await pass(try await service.notifications(since: token, as: caller))
     }
 }
