@@ -74,6 +74,11 @@ import Testing
         #expect(try await run("share", "metadata", link, "--as", "_bob").status == 0)
         #expect(try await run("share", "accept", link, "--as", "_bob").status == 0)
         #expect(try await names(seenBy: "_bob") == ["home", "milk", "share-home"])
+        let zones = try await run("zones", "list", "--database", "shared", "--owner", "_bob")
+        #expect(zones.output == "{\"zone\":\"lists\",\"zoneOwner\":\"_anna\"}\n")
+        let export = try await run("export", "--database", "shared", "--owner", "_bob")
+        #expect(export.status == 64)
+        #expect(export.errors.contains("A shared database holds nothing itself"))
 
         let bob = ["--database", "shared", "--owner", "_bob", "--as", "_bob"]
         let saved = try await run(

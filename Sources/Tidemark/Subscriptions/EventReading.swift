@@ -16,9 +16,6 @@ struct EventReading {
     /// What the holders of subscriptions in public databases may read.
     private var accesses: [SubscriptionHolder: PublicAccess] = [:]
     private var candidates: [Int] = []
-    /// Who sees what is listed under a key by a share: the numbers of their subscriptions; `nil` until
-    /// somebody asks.
-    private var sharers: [UInt64: [Int]]?
 
     /// Begins where something else has ended.
     init(_ following: Following, _ engine: Engine, _ picture: ViewPicture) {
@@ -219,21 +216,29 @@ struct EventReading {
 
     /// The subscriptions of those who see what is listed under a key, now.
     ///
-    /// The first time it costs a look-up for each user who subscribed to their shared database.
+    /// Whenever shares or subscriptions have changed it costs a look-up for each user who subscribed to
+    /// their shared database.
     private mutating func sharers(of key: UInt64) throws(SyncError) -> [Int] {
-        if let sharers { return sharers[key] ?? [] }
-        var found: [UInt64: [Int]] = [:]
+        var found = Following.Sharers(
+            sequence: min(picture.lastSystemSequence, picture.bound),
+            changeCount: following.set.changeCount
+        )
+        if let known = following.sharers, known.sequence == found.sequence,
+            known.changeCount == found.changeCount
+        {
+            return known.numbers[key] ?? []
+        }
         for (database, numbers) in following.set.shared {
             let parts = try engine.participations(of: database.owner, in: database, picture)
             var keys: Set<UInt64> = []
             for part in parts where part.participation.showsSomething {
                 if let key = part.audience, keys.insert(key).inserted {
-                    found[key, default: []] += numbers
+                    found.numbers[key, default: []] += numbers
                 }
             }
         }
-        sharers = found
-        return found[key] ?? []
+        following.sharers = found
+        return found.numbers[key] ?? []
     }
 
     /// A record came to those who see it by a share, or left them, and did not change.

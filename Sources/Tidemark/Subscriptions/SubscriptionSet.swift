@@ -46,6 +46,9 @@ struct SubscriptionSet: Sendable {
     private var free: [Int] = []
     private var numbers: [Name: Int] = [:]
 
+    /// Grows with every subscription that comes or goes: a number may stand for another one then.
+    private(set) var changeCount = 0
+
     /// Whether there are none.
     var isEmpty: Bool { numbers.isEmpty }
 
@@ -94,6 +97,7 @@ struct SubscriptionSet: Sendable {
                 watches[ordinal].databaseWide.append(number)
             }
         }
+        changeCount += 1
         if number == standing.count { standing.append(entry) } else { standing[number] = entry }
         numbers[name] = number
         return isNew
@@ -122,6 +126,7 @@ struct SubscriptionSet: Sendable {
             shared[database]?.removeAll { $0 == number }
             if shared[database]?.isEmpty ?? false { shared[database] = nil }
         }
+        changeCount += 1
         standing[number] = nil
         free.append(number)
     }

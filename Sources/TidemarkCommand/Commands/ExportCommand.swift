@@ -69,7 +69,7 @@ struct ExportCommand: AsyncParsableCommand {
             }
         } else {
             try store.visitRecords(
-                of: database.id,
+                of: try database.holder,
                 in: zone.map { ZoneID(zoneName: $0) },
                 asOf: position
             ) { record in

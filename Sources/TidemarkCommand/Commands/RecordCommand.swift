@@ -36,7 +36,7 @@ struct RecordCommand: AsyncParsableCommand {
     private func printRecord(of store: Store) throws {
         let record = try store.record(
             RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
-            of: database.id,
+            of: try database.holder,
             asOf: try point.position(in: store)
         )
         var output = StandardOutput()

@@ -45,6 +45,17 @@ struct DatabaseOptions: ParsableArguments {
         )
     }
 
+    /// The same, for a command that looks at what a database itself holds.
+    var holder: DatabaseID {
+        get throws {
+            if database != .shared { return id }
+            throw ValidationError(
+                "A shared database holds nothing itself: leave out --database, and name whose zone it is "
+                    + "with --owner. What it shows is told by changes and query."
+            )
+        }
+    }
+
     private var scope: DatabaseScope {
         switch database {
         case .private: .private

@@ -68,15 +68,21 @@ extension SyncError.Item {
 
 extension [UInt8] {
     /// Appends what an item is known by.
-    fileprivate mutating func append(json item: SyncError.Item) {
+    mutating func append(json item: SyncError.Item) {
+        let zone =
+            switch item {
+            case .record(let record): record.zone
+            case .zone(let zone): zone
+            }
         append(literal: "{\"zone\":")
-        switch item {
-        case .record(let record):
-            append(jsonString: record.zone.zoneName)
+        append(jsonString: zone.zoneName)
+        if zone.ownerName != ZoneID.currentOwner {
+            append(literal: ",\"zoneOwner\":")
+            append(jsonString: zone.ownerName)
+        }
+        if case .record(let record) = item {
             append(literal: ",\"recordName\":")
             append(jsonString: record.recordName)
-        case .zone(let zone):
-            append(jsonString: zone.zoneName)
         }
         append(literal: "}")
     }

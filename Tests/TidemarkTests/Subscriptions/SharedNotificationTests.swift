@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
-import Tidemark
+import TidemarkLog
 import TidemarkModel
+
+@testable import Tidemark
 
 /// What somebody hears who subscribed to their shared database.
 @Suite struct SharedNotificationTests {
@@ -65,5 +67,30 @@ import TidemarkModel
         #expect(heard.notifications.map(\.summary) == ["shared database"])
         _ = try await anna.modify([try anna.node("leaf", under: "root", ["n": 2])]).saves[0].get()
         #expect(try await bob.heard(since: heard.token).notifications.isEmpty)
+    }
+
+    @Test
+    func `a subscription in the place of one that ended hears nothing of what that was about`()
+        async throws
+    {
+        try await world.guest("dave").subscribe(Subscription("his", .database()))
+        let home = DatabaseID(owner: UserID("_carol"))
+        let carol = anna.client("_carol", in: home)
+        _ = try await anna.modify([try anna.node("leaf", under: "root", ["n": 2])]).saves[0].get()
+        try await bob.unsubscribe("shared", "tasks")
+        try await carol.subscribe(
+            Subscription("hers", .database()),
+            Subscription("tasks", .database(recordType: "Task"))
+        )
+        _ = try await anna.modify([try anna.node("leaf", under: "root", ["n": 3])]).saves[0].get()
+        // All of it in one reading, as after a time without a notifier.
+        let engine = try store.engine
+        var reading = EventReading(Following(position: 0), engine, try engine.picture(.visible))
+        try reading.read(
+            through: store.lastSequence.rawValue,
+            eventLimit: .max,
+            notificationLimit: .max
+        )
+        #expect(reading.batch.groups.map(\.collection.owner) == [UserID("_bob")])
     }
 }

@@ -49,7 +49,7 @@ struct AssetGetCommand: AsyncParsableCommand {
         try await store.read { store in
             let id = RecordID(recordName: name, zone: ZoneID(zoneName: zone))
             let position = try point.position(in: store)
-            let record = try store.record(id, of: database.id, asOf: position)
+            let record = try store.record(id, of: try database.holder, asOf: position)
             let asset = try record.asset(in: field, element: element)
             let pieces = try store.openAsset(asset, of: database.id)
             if let output {

@@ -19,7 +19,7 @@ struct AssetListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await store.read { store in
-            try options.print(try store.assets(of: database.id))
+            try options.print(try store.assets(of: database.holder))
         }
     }
 }

@@ -29,7 +29,7 @@ struct AssetPutCommand: AsyncParsableCommand {
     func run() async throws {
         try await store.write { store in
             let pieces = try AssetFile.pieces(of: file)
-            let asset = try await store.storeAsset(pieces, in: database.id)
+            let asset = try await store.storeAsset(pieces, in: database.holder)
             var output = StandardOutput()
             try output.line { $0.append(json: .asset(asset)) }
             try output.flush()

@@ -12,7 +12,8 @@ struct ZonesListCommand: AsyncParsableCommand {
         abstract: "List a database's zones.",
         discussion: """
             One line for each zone, ordered by name as UTF-8 bytes: how many records and \
-            tombstones it holds, and the sequence number of its last event.
+            tombstones it holds, and the sequence number of its last event. Of a shared database those \
+            that others share with its owner.
             """
     )
 
@@ -22,6 +23,7 @@ struct ZonesListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await store.read { store in
+            if database.database == .shared { return try await printShared(by: store) }
             try options.print(
                 try store.zoneFigures(of: database.id),
                 in: Table([
@@ -38,6 +40,16 @@ struct ZonesListCommand: AsyncParsableCommand {
                 }
             )
         }
+    }
+
+    private func printShared(by store: Store) async throws {
+        let caller = Caller(database: database.id, user: database.id.owner)
+        try options.print(
+            try await store.zones(as: caller).map(\.zoneID),
+            in: Table([("owner", .left), ("zone", .left)]),
+            json: { $0.append(json: .zone($1)) },
+            row: { [$0.ownerName.printable, $0.zoneName.printable] }
+        )
     }
 }
 
