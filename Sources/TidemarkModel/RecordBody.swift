@@ -123,8 +123,8 @@ extension RecordBody {
     }
 
     private func string(_ text: Text) -> String? {
-        let bytes = textBytes(text)
-        return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
+        guard bytes.span.bytes.word16(at: text.lengthOffset) > 0 else { return nil }
+        return String(decoding: textBytes(text), as: UTF8.self)
     }
 
     /// The record's name.
@@ -168,7 +168,7 @@ extension RecordBody {
     /// Those that were removed are among them, marked as such: ``Fields/present`` leaves them out.
     public var fields: Fields { Fields(sound: bytes[(bytes.startIndex + textEnd)...]) }
 
-    private func time(at offset: Int) -> Int64 {
+    func time(at offset: Int) -> Int64 {
         Int64(bitPattern: bytes.span.bytes.word64(at: offset))
     }
 }

@@ -10,7 +10,9 @@ import Workload
 
 extension HotPath {
     /// The whole engine, through its door; nothing is synced.
-    static let engine = [saveOne, insertBatch, updateBatch, firstSync, smallDelta, replay]
+    static let engine = [
+        saveOne, insertBatch, updateBatch, unchangedBatch, firstSync, smallDelta, replay,
+    ]
 
     /// Saves a new record in a request of its own.
     private static let saveOne = HotPath(name: "engine.save") { count in
@@ -30,6 +32,19 @@ extension HotPath {
     private static let updateBatch = HotPath(name: "engine.update400") { count in
         let store = try ScratchStore(recordCount: count)
         let requests = try ScratchStore.requests(count, .update)
+        return goingOn(through: requests, by: 400) { try await store.save($0) }
+    }
+
+    /// Saves records in requests of 400, each picked at random and with the tag of its version, so
+    /// that it is saved only if it is still that; one operation is one record.
+    private static let unchangedBatch = HotPath(name: "engine.unchanged400") { count in
+        let store = try ScratchStore(recordCount: count)
+        let tags = try blocking { try await store.tags() }
+        let order = Shuffle(count: count, seed: 1)
+        let requests = try stride(from: 0, to: count, by: 400).map { start in
+            let numbers = (start..<min(start + 400, count)).map { order[$0] }
+            return try ScratchStore.request(numbers, .unchanged(tags))
+        }
         return goingOn(through: requests, by: 400) { try await store.save($0) }
     }
 

@@ -29,6 +29,8 @@ func blocking<Result: Sendable>(
 final class ScratchStore: Sendable {
     enum Kind {
         case insert, update
+        /// With the tags of the versions that are replaced, by name.
+        case unchanged([String: RecordChangeTag])
     }
 
     static let zone = ZoneID(zoneName: "zone")
@@ -58,12 +60,20 @@ final class ScratchStore: Sendable {
     static func request(_ numbers: some Sequence<Int>, _ kind: Kind) throws -> ModifyRecordsRequest
     {
         let saves = try numbers.map { number in
-            let change = Change(zone: 0, number: number, version: kind == .insert ? 0 : 1)
+            var change = Change(zone: 0, number: number, version: 1)
+            var policy = SavePolicy.ifServerRecordUnchanged
+            var tag: RecordChangeTag?
+            switch kind {
+            case .insert: change.version = 0
+            case .update: policy = .replace
+            case .unchanged(let tags): tag = tags[change.name]
+            }
             return RecordSave(
                 RecordID(recordName: change.name, zone: zone),
                 type: "Page",
                 fields: try Pages.fields(Pages.source.page(for: change)),
-                policy: kind == .insert ? .ifServerRecordUnchanged : .replace
+                changeTag: tag,
+                policy: policy
             )
         }
         return ModifyRecordsRequest(saves: saves)
@@ -90,6 +100,20 @@ final class ScratchStore: Sendable {
             if !page.moreComing { break }
         }
         return seen
+    }
+
+    /// The tags of all records, by name.
+    func tags() async throws -> [String: RecordChangeTag] {
+        var tags: [String: RecordChangeTag] = [:]
+        var request = ZoneChangesRequest(zone: Self.zone, limit: 5_000)
+        while true {
+            let page = try await store.zoneChanges(request, as: Caller())
+            for case .changed(let record) in page.changes {
+                tags[record.recordID.recordName] = record.changeTag
+            }
+            guard page.moreComing else { return tags }
+            request.since = page.token
+        }
     }
 
     /// The token of a device that has all there is.

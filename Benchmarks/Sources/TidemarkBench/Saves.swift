@@ -130,6 +130,64 @@ final class UpdateBatches<Engine: Contender>: Trial {
     func end() async throws { try await store.close() }
 }
 
+/// Durable batches of 400 existing records, picked at random, each saved only if it is still the
+/// version that the client holds, beside batches of 400 new ones in the same store: for Tidemark
+/// alone.
+final class UnchangedBatches<Engine: Contender>: Trial {
+    private let setting: Setting
+    private let store: TidemarkContender?
+    private let history: History
+    private var held: HeldTags
+
+    init(_ setting: Setting) async throws {
+        self.setting = setting
+        let count = setting.scale.updatedRecordCount
+        history = History(zoneCount: 4, recordCount: count, roundCount: 1)
+        held = HeldTags(zoneCount: 4)
+        store =
+            Engine.name == TidemarkContender.name
+            ? try await filled(setting, .updateBatches, recordCount: count) : nil
+    }
+
+    func measure(_ repetition: Int) async throws -> [String: Double] {
+        guard let store else { return [:] }
+        try await held.fetch(from: store)
+        let inserts = try (0..<setting.scale.batchCount).map { batch in
+            let first = 2_000_000 + (repetition * setting.scale.batchCount + batch) * 400
+            let changes = (0..<400).map { Change(zone: batch % 4, number: first + $0) }
+            return try store.prepare(Batch(changes, isInsert: true), setting.pages)
+        }
+        let updates = try (0..<4).flatMap { try self.updates(ofZone: $0, repetition, store) }
+        var seconds = [0.0, 0.0]
+        // Who goes first takes turns.
+        for turn in [repetition % 2, 1 - repetition % 2] {
+            let start = ContinuousClock.now
+            for commit in turn == 0 ? inserts : updates { try await store.save(commit) }
+            seconds[turn] = start.secondsUntilNow / Double((turn == 0 ? inserts : updates).count)
+        }
+        return [Name.unchangedBatches: seconds[0] / seconds[1]]
+    }
+
+    /// A zone's part of a repetition's batches; no record comes in two of them.
+    private func updates(
+        ofZone zone: Int,
+        _ repetition: Int,
+        _ store: TidemarkContender
+    ) throws -> [TidemarkContender.Prepared] {
+        let recordCount = history.recordCount(ofZone: zone)
+        let order = Shuffle(count: recordCount, seed: repetition * 4 + zone)
+        let count = min(max(1, setting.scale.batchCount / 4), recordCount / 400)
+        return try (0..<count).map { batch in
+            let changes = (batch * 400..<batch * 400 + 400).map {
+                Change(zone: zone, number: order[$0], version: repetition + 1)
+            }
+            return try held.prepare(changes, for: store, setting.pages)
+        }
+    }
+
+    func end() async throws { try store?.close() }
+}
+
 /// A store with so many records in four zones, filled fast and opened again with durability.
 private func filled<Engine: Contender>(
     _ setting: Setting,

@@ -61,8 +61,8 @@ struct RunCommand: AsyncParsableCommand {
         )
         var samples: [String: [String: [Double]]] = [:]
         var suites: [Suite] = [
-            .oneWriter, .manyWriters, .insertBatches, .updateBatches, .subscribed, .firstSync,
-            .firstSyncAfterUpdates,
+            .oneWriter, .manyWriters, .insertBatches, .updateBatches, .unchangedBatches,
+            .subscribed, .firstSync, .firstSyncAfterUpdates,
         ]
         suites += scale.eventCounts.map { .longLog(eventCount: $0) }
         suites += [.queries, .sharing, .history]

@@ -31,7 +31,7 @@ struct Setting: Sendable {
 
 /// The works, in the order in which they are measured.
 enum Suite: Hashable {
-    case oneWriter, manyWriters, insertBatches, updateBatches, subscribed
+    case oneWriter, manyWriters, insertBatches, updateBatches, unchangedBatches, subscribed
     case firstSync, firstSyncAfterUpdates
     case longLog(eventCount: Int)
     case queries
@@ -47,6 +47,7 @@ enum Suite: Hashable {
         case .manyWriters: try await ManyWriters<Engine>(setting)
         case .insertBatches: try await InsertBatches<Engine>(setting)
         case .updateBatches: try await UpdateBatches<Engine>(setting)
+        case .unchangedBatches: try await UnchangedBatches<Engine>(setting)
         case .subscribed: try await Subscribed<Engine>(setting)
         case .firstSync: try await FirstSync<Engine>(setting)
         case .firstSyncAfterUpdates: try await FirstSyncAfterUpdates<Engine>(setting)

@@ -51,7 +51,7 @@ extension Engine {
                 RecordHeader(
                     recordName: Name(id.recordName),
                     recordType: Name(save.recordType),
-                    created: ancestorRecord?.created ?? author,
+                    created: author,
                     modified: author
                 ),
                 setting: save.fields,

@@ -35,7 +35,8 @@ extension Engine {
         as caller: Caller,
         _ picture: ViewPicture
     ) throws(SyncError) -> ConsultedAssets? {
-        guard request.saves.contains(where: \.fields.namesAssets) else { return nil }
+        let saves = request.saves
+        guard saves.indices.contains(where: { saves[$0].fields.namesAssets }) else { return nil }
         var assets = ConsultedAssets(takenCount: picture.takenBlobCount)
         for (index, save) in request.saves.enumerated() where save.fields.namesAssets {
             let item = items.items[index]

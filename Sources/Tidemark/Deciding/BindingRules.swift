@@ -260,6 +260,7 @@ extension RecordSave {
     /// Whether the save may bind its record to another one.
     package var mayBind: Bool {
         if case .set = parent { return true }
+        guard fields.hasReferences else { return false }
         var binds = false
         fields.visitBindings { _, _ in binds = true }
         return binds
@@ -281,7 +282,7 @@ extension RecordSave {
             RecordHeader(
                 recordName: Name(recordID.recordName),
                 recordType: Name(recordType),
-                created: old?.created ?? nobody,
+                created: nobody,
                 modified: nobody,
                 parentName: parentName(over: old)
             ),

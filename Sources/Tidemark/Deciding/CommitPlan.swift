@@ -137,7 +137,7 @@ package struct CommitPlan: Sendable {
         let header = RecordHeader(
             recordName: item.name,
             recordType: Name(save.recordType),
-            created: old?.created ?? author,
+            created: author,
             modified: author,
             parentName: save.parentName(over: old),
             shareName: share.name(over: old)
@@ -154,8 +154,8 @@ package struct CommitPlan: Sendable {
         let oldSequence = live?.sequence.rawValue ?? 0
         var bodyOffset = 0
         // What the record was bound to ends also where it begins anew.
-        let replaced = item.live.flatMap { $0.event.binds ? $0 : nil }
-        if replaced != nil || save.mayBind {
+        let wasBound = item.old?.event.state == .live && item.old?.event.binds == true
+        if wasBound || save.mayBind {
             let body = RecordBody(
                 header,
                 setting: fields,
@@ -163,7 +163,7 @@ package struct CommitPlan: Sendable {
                 over: old,
                 of: oldSequence
             )
-            bind(&event, item, zone, from: try? replaced?.body(), to: body)
+            bind(&event, item, zone, from: wasBound ? try? item.live?.body() : nil, to: body)
             draft.append(zone: zone) { payload in
                 event.append(to: &payload)
                 bodyOffset = payload.count

@@ -11,7 +11,7 @@ extension ModifyRecordsRequest {
     /// Those to other zones stay as they are: the rules refuse them. O(fields) where no reference
     /// names a zone.
     func withLocalReferences(in database: DatabaseID) throws(SyncError) -> ModifyRecordsRequest {
-        guard saves.contains(where: \.fields.namesZones) else { return self }
+        guard saves.indices.contains(where: { saves[$0].fields.namesZones }) else { return self }
         var request = self
         for (index, save) in saves.enumerated() {
             request.saves[index].fields = try save.fields.withLocalReferences(
@@ -25,7 +25,7 @@ extension ModifyRecordsRequest {
 
 extension Fields {
     /// Whether any reference names the zone of its target.
-    fileprivate var namesZones: Bool { contains(where: \.namesZone) }
+    var namesZones: Bool { hasReferences && contains(where: \.namesZone) }
 
     /// The fields with references to one zone written without it; others stay as they are.
     func withLocalReferences(

@@ -118,10 +118,11 @@ package struct RecordDecision: Sendable {
         if let schema, let grown = try schema.grown(by: request.saves, where: verdicts.isSave) {
             try grow(schema.current, grown, &plan)
         }
+        let saves = request.saves.span
         for (index, verdict) in verdicts.enumerated() {
             switch verdict {
             case .save:
-                let event = try save(index, request.saves[index], author, &passages)
+                let event = try save(index, saves[index], author, &passages)
                 outcomes.append(.event(event))
             case .delete:
                 let event = try delete(index, request, author, &passages)
@@ -189,14 +190,15 @@ package struct RecordDecision: Sendable {
         _ audiences: Audiences
     ) throws(SyncError) -> SharingRules? {
         // Whatever a participant saves has to be under a share.
-        var concerns = !cascades.isEmpty || items.contains { zones.access(of: $0.zone) != nil }
+        var concerns =
+            !cascades.isEmpty
+            || items.indices.contains { zones.access(of: items[$0].zone) != nil }
         for (index, verdict) in verdicts.enumerated() where !concerns {
             switch verdict {
             case .save:
-                let live = items[index].live
                 concerns =
                     request.saves[index].hasToDoWithShares
-                    || live?.bodyReadBefore.hasToDoWithShares ?? false
+                    || items[index].live?.bodyReadBefore.hasToDoWithShares ?? false
             case .delete:
                 concerns = try items[index].live?.readBody().hasToDoWithShares ?? false
             case .nothingToDo, .refused, .conflict:
@@ -259,37 +261,50 @@ package struct RecordDecision: Sendable {
         ancestor: (Int, TagContent) throws(SyncError) -> StoredRecord?
     ) throws(SyncError) -> [Verdict] {
         var audiences = audiences
+        let saves = request.saves.span
         var verdicts: [Verdict] = []
         verdicts.reserveCapacity(items.count)
-        for (index, item) in items.enumerated() {
-            let denial = try item.live.flatMap { (live) throws(SyncError) in
-                try access?.refusal(of: .write, on: live.readBody())
-            }
-            let closed = try zones.access(of: item.zone).flatMap { (access) throws(SyncError) in
-                try access.refusal(
-                    ofChanging: item,
-                    in: zones[item.zone],
-                    isDeletion: index >= request.saves.count,
-                    &audiences
-                )
-            }
-            if let error = zones.error(of: item.zone) ?? denial ?? closed {
+        for index in items.indices {
+            let isDeletion = index >= saves.count
+            if let error = try denial(at: index, isDeletion: isDeletion, &audiences) {
                 verdicts.append(.refused(error))
-            } else if index < request.saves.count {
-                let verdict = try rules.verdict(on: request.saves[index], item) {
+            } else if isDeletion {
+                let deletion = request.deletions[index - saves.count]
+                verdicts.append(rules.verdict(on: deletion, items[index]))
+            } else {
+                let verdict = try rules.verdict(on: saves[index], items[index]) {
                     (held) throws(SyncError) in try ancestor(index, held)
                 }
-                if case .save = verdict, let error = refusal(of: request.saves[index], at: index) {
+                if case .save = verdict, let error = refusal(of: saves[index], at: index) {
                     verdicts.append(.refused(error))
                 } else {
                     verdicts.append(verdict)
                 }
-            } else {
-                let deletion = request.deletions[index - request.saves.count]
-                verdicts.append(rules.verdict(on: deletion, item))
             }
         }
         return verdicts
+    }
+
+    /// Why the caller may not change an item's record, whatever the change; `nil` if nothing is
+    /// against it.
+    private func denial(
+        at index: Int,
+        isDeletion: Bool,
+        _ audiences: inout Audiences
+    ) throws(SyncError) -> SyncError? {
+        let zone = items[index].zone
+        if let error = zones.error(of: zone) { return error }
+        if let access, let live = items[index].live,
+            let error = try access.refusal(of: .write, on: live.readBody())
+        {
+            return error
+        }
+        return try zones.access(of: zone)?.refusal(
+            ofChanging: items[index],
+            in: zones[zone],
+            isDeletion: isDeletion,
+            &audiences
+        )
     }
 
     /// Why a save is refused that the records themselves allow; `nil` if it is not.

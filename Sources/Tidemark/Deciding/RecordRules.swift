@@ -64,7 +64,7 @@ package struct RecordRules: Sendable {
         }
         guard let live = item.live else { return absentVerdict(on: save) }
         let body = try live.readBody()
-        if !isImport, Name(body.recordType) != Name(save.recordType) {
+        if !isImport, !Name(save.recordType).hasBytes(body.recordTypeBytes.span.bytes) {
             return .refused(
                 .recordTypeDiffers(save.recordID, found: body.recordType, asked: save.recordType)
             )
@@ -167,6 +167,7 @@ extension RecordRules {
 
     /// Refuses references to records of other zones.
     private func checkZones(of save: RecordSave) throws(SyncError) {
+        guard save.fields.namesZones else { return }
         for field in save.fields where field.namesZone {
             guard let zone = field.firstZone else { continue }
             throw .referenceLeavesZone(save.recordID, field: field.name, zone)
@@ -193,11 +194,12 @@ extension RecordRules {
         let byteCount = save.fields.bytes.count + old.bytes.count
         let count = save.fields.count + old.fields.count
         if byteCount <= limits.bytesPerRecord, count <= limits.fieldsPerRecord { return .save }
+        let nobody = Authorship(time: 0, user: nil)
         let header = RecordHeader(
             recordName: Name(save.recordID.recordName),
             recordType: Name(save.recordType),
-            created: old.created,
-            modified: old.modified
+            created: nobody,
+            modified: nobody
         )
         let merged = RecordBody(
             header,

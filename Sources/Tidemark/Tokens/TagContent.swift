@@ -31,11 +31,18 @@ package struct TagContent: Hashable, Sendable {
     ///
     /// Only the one form that is written is read.
     package init?(_ tag: RecordChangeTag) {
-        var digits = Base36Reader(utf8: tag.text.utf8[...])
-        guard let sequence = digits.next(before: UInt8(ascii: "-")), sequence > 0,
-            let bits = digits.next(before: nil), let bits = UInt32(exactly: bits)
-        else { return nil }
-        self.init(sequence: SequenceNumber(rawValue: sequence), incarnationBits: bits)
+        let content = tag.name.withBytes { utf8 -> TagContent? in
+            var digits = Base36Reader(utf8: utf8)
+            guard let sequence = digits.next(before: UInt8(ascii: "-")), sequence > 0,
+                let bits = digits.next(before: nil), let bits = UInt32(exactly: bits)
+            else { return nil }
+            return TagContent(
+                sequence: SequenceNumber(rawValue: sequence),
+                incarnationBits: bits
+            )
+        }
+        guard let content else { return nil }
+        self = content
     }
 
     /// The tag for clients.
@@ -106,13 +113,20 @@ private enum Base36 {
 
 /// Reads numbers in the one form in which they are written.
 private struct Base36Reader {
-    var utf8: Substring.UTF8View
+    let utf8: UnsafeBufferPointer<UInt8>
+    private var offset = 0
+
+    init(utf8: UnsafeBufferPointer<UInt8>) {
+        self.utf8 = utf8
+    }
 
     /// The number that ends before a byte, which is passed over too, or at the end.
     mutating func next(before end: UInt8?) -> UInt64? {
         var number: UInt64 = 0
         var digitCount = 0
-        while let byte = utf8.popFirst() {
+        while offset < utf8.count {
+            let byte = utf8[offset]
+            offset += 1
             if byte == end { break }
             guard let value = Base36.value(of: byte), digitCount == 0 || number > 0 else {
                 return nil

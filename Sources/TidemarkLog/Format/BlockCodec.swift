@@ -185,14 +185,12 @@ final class BlockDecoder: @unchecked Sendable {
         if rawByteCount > Self.outputByteCount {
             return LZ4.decode(stored, rawByteCount: rawByteCount, dictionary: dictionary)
         }
-        let output = UnsafeMutableRawBufferPointer(rebasing: buffer[dictionaryByteCount...])
-        let byteCount = LZ4.decode(
-            stored,
-            into: UnsafeMutableRawBufferPointer(rebasing: output[..<rawByteCount]),
-            dictionary: dictionary
-        )
+        let end = dictionaryByteCount + rawByteCount
+        let output = UnsafeMutableRawBufferPointer(rebasing: buffer[dictionaryByteCount..<end])
+        let byteCount = LZ4.decode(stored, into: output, dictionary: dictionary)
         guard byteCount == rawByteCount else { return nil }
-        return [UInt8](output[..<rawByteCount])
+        // Of the buffer and not of a slice of one, which is copied byte by byte.
+        return [UInt8](output)
     }
 }
 

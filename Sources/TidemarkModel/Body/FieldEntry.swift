@@ -60,12 +60,7 @@ struct FieldEntry: Sendable {
 
     /// Below zero if the field's name comes before another, zero if it is the same.
     func compareName(to other: UnsafeRawBufferPointer, in bytes: RawSpan) -> Int {
-        let shared = Swift.min(nameByteCount, other.count)
-        for index in 0..<shared {
-            let difference = Int(bytes.byte(at: start + index)) - Int(other[index])
-            if difference != 0 { return difference }
-        }
-        return nameByteCount - other.count
+        bytes.extracting(nameRange).withUnsafeBytes { ByteOrder.compare($0, other) }
     }
 
     /// Appends a row.
@@ -77,11 +72,11 @@ struct FieldEntry: Sendable {
         stamp: UInt64,
         to bytes: inout [UInt8]
     ) {
-        bytes.append(littleEndian: UInt32(truncatingIfNeeded: end))
-        bytes.append(UInt8(truncatingIfNeeded: nameByteCount))
-        bytes.append(type)
-        bytes.append(flags)
-        bytes.append(UInt8(truncatingIfNeeded: stampByteCount(of: stamp)))
+        let low = UInt64(UInt32(truncatingIfNeeded: end))
+        let lengths =
+            UInt64(UInt8(truncatingIfNeeded: nameByteCount)) << 32
+            | UInt64(UInt8(truncatingIfNeeded: stampByteCount(of: stamp))) << 56
+        bytes.append(littleEndian: low | lengths | UInt64(type) << 40 | UInt64(flags) << 48)
     }
 
     /// How many bytes a stamp takes: none for zero, never one that is zero at the end.

@@ -82,9 +82,14 @@ extension Fields {
         }
         for outcome in outcomes {
             let source = outcome.isMine ? self : old
-            source.append(outcome.entry.nameRange, to: &bytes)
+            let entry = outcome.entry
+            if outcome.keepsBytes {
+                source.append(entry.start..<entry.end, to: &bytes)
+                continue
+            }
+            source.append(entry.nameRange, to: &bytes)
             FieldEntry.appendStamp(outcome.stamp, to: &bytes)
-            if !outcome.isRemoval { source.append(outcome.entry.valueRange, to: &bytes) }
+            if !outcome.isRemoval { source.append(entry.valueRange, to: &bytes) }
         }
     }
 
@@ -99,6 +104,19 @@ extension Fields {
         var isMine: Bool
         var isRemoval: Bool
         var stamp: UInt64
+        /// Whether name, stamp and value stay as they lie.
+        var keepsBytes: Bool
+
+        /// A field that the client sets or removes.
+        static func set(_ entry: FieldEntry, isRemoval: Bool) -> Outcome {
+            Outcome(
+                entry: entry,
+                isMine: true,
+                isRemoval: isRemoval,
+                stamp: 0,
+                keepsBytes: !isRemoval && entry.stampByteCount == 0
+            )
+        }
     }
 
     /// Visits the fields of the new version in order.
@@ -121,7 +139,7 @@ extension Fields {
             if order >= 0 { right += 1 }
             if order < 0, let set {
                 if set.type == FieldEntry.removed { continue }
-                visit(Outcome(entry: set, isMine: true, isRemoval: false, stamp: 0))
+                visit(.set(set, isRemoval: false))
             } else if let kept {
                 let before = kept.stamp(in: theirs)
                 let carried = before == 0 ? oldSequence : before
@@ -130,19 +148,20 @@ extension Fields {
                     entry: kept,
                     isMine: false,
                     isRemoval: wasRemoved,
-                    stamp: carried
+                    stamp: carried,
+                    keepsBytes: before != 0
                 )
                 if order == 0, let set {
                     let removes = set.type == FieldEntry.removed
-                    let isSame =
-                        removes ? wasRemoved : set.hasSameValue(in: mine, as: kept, in: theirs)
-                    let keepsStamp = isSame && (removes || extent == .wholeRecord)
-                    if !keepsStamp {
-                        outcome = Outcome(entry: set, isMine: true, isRemoval: removes, stamp: 0)
-                    }
+                    let keepsStamp =
+                        removes
+                        ? wasRemoved
+                        : extent == .wholeRecord && set.hasSameValue(in: mine, as: kept, in: theirs)
+                    if !keepsStamp { outcome = .set(set, isRemoval: removes) }
                 } else if extent == .wholeRecord, !wasRemoved {
                     outcome.isRemoval = true
                     outcome.stamp = 0
+                    outcome.keepsBytes = false
                 }
                 visit(outcome)
             }

@@ -7,7 +7,8 @@ package struct RecordHeader: Sendable {
     package var recordName: Name
     /// The record's type.
     package var recordType: Name
-    /// When the record was first saved, and by whom.
+    /// When the record was first saved, and by whom; of no account over an older version, which says
+    /// it itself.
     package var created: Authorship
     /// When this version is saved, and by whom.
     package var modified: Authorship
@@ -82,7 +83,8 @@ extension RecordBody {
         let start = bytes.count
         bytes.append(contentsOf: repeatElement(0, count: headerByteCount))
         bytes[start] = format
-        bytes.store(header.created.time, at: start + createdTimeOffset)
+        let createdTime = old?.time(at: createdTimeOffset) ?? header.created.time
+        bytes.store(createdTime, at: start + createdTimeOffset)
         bytes.store(header.modified.time, at: start + modifiedTimeOffset)
         func append(_ text: Name?, as place: Text) {
             guard let text else { return }
@@ -92,10 +94,20 @@ extension RecordBody {
                 bytes.append(contentsOf: utf8)
             }
         }
+        func keep(_ place: Text, of old: RecordBody) {
+            let utf8 = old.textBytes(place)
+            bytes.store(UInt16(truncatingIfNeeded: utf8.count), at: start + place.lengthOffset)
+            bytes.append(contentsOf: utf8)
+        }
         append(header.recordName, as: .recordName)
         append(header.recordType, as: .recordType)
-        append(header.created.user?.name, as: .createdUser)
-        append(header.created.deviceName, as: .createdDevice)
+        if let old {
+            keep(.createdUser, of: old)
+            keep(.createdDevice, of: old)
+        } else {
+            append(header.created.user?.name, as: .createdUser)
+            append(header.created.deviceName, as: .createdDevice)
+        }
         append(header.modified.user?.name, as: .modifiedUser)
         append(header.modified.deviceName, as: .modifiedDevice)
         append(header.parentName, as: .parent)

@@ -136,7 +136,7 @@ package final class TidemarkContender: Contender {
     }
 
     /// Reads page after page, and says where the last one ends.
-    private func pages(
+    func pages(
         of zone: Int,
         since start: ChangeToken?,
         _ visit: (ZoneChanges) -> Void

@@ -1,0 +1,24 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// The order of names as their bytes, eight at a time.
+enum ByteOrder {
+    /// Below zero if the first comes before the second, zero if they are the same.
+    @inline(__always)
+    static func compare(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Int {
+        let shared = min(first.count, second.count)
+        var index = 0
+        while index + 8 <= shared {
+            let left = first.loadUnaligned(fromByteOffset: index, as: UInt64.self).bigEndian
+            let right = second.loadUnaligned(fromByteOffset: index, as: UInt64.self).bigEndian
+            if left != right { return left < right ? -1 : 1 }
+            index += 8
+        }
+        while index < shared {
+            let difference = Int(first[index]) - Int(second[index])
+            if difference != 0 { return difference }
+            index += 1
+        }
+        return first.count - second.count
+    }
+}
