@@ -43,7 +43,8 @@ extension Name {
 extension Name: Hashable {
     /// Whether two names have the same bytes.
     public static func == (lhs: Name, rhs: Name) -> Bool {
-        lhs.withBytes { left in
+        guard lhs.byteCount == rhs.byteCount else { return false }
+        return lhs.withBytes { left in
             rhs.withBytes { right in
                 ByteEquality.areEqual(UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
             }

@@ -31,7 +31,8 @@ package struct BindingRules {
     ) -> Bool {
         verdicts.indices.contains { index in
             switch verdicts[index] {
-            case .save: request.saves[index].mayBind
+            // What `mayBind` says, without a copy of the save.
+            case .save: request.saves[index].parent.isSet || request.saves[index].fields.bind
             case .delete: true
             case .nothingToDo, .refused, .conflict: false
             }
@@ -258,13 +259,7 @@ package struct RecordPlace: Hashable, Sendable {
 
 extension RecordSave {
     /// Whether the save may bind its record to another one.
-    package var mayBind: Bool {
-        if case .set = parent { return true }
-        guard fields.hasReferences else { return false }
-        var binds = false
-        fields.visitBindings { _, _ in binds = true }
-        return binds
-    }
+    package var mayBind: Bool { parent.isSet || fields.bind }
 
     /// The record's parent once it is saved over a version.
     package func parentName(over old: RecordBody?) -> Name? {
@@ -291,6 +286,16 @@ extension RecordSave {
             over: old,
             of: 1
         )
+    }
+}
+
+extension Fields {
+    /// Whether a reference binds the record to another one.
+    fileprivate var bind: Bool {
+        guard hasReferences else { return false }
+        var bind = false
+        visitBindings { _, _ in bind = true }
+        return bind
     }
 }
 

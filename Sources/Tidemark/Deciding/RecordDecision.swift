@@ -118,11 +118,10 @@ package struct RecordDecision: Sendable {
         if let schema, let grown = try schema.grown(by: request.saves, where: verdicts.isSave) {
             try grow(schema.current, grown, &plan)
         }
-        let saves = request.saves.span
         for (index, verdict) in verdicts.enumerated() {
             switch verdict {
             case .save:
-                let event = try save(index, saves[index], author, &passages)
+                let event = try save(index, request.saves[index], author, &passages)
                 outcomes.append(.event(event))
             case .delete:
                 let event = try delete(index, request, author, &passages)
@@ -196,8 +195,11 @@ package struct RecordDecision: Sendable {
         for (index, verdict) in verdicts.enumerated() where !concerns {
             switch verdict {
             case .save:
+                // What `hasToDoWithShares` says, without a copy of the save.
                 concerns =
-                    request.saves[index].hasToDoWithShares
+                    request.saves[index].parent.isSet
+                    || request.saves[index].boxedShare.hasContent
+                    || request.saves[index].typeName == Share.typeName
                     || items[index].live?.bodyReadBefore.hasToDoWithShares ?? false
             case .delete:
                 concerns = try items[index].live?.readBody().hasToDoWithShares ?? false
@@ -261,7 +263,7 @@ package struct RecordDecision: Sendable {
         ancestor: (Int, TagContent) throws(SyncError) -> StoredRecord?
     ) throws(SyncError) -> [Verdict] {
         var audiences = audiences
-        let saves = request.saves.span
+        let saves = request.saves
         var verdicts: [Verdict] = []
         verdicts.reserveCapacity(items.count)
         for index in items.indices {
@@ -272,10 +274,12 @@ package struct RecordDecision: Sendable {
                 let deletion = request.deletions[index - saves.count]
                 verdicts.append(rules.verdict(on: deletion, items[index]))
             } else {
-                let verdict = try rules.verdict(on: saves[index], items[index]) {
+                // Once: a copy of a save costs as much as a rule.
+                let save = saves[index]
+                let verdict = try rules.verdict(on: save, items[index]) {
                     (held) throws(SyncError) in try ancestor(index, held)
                 }
-                if case .save = verdict, let error = refusal(of: saves[index], at: index) {
+                if case .save = verdict, let error = refusal(of: save, at: index) {
                     verdicts.append(.refused(error))
                 } else {
                     verdicts.append(verdict)

@@ -172,7 +172,9 @@ extension Engine {
 extension ModifyRecordsRequest {
     /// The request without what fetched share records say about the share: that is saved by itself.
     fileprivate func withoutShareFields() throws(SyncError) -> ModifyRecordsRequest {
-        guard saves.indices.contains(where: { saves[$0].isShare }) else { return self }
+        guard saves.indices.contains(where: { saves[$0].typeName == Share.typeName }) else {
+            return self
+        }
         var request = self
         for index in saves.indices where saves[index].isShare {
             request.saves[index].fields = try saves[index].fields.withoutShare()

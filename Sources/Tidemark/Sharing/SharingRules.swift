@@ -168,8 +168,5 @@ extension SyncError {
 
 extension RecordSave {
     /// Whether the save may change what its record is under.
-    var hasToDoWithShares: Bool {
-        if case .set = parent { return true }
-        return share != nil || isShare
-    }
+    var hasToDoWithShares: Bool { parent.isSet || boxedShare.hasContent || isShare }
 }

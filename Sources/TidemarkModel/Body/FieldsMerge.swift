@@ -94,8 +94,7 @@ extension Fields {
     }
 
     private func append(_ range: Range<Int>, to output: inout [UInt8]) {
-        let start = bytes.startIndex
-        output.append(contentsOf: bytes[start + range.lowerBound..<start + range.upperBound])
+        bytes.span.bytes.extracting(range).withUnsafeBytes { output.append(contentsOf: $0) }
     }
 
     /// One field of the new version.

@@ -34,6 +34,9 @@ public enum ParentChange: Hashable, Sendable {
     case set(Name)
     /// The record has no parent.
     case removed
+
+    /// Whether a record becomes the parent.
+    package var isSet: Bool { if case .set = self { true } else { false } }
 }
 
 /// One record to save.
@@ -42,14 +45,15 @@ public struct RecordSave: Hashable, Sendable {
     public var recordID: RecordID
     /// Its type; a record keeps the type of its first save.
     public var recordType: String {
-        get { recordTypeName.string }
-        set { recordTypeName = Name(newValue) }
+        get { typeName.string }
+        set { typeName = Name(newValue) }
     }
 
-    private var recordTypeName: Name
+    /// The record's type, for those who look at thousands of saves where they are.
+    package private(set) var typeName: Name
 
     /// Whether the record is a share's.
-    package var isShare: Bool { recordTypeName == Share.typeName }
+    package var isShare: Bool { typeName == Share.typeName }
     /// The version that the client holds; `nil` where it holds none.
     public var changeTag: RecordChangeTag?
     /// The fields to set, and those to remove.
@@ -64,12 +68,16 @@ public struct RecordSave: Hashable, Sendable {
         set { boxedShare = newValue.map { .content($0) } ?? .none }
     }
 
-    private var boxedShare: BoxedShare
+    /// What is shared, as it is kept.
+    package private(set) var boxedShare: BoxedShare
 
     /// Kept apart, so that every other save is one word larger and no more.
-    private enum BoxedShare: Hashable, Sendable {
+    package enum BoxedShare: Hashable, Sendable {
         case none
         indirect case content(ShareContent)
+
+        /// Whether the save says what is shared.
+        package var hasContent: Bool { if case .content = self { true } else { false } }
     }
 
     /// Describes a save.
@@ -84,7 +92,7 @@ public struct RecordSave: Hashable, Sendable {
     ) {
         boxedShare = share.map { .content($0) } ?? .none
         self.recordID = recordID
-        recordTypeName = Name(recordType)
+        typeName = Name(recordType)
         self.changeTag = changeTag
         self.fields = fields
         self.parent = parent

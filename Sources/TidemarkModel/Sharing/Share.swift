@@ -5,7 +5,8 @@
 public struct Share: Hashable, Sendable {
     /// The type of share records.
     public static let recordType = "cloudkit.share"
-    static let typeName = Name(recordType)
+    /// The same, to compare with.
+    package static let typeName = Name(recordType)
     /// The record name of a share of a whole zone.
     public static let zoneWideName = "cloudkit.zoneshare"
     /// The name of the record whose tree is shared; `nil` for a whole zone.
