@@ -36,13 +36,6 @@ struct SharedPage {
         entries = entries.reversed().filter { seen.insert($0.slot).inserted }.reversed()
     }
 
-    /// What an entry says, as far as its own event does.
-    private enum Line {
-        case change(RecordChange)
-        /// The record as of a position.
-        case version(SequenceNumber)
-    }
-
     /// Reads what the entries say: their events, and for records that came to a share without being
     /// changed the version that they had.
     ///
@@ -55,46 +48,48 @@ struct SharedPage {
         _ line: IncarnationLine,
         byteLimit: Int
     ) throws(SyncError) -> (changes: [RecordChange], fitting: Int) {
-        var found = [RecordChange?](repeating: nil, count: entries.count)
-        var versions: [(sequence: SequenceNumber, index: Int)] = []
-        var tags = TagWriter(line: line)
-        let events = entries.indices.map { (sequence: entries[$0].sequence, index: $0) }
-        try Self.read(events, from: source) { (event, index) throws(SyncError) in
-            switch try Self.line(event, in: zone, isGone: entries[index].isGone, &tags) {
-            case .change(let change): found[index] = change
-            case .version(let sequence): versions.append((sequence, index))
+        var lines = DeltaLines(of: zone, line: line, shownTo: access)
+        var told = Told(capacity: entries.count)
+        var versions: [Wanted] = []
+        let own = entries.indices.map { Wanted(sequence: entries[$0].sequence, place: $0) }
+        try Self.read(own, from: source) { (event, place) throws(EventFormatError) in
+            let payload = event.block.span.bytes.extracting(event.payloadRange)
+            let isGone = entries[place].isGone
+            guard AudienceEvent.isOne(payload) else {
+                told.append(isGone ? try lines.gone(event) : try lines.change(event), event, place)
+                return
+            }
+            let (state, version) = try AudienceEvent.version(in: payload)
+            if state == .live, !isGone {
+                let sequence = SequenceNumber(rawValue: version)
+                versions.append(Wanted(sequence: sequence, place: place))
+            } else {
+                told.append(lines.gone(try AudienceEvent(payload)), event, place)
             }
         }
-        try Self.read(versions, from: source) { (event, index) throws(SyncError) in
-            if case .change(let change) = try Self.line(event, in: zone, isGone: false, &tags) {
-                found[index] = change
-            }
+        try Self.read(versions, from: source) { (event, place) throws(EventFormatError) in
+            told.append(try lines.change(event), event, place)
         }
-        var changes: [RecordChange] = []
-        var byteCount = 0
-        changes.reserveCapacity(entries.count)
-        for (index, change) in found.enumerated() {
-            if case .changed(let record)? = change {
-                changes.append(.changed(record.shown(to: access)))
-                byteCount += record.body.bytes.count
-            } else if let change {
-                changes.append(change)
-            }
-            if byteCount >= byteLimit { return (changes, index + 1) }
-        }
-        return (changes, entries.count)
+        told.sort()
+        return told.prefix(of: entries.count, byteLimit: byteLimit)
     }
 
-    /// Reads events, each with the place in the page that it is for.
+    /// An event to read, and the place in the page that it is for.
+    private struct Wanted {
+        var sequence: SequenceNumber
+        var place: Int
+    }
+
+    /// Reads events in the order in which they lie.
     private static func read(
-        _ wanted: [(sequence: SequenceNumber, index: Int)],
+        _ wanted: [Wanted],
         from source: any EventSource,
-        _ take: (LogEvent, Int) throws(SyncError) -> Void
+        _ take: (LogEvent, _ place: Int) throws(EventFormatError) -> Void
     ) throws(SyncError) {
         if wanted.isEmpty { return }
         let ascending = wanted.sorted { $0.sequence < $1.sequence }
         var next = 0
-        var failure: SyncError?
+        var failure: EventFormatError?
         do throws(LogError) {
             try source.read(ascending.map(\.sequence)) { event in
                 // A reader passes over what is damaged.
@@ -104,8 +99,8 @@ struct SharedPage {
                 guard next < ascending.count, ascending[next].sequence == event.sequence else {
                     return true
                 }
-                do throws(SyncError) {
-                    try take(event, ascending[next].index)
+                do throws(EventFormatError) {
+                    try take(event, ascending[next].place)
                     next += 1
                     return true
                 } catch {
@@ -116,71 +111,50 @@ struct SharedPage {
         } catch {
             throw SyncError(error)
         }
-        if let failure { throw failure }
+        if let failure { throw SyncError(failure) }
+    }
+}
+
+/// The lines of a page as they are found, each with its place.
+private struct Told {
+    private var changes: [RecordChange] = []
+    private var places: [Int] = []
+    private var isInOrder = true
+    /// At least as many as the bodies have.
+    private var byteCount = 0
+
+    init(capacity: Int) {
+        changes.reserveCapacity(capacity)
+        places.reserveCapacity(capacity)
     }
 
-    private static func line(
-        _ event: LogEvent,
-        in zone: ZoneID,
-        isGone: Bool,
-        _ tags: inout TagWriter
-    ) throws(SyncError) -> Line {
-        do throws(EventFormatError) {
-            let payload = event.payload
-            if AudienceEvent.isOne(payload.span.bytes) {
-                let (state, version) = try AudienceEvent.version(in: payload.span.bytes)
-                if state == .live, !isGone {
-                    return .version(SequenceNumber(rawValue: version))
-                }
-                let audience = try AudienceEvent(payload.span.bytes)
-                return .change(
-                    deletion(
-                        audience.name.string,
-                        audience.type.string,
-                        tags.tag(of: SequenceNumber(rawValue: audience.version)),
-                        zone
-                    )
-                )
+    @inline(__always)
+    mutating func append(_ change: RecordChange, _ event: LogEvent, _ place: Int) {
+        if let last = places.last, last > place { isInOrder = false }
+        changes.append(change)
+        places.append(place)
+        byteCount += event.payloadRange.count
+    }
+
+    /// Puts the lines in the order of their places: as they are found, mostly.
+    mutating func sort() {
+        if isInOrder { return }
+        let order = places.indices.sorted { places[$0] < places[$1] }
+        changes = order.map { changes[$0] }
+        places = order.map { places[$0] }
+    }
+
+    /// The lines whose bodies fit into a number of bytes, at least one, and how many of so many
+    /// entries they are.
+    func prefix(of count: Int, byteLimit: Int) -> (changes: [RecordChange], fitting: Int) {
+        if byteCount < byteLimit { return (changes, count) }
+        var byteCount = 0
+        for (index, change) in changes.enumerated() {
+            if case .changed(let record) = change { byteCount += record.body.bytes.count }
+            if byteCount >= byteLimit {
+                return (Array(changes[...index]), places[index] + 1)
             }
-            let (state, bodyOffset) = try RecordEvent.start(of: payload.span.bytes)
-            let tag = tags.tag(of: event.sequence)
-            if state == .tombstone {
-                let (name, type) = try RecordEvent.tombstone(
-                    in: payload.span.bytes,
-                    bodyOffset: bodyOffset
-                )
-                return .change(deletion(name, type, tag, zone))
-            }
-            let body = try body(in: payload.dropFirst(bodyOffset))
-            if isGone {
-                return .change(deletion(body.recordName, body.recordType, tag, zone))
-            }
-            return .change(.changed(Record(zone: zone, changeTag: tag, body: body)))
-        } catch {
-            throw SyncError(error)
         }
-    }
-
-    private static func body(in bytes: ArraySlice<UInt8>) throws(EventFormatError) -> RecordBody {
-        do throws(BodyError) {
-            return try RecordBody(stored: bytes)
-        } catch {
-            throw EventFormatError("An event holds a damaged body: \(error)")
-        }
-    }
-
-    private static func deletion(
-        _ name: String,
-        _ type: String,
-        _ tag: RecordChangeTag,
-        _ zone: ZoneID
-    ) -> RecordChange {
-        .deleted(
-            DeletedRecord(
-                recordID: RecordID(recordName: name, zone: zone),
-                recordType: type,
-                changeTag: tag
-            )
-        )
+        return (changes, count)
     }
 }

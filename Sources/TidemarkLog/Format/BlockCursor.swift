@@ -17,15 +17,18 @@ struct BlockCursor {
     /// The block's entry.
     let entry: BlockEntry
     private let block: [UInt8]
-    private var offset = 0
-    /// The position of what comes next.
-    private var position: UInt64
-    /// The commit of the event that the cursor is at.
-    private(set) var commit = LogCommit(first: .zero, eventCount: 0, time: 0, received: 0)
-    private var envelope = 0..<0
-    /// The zone of the event that the cursor is at.
-    private(set) var zone: UInt64 = 0
-    private var payload = 0..<0
+    private var place: Place
+
+    /// Where a cursor is.
+    fileprivate struct Place {
+        var offset = 0
+        /// The position of what comes next.
+        var position: UInt64
+        var commit = LogCommit(first: .zero, eventCount: 0, time: 0, received: 0)
+        var envelope = 0..<0
+        var zone: UInt64 = 0
+        var payload = 0..<0
+    }
 
     /// The payload of a block is not what the format allows, although its checksum is right:
     /// a defect of the writer, or of memory.
@@ -36,7 +39,7 @@ struct BlockCursor {
     init(_ block: DecodedBlock) {
         entry = block.entry
         self.block = block.bytes
-        position = block.entry.first.rawValue
+        place = Place(position: block.entry.first.rawValue)
     }
 
     /// A cursor before all events, at the end of a block without any.
@@ -50,22 +53,28 @@ struct BlockCursor {
             checksum: 0
         )
         var cursor = BlockCursor(DecodedBlock(bytes: [], entry: entry))
-        cursor.position = 1
+        cursor.place.position = 1
         return cursor
     }()
 
     /// The position of the event that the cursor is at.
-    var sequence: SequenceNumber { SequenceNumber(rawValue: position &- 1) }
+    var sequence: SequenceNumber { SequenceNumber(rawValue: place.position &- 1) }
+
+    /// The commit of the event that the cursor is at.
+    var commit: LogCommit { place.commit }
+
+    /// The zone of the event that the cursor is at.
+    var zone: UInt64 { place.zone }
 
     /// The event that the cursor is at.
     var event: LogEvent {
         LogEvent(
             sequence: sequence,
-            zone: zone,
-            commit: commit,
+            zone: place.zone,
+            commit: place.commit,
             block: block,
-            payload: payload,
-            envelope: envelope
+            payload: place.payload,
+            envelope: place.envelope
         )
     }
 
@@ -73,8 +82,24 @@ struct BlockCursor {
     mutating func advance(
         to target: SequenceNumber = .zero
     ) throws(Malformed) -> Bool {
-        let block = block
-        let bytes = block.span.bytes
+        // A copy of the place costs less than one more owner of the bytes.
+        var place = place
+        let isFound = try place.advance(in: block.span.bytes, to: target)
+        self.place = place
+        if isFound { return true }
+        guard place.position == entry.first.rawValue + UInt64(entry.positionCount) else {
+            throw Malformed(offset: place.offset)
+        }
+        return false
+    }
+}
+
+extension BlockCursor.Place {
+    /// Moves to the next event at or after a position; `false` at the end of the bytes.
+    mutating func advance(
+        in bytes: RawSpan,
+        to target: SequenceNumber
+    ) throws(BlockCursor.Malformed) -> Bool {
         while offset < bytes.byteCount {
             let start = offset
             let tag = bytes.byte(at: offset)
@@ -84,7 +109,7 @@ struct BlockCursor {
                 // Every event has a commit before it in its block.
                 guard commit.eventCount > 0, let zone = bytes.variableInteger(at: &offset),
                     let payload = bytes.countedBytes(at: &offset)
-                else { throw Malformed(offset: start) }
+                else { throw BlockCursor.Malformed(offset: start) }
                 position += 1
                 if position <= target.rawValue { continue }
                 self.zone = zone
@@ -95,26 +120,26 @@ struct BlockCursor {
             case EntryTag.gap:
                 guard let gapCount = bytes.variableInteger(at: &offset),
                     gapCount <= UInt64(UInt32.max)
-                else { throw Malformed(offset: start) }
+                else { throw BlockCursor.Malformed(offset: start) }
                 position += gapCount
             default:
-                throw Malformed(offset: start)
+                throw BlockCursor.Malformed(offset: start)
             }
-        }
-        guard position == entry.first.rawValue + UInt64(entry.positionCount) else {
-            throw Malformed(offset: offset)
         }
         return false
     }
 
-    private mutating func readCommit(in bytes: RawSpan, start: Int) throws(Malformed) {
+    private mutating func readCommit(
+        in bytes: RawSpan,
+        start: Int
+    ) throws(BlockCursor.Malformed) {
         guard let eventCount = bytes.variableInteger(at: &offset),
             let eventIndex = bytes.variableInteger(at: &offset),
             eventCount <= UInt64(UInt32.max), eventIndex < eventCount, eventIndex < position,
             let time = bytes.variableInteger(at: &offset),
             let received = bytes.variableInteger(at: &offset),
             let envelope = bytes.countedBytes(at: &offset)
-        else { throw Malformed(offset: start) }
+        else { throw BlockCursor.Malformed(offset: start) }
         self.envelope = envelope
         commit = LogCommit(
             first: SequenceNumber(rawValue: position - eventIndex),

@@ -23,7 +23,7 @@ extension LogFiles {
                 else { continue }
                 cursor = BlockCursor(block)
             }
-            guard let reader, try advance(&cursor, of: reader, to: sequence) else { continue }
+            guard try advance(&cursor, of: reader, to: sequence) else { continue }
             if cursor.sequence == sequence {
                 guard visit(cursor.event) else { return }
             } else {
@@ -226,14 +226,14 @@ extension LogFiles {
     @inline(__always)
     private func advance(
         _ cursor: inout BlockCursor,
-        of reader: SegmentReader,
+        of reader: SegmentReader?,
         to target: SequenceNumber = .zero
     ) throws(LogError) -> Bool {
         do throws(BlockCursor.Malformed) {
             return try cursor.advance(to: target)
         } catch {
             let malformed = "is malformed at its raw byte \(error.offset)"
-            try meet(reader.damaged(cursor.entry, malformed))
+            if let reader { try meet(reader.damaged(cursor.entry, malformed)) }
             cursor = .nowhere
             return false
         }

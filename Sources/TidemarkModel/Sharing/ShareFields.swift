@@ -170,7 +170,11 @@ extension Record {
 
 extension RecordBody {
     /// Whether this is a share's record.
-    package var isShare: Bool { recordTypeBytes.elementsEqual(Share.recordType.utf8) }
+    package var isShare: Bool {
+        guard bytes.span.bytes.word16(at: Text.recordType.lengthOffset) == Share.typeName.byteCount
+        else { return false }
+        return Share.typeName.hasBytes(recordTypeBytes.span.bytes)
+    }
 }
 
 extension RecordBody {
