@@ -139,10 +139,28 @@ extension RecordBody {
     /// The type's UTF-8 bytes, shared.
     package var recordTypeBytes: ArraySlice<UInt8> { textBytes(.recordType) }
 
+    /// Who first saved the record, as UTF-8, shared; empty where that is not known.
+    package var createdUserBytes: ArraySlice<UInt8> { textBytes(.createdUser) }
+
+    /// Who saved this version, as UTF-8, shared; empty where that is not known.
+    package var modifiedUserBytes: ArraySlice<UInt8> { textBytes(.modifiedUser) }
+
+    /// The parent's name as UTF-8, shared; empty where there is none.
+    package var parentNameBytes: ArraySlice<UInt8> { textBytes(.parent) }
+
+    /// The share's name as UTF-8, shared; empty where there is none.
+    package var shareNameBytes: ArraySlice<UInt8> { textBytes(.share) }
+
+    /// When the record was first saved, in milliseconds since 1970.
+    package var createdTime: Int64 { time(at: Self.createdTimeOffset) }
+
+    /// When this version was saved, in milliseconds since 1970.
+    package var modifiedTime: Int64 { time(at: Self.modifiedTimeOffset) }
+
     /// When the record was first saved, and by whom.
     public var created: Authorship {
         Authorship(
-            time: time(at: Self.createdTimeOffset),
+            time: createdTime,
             user: string(.createdUser).map(UserID.init),
             device: string(.createdDevice)
         )
@@ -151,7 +169,7 @@ extension RecordBody {
     /// When this version was saved, and by whom.
     public var modified: Authorship {
         Authorship(
-            time: time(at: Self.modifiedTimeOffset),
+            time: modifiedTime,
             user: string(.modifiedUser).map(UserID.init),
             device: string(.modifiedDevice)
         )
@@ -168,7 +186,7 @@ extension RecordBody {
     /// Those that were removed are among them, marked as such: ``Fields/present`` leaves them out.
     public var fields: Fields { Fields(sound: bytes[(bytes.startIndex + textEnd)...]) }
 
-    func time(at offset: Int) -> Int64 {
+    private func time(at offset: Int) -> Int64 {
         Int64(bitPattern: bytes.span.bytes.word64(at: offset))
     }
 }

@@ -42,6 +42,7 @@ package final class QueryIndex: Sendable {
                         PRAGMA cache_size = -\(isReader ? 8 << 10 : 64 << 10);
                         PRAGMA mmap_size = \(isReader ? Int64.max : 0);
                         PRAGMA wal_autocheckpoint = 16384;
+                        PRAGMA threads = 1;
                         """
                 )
                 SQLFunctions.add(to: database)

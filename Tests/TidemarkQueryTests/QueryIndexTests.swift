@@ -184,6 +184,27 @@ import TidemarkModel
         #expect(try await find("self CONTAINS 'one'", in: index, fields: []) == [])
     }
 
+    @Test func `words stay apart however they are spelt in the index`() async throws {
+        let index = try QueryIndex(path: nil, identity: "x")
+        // What one would be spelt as is another's own text.
+        let words = [
+            "a.b", "az2eb", "azz2eb", "z", "zz", "1z", "a'b", "x@y.z", "\u{E9}z", "c++", "日本",
+        ]
+        for (number, word) in words.enumerated() {
+            let sequence = UInt64(number) + 1
+            try await index.apply(
+                [try save("r\(number)", ["t": .string("(\(word.uppercased())),")], at: sequence)],
+                through: IndexPosition(sequence: sequence)
+            )
+        }
+        for (number, word) in words.enumerated() {
+            let search = Query.Predicate.words(Query.WordSearch(word))
+            let query = Query(recordType: "Note", predicate: search)
+            let page = try await index.page(query, zones: [1], limit: 100, now: 0)
+            #expect(page.records.map(\.sequence) == [UInt64(number) + 1], "\(word)")
+        }
+    }
+
     @Test func `a cursor of another query is refused`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         try await index.apply(

@@ -175,7 +175,7 @@ extension SyncError {
 
 extension StoreQueries {
     /// What happened in a stretch of the log, up to the end of a commit.
-    private struct Batch {
+    private struct Batch: Sendable {
         var changes: [IndexedChange] = []
         var position = IndexPosition()
     }
@@ -183,13 +183,19 @@ extension StoreQueries {
     private func takeIn(through bound: UInt64, _ index: QueryIndex) async throws {
         let count = Int(clamping: bound - index.position.sequence)
         try await index.prepare(for: count)
-        while index.position.sequence < bound {
-            let start = index.position
-            let batch = try batch(after: start, through: bound)
-            guard batch.position.sequence > start.sequence else {
-                throw SyncError.missingEvent(SequenceNumber(rawValue: start.sequence).next)
+        var last = index.position
+        var batch: Batch? = try batch(after: last, through: bound)
+        while let current = batch {
+            guard current.position.sequence > last.sequence else {
+                throw SyncError.missingEvent(SequenceNumber(rawValue: last.sequence).next)
             }
-            try await index.apply(batch.changes, through: batch.position)
+            last = current.position
+            // The next stretch is read while this one is written.
+            async let next =
+                current.position.sequence < bound
+                ? self.batch(after: current.position, through: bound) : nil
+            try await index.apply(current.changes, through: current.position)
+            batch = try await next
         }
         if count >= Self.batchCount { try await index.settle() }
     }

@@ -83,7 +83,7 @@ extension RecordBody {
         let start = bytes.count
         bytes.append(contentsOf: repeatElement(0, count: headerByteCount))
         bytes[start] = format
-        let createdTime = old?.time(at: createdTimeOffset) ?? header.created.time
+        let createdTime = old?.createdTime ?? header.created.time
         bytes.store(createdTime, at: start + createdTimeOffset)
         bytes.store(header.modified.time, at: start + modifiedTimeOffset)
         func append(_ text: Name?, as place: Text) {

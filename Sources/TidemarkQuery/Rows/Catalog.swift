@@ -111,7 +111,7 @@ struct TypeTable: Sendable {
 /// What tables and indexes there are, and how far the log has been taken in.
 struct Catalog: Sendable {
     /// Raised whenever tables or meanings change: an index of another format is emptied.
-    static let format = 4
+    static let format = 5
 
     var position = IndexPosition()
     var types: [TypeTable] = []
@@ -126,6 +126,12 @@ struct Catalog: Sendable {
     func type(named name: String) -> TypeTable? {
         let name = Name(name)
         return types.first { $0.typeName == name }
+    }
+
+    /// Where the table of a type is in ``types``; `nil` if there is none.
+    func index(ofType name: RawSpan) -> Int? {
+        for index in types.indices where types[index].typeName.hasBytes(name) { return index }
+        return nil
     }
 
     /// Reads what there is, or begins anew.
@@ -200,9 +206,8 @@ struct Catalog: Sendable {
 }
 
 extension Catalog {
-    /// Where the table of a type is in ``types``; made if there is none.
-    mutating func index(ofType name: Name, _ database: Database) throws -> Int {
-        if let index = types.firstIndex(where: { $0.typeName == name }) { return index }
+    /// Makes the table of a type, and says where it is in ``types``.
+    mutating func addType(_ name: Name, _ database: Database) throws -> Int {
         let statement = try PreparedStatement(
             "INSERT INTO types(name, rows) VALUES (?, 0)",
             database

@@ -13,8 +13,10 @@ struct RowWriter {
     private let deleteBody: PreparedStatement
     /// The statements for each type that was written to, by the type's place in the catalog.
     private var statements: [TypeStatements?] = []
-    /// Fields of the record being written that have something beside their column.
-    private var beside: [(field: Fields.Element, position: Int)] = []
+    /// Fields of the record being written that have something beside their column, by their places
+    /// among the fields and the columns.
+    private var beside: [(field: Int, column: Int)] = []
+    private var words = WordRow()
 
     /// Begins where a catalog is, which must be what is on disk.
     init(_ database: Database, _ catalog: Catalog) throws {
@@ -48,27 +50,33 @@ struct RowWriter {
     private mutating func applyRecords(_ changes: ArraySlice<IndexedChange>) throws {
         guard let first = changes.first?.sequence else { return }
         var replaced: Set<UInt64> = []
-        var removals: [(sequence: UInt64, type: Name?)] = []
+        var removals: [(sequence: UInt64, type: Int?)] = []
         for change in changes where change.previous > 0 {
             if change.previous >= first {
                 replaced.insert(change.previous)
             } else {
-                removals.append((change.previous, change.typeName))
+                removals.append((change.previous, index(ofTypeIn: change)))
             }
         }
         removals.sort { $0.sequence < $1.sequence }
-        for removal in removals {
-            let index = removal.type.flatMap { name in
-                catalog.types.firstIndex { $0.typeName == name }
-            }
-            try remove(removal.sequence, from: index)
-        }
+        for removal in removals { try remove(removal.sequence, from: removal.type) }
         for change in changes {
             guard case .saved(let body) = change.content, !replaced.contains(change.sequence) else {
                 continue
             }
-            let index = try catalog.index(ofType: Name(body.recordType), database)
+            let index =
+                try index(ofTypeIn: change)
+                ?? catalog.addType(Name(body.recordType), database)
             try insert(body, change, at: index)
+        }
+    }
+
+    /// Where the table of a change's type is; `nil` if there is none, or the change does not say it.
+    private func index(ofTypeIn change: IndexedChange) -> Int? {
+        switch change.content {
+        case .saved(let body): catalog.index(ofType: body.recordTypeBytes.span.bytes)
+        case .deleted(let type?): catalog.index(ofType: Array(type.utf8).span.bytes)
+        case .deleted, .zoneDeleted: nil
         }
     }
 
@@ -116,48 +124,85 @@ struct RowWriter {
 }
 
 /// The statements that write records of one type, prepared once for a transaction.
-private struct TypeStatements {
+///
+/// An object, since each record asks for it several times.
+private final class TypeStatements {
     let insert: PreparedStatement
     let delete: PreparedStatement
-    /// For each column, in its order; `nil` where it has no such table.
-    let insertElement: [PreparedStatement?]
+    let columns: [ColumnStatements]
     let deleteElements: [PreparedStatement]
-    let insertWords: [PreparedStatement?]
-    let insertPlace: [PreparedStatement?]
+
+    /// What a column has beside itself.
+    struct ColumnStatements {
+        let kind: ColumnKind
+        let fieldName: [UInt8]
+        /// Each `nil` where the column has no such table.
+        let insertElement: PreparedStatement?
+        let insertWords: PreparedStatement?
+        let insertPlace: PreparedStatement?
+
+        var isBeside: Bool {
+            insertElement != nil || insertWords != nil || insertPlace != nil
+        }
+    }
 
     init(_ type: TypeTable, _ catalog: Catalog, _ database: Database) throws {
-        func prepare(_ sql: String) throws -> PreparedStatement {
-            try PreparedStatement(sql, database)
+        func prepare(_ sql: String, if isThere: Bool) throws -> PreparedStatement? {
+            isThere ? try PreparedStatement(sql, database) : nil
         }
         let names = [RowWriter.systemColumns] + type.columns.map(\.name)
         let count = RowWriter.systemColumnCount + type.columns.count
         let marks = Array(repeating: "?", count: count).joined(separator: ", ")
-        insert = try prepare(
-            "INSERT INTO \(type.name)(\(names.joined(separator: ", "))) VALUES (\(marks))"
+        insert = try PreparedStatement(
+            "INSERT INTO \(type.name)(\(names.joined(separator: ", "))) VALUES (\(marks))",
+            database
         )
-        delete = try prepare("DELETE FROM \(type.name) WHERE sequence = ?1")
-        insertElement = try type.columns.map { column in
-            column.kind.hasTable
-                ? try prepare("INSERT INTO \(column.listTable) VALUES (?, ?, ?, ?)") : nil
+        delete = try PreparedStatement(
+            "DELETE FROM \(type.name) WHERE sequence = ?1",
+            database
+        )
+        columns = try type.columns.map { column in
+            ColumnStatements(
+                kind: column.kind,
+                fieldName: column.fieldNameBytes,
+                insertElement: try prepare(
+                    "INSERT INTO \(column.listTable) VALUES (?, ?, ?, ?)",
+                    if: column.kind.hasTable
+                ),
+                insertWords: try prepare(
+                    WordRow.insertion(into: column),
+                    if: column.kind.holdsWords && catalog.made[column.wordTable] != nil
+                ),
+                insertPlace: try prepare(
+                    PlaceRow.insertion(into: column),
+                    if: catalog.made[column.placeTable] != nil
+                )
+            )
         }
         deleteElements = try type.columns.filter(\.kind.hasTable).map { column in
-            try prepare("DELETE FROM \(column.listTable) WHERE record = ?1")
+            try PreparedStatement(
+                "DELETE FROM \(column.listTable) WHERE record = ?1",
+                database
+            )
         }
-        insertWords = try type.columns.map { column in
-            column.kind.holdsWords && catalog.made[column.wordTable] != nil
-                ? try prepare(WordRow.insertion(into: column)) : nil
+    }
+
+    /// The place of the column of a field, at or after another place; `nil` if there is none.
+    func column(after start: Int, for name: RawSpan, _ kind: ColumnKind) -> Int? {
+        for place in start..<columns.count where columns[place].kind == kind {
+            let isSame = name.withUnsafeBytes { name in
+                columns[place].fieldName.withUnsafeBytes { $0.elementsEqual(name) }
+            }
+            if isSame { return place }
         }
-        insertPlace = try type.columns.map { column in
-            catalog.made[column.placeTable] == nil
-                ? nil : try prepare(PlaceRow.insertion(into: column))
-        }
+        return nil
     }
 }
 
 // MARK: Inserting
 
 extension RowWriter {
-    /// System columns, in the order of ``Catalog/index(ofType:_:)``.
+    /// System columns, in the order of ``Catalog/addType(_:_:)``.
     fileprivate static let systemColumns =
         "sequence, zone, name, created, modified, creator, modifier, parent, share"
     fileprivate static let systemColumnCount = 9
@@ -175,60 +220,53 @@ extension RowWriter {
         let statement = try statements(at: index).insert
         statement.bind(.int(Int64(bitPattern: change.sequence)), at: 1)
         statement.bind(.int(Int64(bitPattern: change.zone)), at: 2)
-        statement.bind(bytes: body.recordNameBytes, at: 3)
-        let (created, modified) = (body.created, body.modified)
-        statement.bind(.int(created.time), at: 4)
-        statement.bind(.int(modified.time), at: 5)
-        if let user = created.user { statement.bind(text: user.userRecordName, at: 6) }
-        if let user = modified.user { statement.bind(text: user.userRecordName, at: 7) }
-        if let name = body.parentName { statement.bind(text: name, at: 8) }
-        if let name = body.shareName { statement.bind(text: name, at: 9) }
+        statement.bind(body.recordNameBytes.span.bytes, at: 3)
+        statement.bind(.int(body.createdTime), at: 4)
+        statement.bind(.int(body.modifiedTime), at: 5)
+        statement.bind(text: body.createdUserBytes, at: 6)
+        statement.bind(text: body.modifiedUserBytes, at: 7)
+        statement.bind(text: body.parentNameBytes, at: 8)
+        statement.bind(text: body.shareNameBytes, at: 9)
         try statement.run()
         insertBody.bind(.int(Int64(bitPattern: change.sequence)), at: 1)
         insertBody.bind(.int(body.checksum(at: change.sequence)), at: 2)
-        insertBody.bind(bytes: body.bytes, at: 3)
+        insertBody.bind(body.bytes.span.bytes, at: 3)
         try insertBody.run()
         catalog.types[index].rowCount += 1
-        let beside = self.beside
-        for (field, position) in beside {
-            try insertBeside(field, position, change, at: index)
+        for (field, column) in beside {
+            try insertBeside(fields[field], column, change, at: index)
         }
     }
 
     /// Binds the fields' values, and notes those that have something beside their column; whether
     /// every field has a column, as far as the table has room for them.
     ///
-    /// Fields and columns are both in the order of names, so one walk finds them all.
+    /// Fields and columns are both in the order of names, so one walk finds them all. Values are taken
+    /// from the record's bytes.
     private mutating func bind(_ fields: Fields, at index: Int) throws -> Bool {
         let statements = try statements(at: index)
         let statement = statements.insert
         beside.removeAll(keepingCapacity: true)
-        var position = 0
-        for field in fields {
-            guard let kind = field.columnKind else { continue }
-            let start = position
-            while position < catalog.types[index].columns.count,
-                !catalog.types[index].columns[position].holds(field, kind)
-            { position += 1 }
-            guard position < catalog.types[index].columns.count else {
-                if catalog.types[index].isFull {
-                    position = start
-                    continue
-                }
+        let bytes = fields.bytes.span.bytes
+        var next = 0
+        for row in 0..<fields.count {
+            let place = fields.place(at: row)
+            guard !place.isEncrypted, let type = place.type else { continue }
+            let name = bytes.extracting(place.name)
+            guard let found = statements.column(after: next, for: name, ColumnKind(type)) else {
+                if catalog.types[index].isFull { continue }
                 statement.reset()
                 return false
             }
-            let parameter = Self.systemColumnCount + 1 + position
-            if kind == .text {
-                statement.bind(bytes: field.valueBytes, at: parameter)
-            } else if let value = field.value {
+            next = found
+            let parameter = Self.systemColumnCount + 1 + found
+            let value = bytes.extracting(place.value)
+            if type == .string {
+                statement.bind(value, at: parameter)
+            } else if let value = FieldValue(decoding: value, as: type) {
                 statement.bind(value, at: parameter)
             }
-            if statements.insertElement[position] != nil || statements.insertWords[position] != nil
-                || statements.insertPlace[position] != nil
-            {
-                beside.append((field, position))
-            }
+            if statements.columns[found].isBeside { beside.append((row, found)) }
         }
         return true
     }
@@ -255,14 +293,21 @@ extension RowWriter {
     /// Writes what a value has beside its column: a list's elements, words, a place.
     private mutating func insertBeside(
         _ field: Fields.Element,
-        _ position: Int,
+        _ column: Int,
         _ change: IndexedChange,
         at index: Int
     ) throws {
-        guard let value = field.value else { return }
-        let statements = try statements(at: index)
+        let statements = try statements(at: index).columns[column]
         let row = Int64(bitPattern: change.sequence)
-        if let statement = statements.insertElement[position] {
+        if let statement = statements.insertWords {
+            words.begin(zone: change.zone)
+            switch field.type {
+            case .string: words.add(field.valueBytes.span.bytes)
+            default: if case .stringList(let texts) = field.value { words.add(texts) }
+            }
+            try words.insert(row, statement)
+        }
+        if let statement = statements.insertElement, let value = field.value {
             for (position, element) in value.elements.enumerated() {
                 statement.bind(.int(row), at: 1)
                 statement.bind(.int(Int64(position)), at: 2)
@@ -271,12 +316,7 @@ extension RowWriter {
                 try statement.run()
             }
         }
-        if let statement = statements.insertWords[position] {
-            var words = WordRow(zone: change.zone)
-            words.add(value)
-            try words.insert(row, statement)
-        }
-        if case .location(let place) = value, let statement = statements.insertPlace[position] {
+        if let statement = statements.insertPlace, case .location(let place)? = field.value {
             try PlaceRow(place).insert(row, statement)
         }
     }
@@ -348,28 +388,19 @@ extension IndexedChange {
     fileprivate var isZoneDeletion: Bool {
         if case .zoneDeleted = content { true } else { false }
     }
-
-    /// The type of the record, where the change says it.
-    fileprivate var typeName: Name? {
-        switch content {
-        case .saved(let body): Name(body.recordType)
-        case .deleted(let recordType): recordType.map { Name($0) }
-        case .zoneDeleted: nil
-        }
-    }
 }
 
 extension Column {
-    /// Whether a field's value goes into this column.
-    fileprivate func holds(_ field: Fields.Element, _ kind: ColumnKind) -> Bool {
-        self.kind == kind && fieldNameBytes.elementsEqual(field.nameBytes)
-    }
-
     /// Whether indexes of the values keep rows of records that are gone.
     fileprivate var hasStaleRows: Bool { kind.holdsWords || kind == .location }
 }
 
 extension PreparedStatement {
+    /// Binds a text of a record's body, if it has that.
+    fileprivate func bind(text: ArraySlice<UInt8>, at index: Int) {
+        if !text.isEmpty { bind(text.span.bytes, at: index) }
+    }
+
     /// Binds a field's value as its column, or a list's table, holds it.
     func bind(_ value: FieldValue, at index: Int) {
         switch value {

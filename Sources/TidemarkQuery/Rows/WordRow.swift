@@ -6,48 +6,63 @@ import TidemarkModel
 
 /// The words of one value, as a row of a full-text index.
 ///
-/// The model splits and folds; FTS5 gets every word as hexadecimal digits, behind those of its zone, so
-/// that it can neither split nor fold any further and zones stay apart.
+/// The model splits and folds; FTS5 gets every word behind the digits of its zone, so that zones stay
+/// apart, and spelt so that it can neither split nor fold it any further: of ASCII only small letters
+/// and digits, with `z` before the two digits of any other byte, and before itself. One row after
+/// another is made in the same room.
 struct WordRow {
-    private let prefix: [UInt8]
+    private var zone: UInt64?
+    private var prefix: [UInt8] = []
     private var words: [UInt8] = []
 
-    /// A row without words.
-    init(zone: UInt64) {
-        prefix = Array(Self.prefix(zone).utf8)
+    /// Begins the row of a record in a zone.
+    mutating func begin(zone: UInt64) {
+        words.removeAll(keepingCapacity: true)
+        guard zone != self.zone else { return }
+        self.zone = zone
+        prefix = Self.prefix(zone)
     }
 
     /// Adds the words of a text.
     mutating func add(_ text: RawSpan) {
         Query.WordSearch.forEachWord(in: text) { word in
             words.append(contentsOf: prefix)
-            Self.appendDigits(of: word, to: &words)
+            Self.spell(word, to: &words)
             words.append(UInt8(ascii: " "))
         }
     }
 
-    /// Adds the words of a value.
-    mutating func add(_ value: FieldValue) {
-        switch value {
-        case .string(let text): add(Array(text.utf8).span.bytes)
-        case .stringList(let texts): for text in texts { add(Array(text.utf8).span.bytes) }
-        default: break
-        }
+    /// Adds the words of a list's texts.
+    mutating func add(_ texts: [String]) {
+        for text in texts { add(Array(text.utf8).span.bytes) }
     }
 
     /// A word in a zone as FTS5 knows it.
     static func text(of word: [UInt8], zone: UInt64) -> String {
-        var digits: [UInt8] = []
-        appendDigits(of: word, to: &digits)
-        return prefix(zone) + String(decoding: digits, as: UTF8.self)
+        var text = prefix(zone)
+        spell(word.span.bytes, to: &text)
+        return String(decoding: text, as: UTF8.self)
     }
 
-    private static func prefix(_ zone: UInt64) -> String { String(zone, radix: 16) + "z" }
+    private static func prefix(_ zone: UInt64) -> [UInt8] {
+        Array((String(zone, radix: 16) + "z").utf8)
+    }
 
-    private static func appendDigits(of word: [UInt8], to text: inout [UInt8]) {
-        for byte in word {
-            text.append(digit(byte >> 4))
-            text.append(digit(byte & 15))
+    private static func spell(_ word: RawSpan, to text: inout [UInt8]) {
+        for offset in 0..<word.byteCount {
+            let byte = word.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+            switch byte {
+            case UInt8(ascii: "a")..<UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                0x80...:
+                text.append(byte)
+            case UInt8(ascii: "z"):
+                text.append(byte)
+                text.append(byte)
+            default:
+                text.append(UInt8(ascii: "z"))
+                text.append(digit(byte >> 4))
+                text.append(digit(byte & 15))
+            }
         }
     }
 
@@ -59,10 +74,15 @@ struct WordRow {
             sql: """
                 CREATE VIRTUAL TABLE \(column.wordTable) USING fts5(
                     words, content = '', columnsize = 0, detail = none, tokenize = 'ascii'
-                )
+                );
+                INSERT INTO \(column.wordTable)(\(column.wordTable), rank)
+                    VALUES ('hashsize', \(gatheredByteCount));
                 """
         )
     }
+
+    /// What FTS5 gathers in memory before it writes: with less, it merges what it wrote time and again.
+    private static let gatheredByteCount = 8 << 20
 
     /// The statement that puts a row into an index of words.
     static func insertion(into column: Column) -> String {
@@ -72,7 +92,7 @@ struct WordRow {
     /// Writes the row; fast where the rows' numbers ascend, since FTS5 then collects them in memory.
     func insert(_ row: Int64, _ statement: PreparedStatement) throws {
         statement.bind(.int(row), at: 1)
-        statement.bind(bytes: words[...], at: 2)
+        statement.bind(words.span.bytes, at: 2)
         try statement.run()
     }
 
@@ -95,8 +115,9 @@ struct WordRow {
                 "SELECT value FROM \(column.listTable) WHERE record = ?1",
                 database
             ) : nil
+        var words = WordRow()
         while try rows.step() {
-            var words = WordRow(zone: UInt64(bitPattern: rows.int64(at: 1)))
+            words.begin(zone: UInt64(bitPattern: rows.int64(at: 1)))
             if let elements {
                 elements.bind([.int(rows.int64(at: 0))])
                 while try elements.step() { elements.withBytes(at: 0) { words.add($0) } }

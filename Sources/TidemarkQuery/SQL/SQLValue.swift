@@ -65,7 +65,7 @@ struct PreparedStatement {
     }
 
     /// Binds bytes that lie in a record.
-    func bind(bytes: ArraySlice<UInt8>, at index: Int) {
+    func bind(_ bytes: RawSpan, at index: Int) {
         bytes.withUnsafeBytes { bind($0, at: Int32(truncatingIfNeeded: index)) }
     }
 

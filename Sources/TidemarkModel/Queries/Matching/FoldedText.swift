@@ -52,11 +52,21 @@ package struct FoldedText {
         _ range: Range<Int>,
         _ options: Query.TextOptions
     ) -> [UInt8] {
-        var folded = FoldedText(range, options)
         var result: [UInt8] = []
         result.reserveCapacity(range.count)
-        while let byte = folded.next(in: span) { result.append(byte) }
+        append(span, range, options, to: &result)
         return result
+    }
+
+    /// Appends all bytes of a range, folded.
+    static func append(
+        _ span: RawSpan,
+        _ range: Range<Int>,
+        _ options: Query.TextOptions,
+        to result: inout [UInt8]
+    ) {
+        var folded = FoldedText(range, options)
+        while let byte = folded.next(in: span) { result.append(byte) }
     }
 }
 

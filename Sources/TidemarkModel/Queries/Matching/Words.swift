@@ -76,7 +76,9 @@ extension Query.WordSearch {
     /// The words of a text, folded, sorted, each once.
     static func foldedWords(of text: String) -> [[UInt8]] {
         var words: [[UInt8]] = []
-        forEachWord(in: Array(text.utf8).span.bytes) { words.append($0) }
+        forEachWord(in: Array(text.utf8).span.bytes) { word in
+            words.append(word.withUnsafeBytes { Array($0) })
+        }
         words.sort { $0.lexicographicallyPrecedes($1) }
         return words.enumerated().filter { $0 == 0 || words[$0 - 1] != $1 }.map(\.element)
     }
@@ -84,11 +86,14 @@ extension Query.WordSearch {
     /// Calls for each word of a text, folded, in the order in which they come.
     ///
     /// Whoever keeps an index of words fills it with these.
-    package static func forEachWord(in text: RawSpan, _ body: ([UInt8]) -> Void) {
+    package static func forEachWord(in text: RawSpan, _ body: (RawSpan) -> Void) {
         var ranges = WordRanges(0..<text.byteCount)
+        // One room for all words, since there are millions.
+        var word: [UInt8] = []
         while let range = ranges.next(in: text) {
-            let word = FoldedText.bytes(in: text, range, .all)
-            if !word.isEmpty { body(word) }
+            word.removeAll(keepingCapacity: true)
+            FoldedText.append(text, range, .all, to: &word)
+            if !word.isEmpty { body(word.span.bytes) }
         }
     }
 }
