@@ -77,11 +77,11 @@ extension Store {
     ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {
         let engine = try engine
         try engine.checkAccess(of: caller, writes: false)
-        let feeds = try engine.writer().notifier.feeds
+        let news = try engine.writer().notifier.news
         let holder = try engine.holder(of: caller)
         let start: ChangeToken
         if let token { start = token } else { start = try engine.notificationToken(of: holder) }
-        let feed = NotificationFeed(self, feeds, as: caller, of: holder, since: start)
+        let feed = NotificationFeed(self, news, as: caller, of: holder, since: start)
         return AsyncThrowingStream { try await feed.next() }
     }
 

@@ -37,6 +37,8 @@ final class Engine: Sendable {
     let requests = Lock(RequestCounts())
     /// The statuses of accounts that requests needed last.
     let statuses = Lock(AccountStatuses())
+    /// Tells those who wait for a user's status to change.
+    let accountNews = Bulletin<AccountPlace>()
     /// Who takes part in which shares, as requests needed it last.
     let participations = Lock(KnownParticipations())
     /// `nil` in a store that is open for reading.
@@ -90,8 +92,9 @@ final class Engine: Sendable {
     /// Makes everything durable, brings the zone views on disk up to date, and ends the log.
     func close() throws(LogError) {
         driftReports.finish()
+        accountNews.close()
         guard let writing else { return }
-        writing.notifier.feeds.close()
+        writing.notifier.news.close()
         writing.notifier.bell.close()
         // Views that could not be brought forward are brought forward by the next opening.
         try? writing.checkpointer.finish(views)

@@ -71,9 +71,10 @@ public struct ChangeImport: Sendable {
                 )
             else { continue }
             lastAppended = placed.last
-            if decision.changesSubscriptions {
+            if decision.changes(.subscriptions) {
                 await writing.notifier.imported(placed.first.rawValue, placed.last.rawValue)
             }
+            if decision.changes(.users) { tellOfAccounts(placed.last) }
             try await stayClose(to: placed)
             return outcome
         }
@@ -82,6 +83,15 @@ public struct ChangeImport: Sendable {
     /// Waits until every line that was taken is on disk.
     public mutating func finish() async throws(SyncError) {
         try await writing.committer.waitUntilDurable(lastAppended)
+    }
+
+    /// Tells those who wait for accounts to change, once the change is durable: that needs no
+    /// ``finish()``.
+    private func tellOfAccounts(_ last: SequenceNumber) {
+        Task { [engine, writing] in
+            try await writing.committer.waitUntilDurable(last)
+            engine.accountNews.tellAll()
+        }
     }
 
     /// Waits for the disk now and then, so that what waits for it stays bounded.

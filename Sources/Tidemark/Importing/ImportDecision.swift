@@ -128,9 +128,9 @@ struct ImportDecision {
         passages.rules = rules
     }
 
-    /// Whether the line changes subscriptions.
-    var changesSubscriptions: Bool {
-        reading.epochs.contains { $0.zone.identity.systemZone == .subscriptions }
+    /// Whether the line names a zone that the store keeps for itself.
+    func changes(_ zone: SystemZone) -> Bool {
+        reading.epochs.contains { $0.zone.identity.systemZone == zone }
     }
 
     /// Puts the envelope on the commit.

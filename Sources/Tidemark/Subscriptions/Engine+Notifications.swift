@@ -186,7 +186,7 @@ extension Engine {
             }
             guard let last = try append(change, as: caller, in: holder, picture) else { continue }
             try await writing.committer.waitUntilDurable(last)
-            writing.notifier.feeds.wake([holder.collection])
+            writing.notifier.news.tell(about: [holder.collection])
             return answers
         }
     }

@@ -14,8 +14,8 @@ actor Notifier {
     nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
     /// Wakes it.
     nonisolated let bell = NotifierBell()
-    /// Whoever waits for notifications.
-    nonisolated let feeds = NotificationFeeds()
+    /// Tells those who wait for notifications, by the database that these are in.
+    nonisolated let news = Bulletin<DatabaseID>()
 
     /// `nil` until it is needed, and after a failure.
     private var following: Following?
@@ -94,7 +94,7 @@ actor Notifier {
         }
         // Also for what another call has made: it may still be on its way.
         try await committer.waitUntilDurable(lastMade)
-        feeds.wake(untold)
+        news.tell(about: untold)
         untold = []
     }
 

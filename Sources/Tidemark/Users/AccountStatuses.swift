@@ -3,18 +3,19 @@
 
 import TidemarkModel
 
+/// Whose account is meant: a user, where system zones lie for a container and environment.
+struct AccountPlace: Hashable, Sendable {
+    var database: DatabaseID
+    var user: UserID
+}
+
 /// Statuses of accounts that were read, so that request after request does not read them again.
 ///
 /// All of them go when a system zone changes, or when there are too many.
 struct AccountStatuses: Sendable {
     private static let countLimit = 10_000
 
-    private struct Place: Hashable {
-        var database: DatabaseID
-        var user: UserID
-    }
-
-    private var statuses: [Place: AccountStatus] = [:]
+    private var statuses: [AccountPlace: AccountStatus] = [:]
     /// The last change of a system zone when the statuses were read.
     private var sequence: UInt64 = 0
 
@@ -24,7 +25,7 @@ struct AccountStatuses: Sendable {
         asOf sequence: UInt64
     ) -> AccountStatus? {
         guard sequence == self.sequence else { return nil }
-        return statuses[Place(database: database, user: user)]
+        return statuses[AccountPlace(database: database, user: user)]
     }
 
     mutating func keep(
@@ -36,7 +37,7 @@ struct AccountStatuses: Sendable {
         guard sequence >= self.sequence else { return }
         if sequence > self.sequence || statuses.count >= Self.countLimit { statuses = [:] }
         self.sequence = sequence
-        statuses[Place(database: database, user: user)] = status
+        statuses[AccountPlace(database: database, user: user)] = status
     }
 }
 

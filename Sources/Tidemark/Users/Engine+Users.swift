@@ -130,7 +130,9 @@ extension Engine {
             }
             let caller = Caller(database: database)
             guard let last = try append(change, as: caller, picture, committer) else { continue }
-            return try await committer.waitUntilDurable(last)
+            try await committer.waitUntilDurable(last)
+            let place = AccountPlace(database: database.ofSystemZones, user: account.user)
+            return accountNews.tell(about: [place])
         }
     }
 }

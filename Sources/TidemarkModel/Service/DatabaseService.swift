@@ -138,4 +138,12 @@ public protocol DatabaseService: Sendable {
         since token: ChangeToken?,
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error>
+
+    // MARK: Account changes
+
+    /// The status of the caller's account as it is, then as it becomes whenever it changes. Ends when
+    /// the service is closed.
+    func accountStatuses(
+        as caller: Caller
+    ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error>
 }

@@ -184,4 +184,10 @@ final class FaultyService: DatabaseService {
     ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {
         try await pass(try await service.notifications(since: token, as: caller))
     }
+
+    func accountStatuses(
+        as caller: Caller
+    ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error> {
+        try await pass(try await service.accountStatuses(as: caller))
+    }
 }

@@ -1,0 +1,95 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+/// Tells those who wait that there is something new about a topic: they look for themselves what it is,
+/// so nothing piles up for one that is slow.
+final class Bulletin<Topic: Hashable & Sendable>: Sendable {
+    private struct Waiter {
+        var id: UInt64
+        var topic: Topic
+        var continuation: CheckedContinuation<Void, Never>
+    }
+
+    private struct State {
+        var waiting: [Waiter] = []
+        /// Grows with everything that is told.
+        var generation: UInt64 = 0
+        var lastID: UInt64 = 0
+        var cancelled: Set<UInt64> = []
+        var isClosed = false
+    }
+
+    private let state = Lock(State())
+
+    /// How much has been told so far: to be read before looking, and handed to
+    /// ``wait(for:since:)``.
+    var generation: UInt64 { state.withLock { $0.generation } }
+
+    /// Whether nothing more will be told.
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    /// Waits until something is told about a topic after a generation, or the task is cancelled,
+    /// or nothing more will be told.
+    func wait(for topic: Topic, since generation: UInt64) async {
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if state.isClosed || state.generation != generation
+                        || state.cancelled.remove(id) != nil
+                    {
+                        return true
+                    }
+                    state.waiting.append(
+                        Waiter(id: id, topic: topic, continuation: continuation)
+                    )
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                guard let index = state.waiting.firstIndex(where: { $0.id == id }) else {
+                    state.cancelled.insert(id)
+                    return nil as Waiter?
+                }
+                return state.waiting.remove(at: index)
+            }
+            waiter?.continuation.resume()
+        }
+        state.withLock { _ = $0.cancelled.remove(id) }
+    }
+
+    /// Tells those who wait for some topics.
+    func tell(about topics: Set<Topic>) {
+        if !topics.isEmpty { tell { topics.contains($0) } }
+    }
+
+    /// Tells everybody.
+    func tellAll() { tell { _ in true } }
+
+    private func tell(_ isTold: (Topic) -> Bool) {
+        let woken = state.withLock { state in
+            state.generation += 1
+            let woken = state.waiting.filter { isTold($0.topic) }
+            if !woken.isEmpty { state.waiting.removeAll { isTold($0.topic) } }
+            return woken.map(\.continuation)
+        }
+        for continuation in woken { continuation.resume() }
+    }
+
+    /// Tells everybody that nothing more will come.
+    func close() {
+        let woken = state.withLock { state in
+            state.isClosed = true
+            defer { state.waiting = [] }
+            return state.waiting.map(\.continuation)
+        }
+        for continuation in woken { continuation.resume() }
+    }
+}
