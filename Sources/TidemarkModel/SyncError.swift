@@ -10,6 +10,8 @@ public struct SyncError: Error, Hashable, Sendable {
         case record(RecordID)
         /// A zone.
         case zone(ZoneID)
+        /// A subscription, by its id.
+        case subscription(String)
     }
 
     /// An item that failed, and why.

@@ -76,9 +76,10 @@ extension SyncError {
         )
     }
 
-    /// A request of which some items failed.
-    package static func partialFailure(_ errors: [ItemError]) -> SyncError {
-        SyncError(
+    /// A request of which some items failed; `nil` if none did.
+    package static func partialFailure(_ errors: [ItemError]) -> SyncError? {
+        if errors.isEmpty { return nil }
+        return SyncError(
             .partialFailure,
             "\(errors.count) items of the request failed.",
             partialErrors: errors
@@ -334,5 +335,17 @@ extension SyncError {
     /// A name that breaks a rule.
     package static func invalidName(_ what: String, _ name: String, _ rule: String) -> SyncError {
         SyncError(.invalidArguments, "The \(what) \"\(name)\" \(rule).")
+    }
+}
+
+extension [SyncError.ItemError] {
+    /// Adds the items that failed, each outcome being that of the item in its place.
+    package mutating func add<Value>(
+        _ items: [SyncError.Item],
+        _ outcomes: [Result<Value, SyncError>]
+    ) {
+        for (item, outcome) in zip(items, outcomes) {
+            if case .failure(let error) = outcome { append(.init(item, error)) }
+        }
     }
 }

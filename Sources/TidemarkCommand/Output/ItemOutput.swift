@@ -62,6 +62,7 @@ extension SyncError.Item {
         switch self {
         case .record(let record): record.description.printable
         case .zone(let zone): zone.description.printable
+        case .subscription(let id): id.printable
         }
     }
 }
@@ -69,22 +70,29 @@ extension SyncError.Item {
 extension [UInt8] {
     /// Appends what an item is known by.
     mutating func append(json item: SyncError.Item) {
-        let zone =
-            switch item {
-            case .record(let record): record.zone
-            case .zone(let zone): zone
-            }
-        append(literal: "{\"zone\":")
+        append(literal: "{")
+        switch item {
+        case .record(let record):
+            append(json: record.zone)
+            append(literal: ",\"recordName\":")
+            append(jsonString: record.recordName)
+        case .zone(let zone):
+            append(json: zone)
+        case .subscription(let id):
+            append(literal: "\"subscriptionID\":")
+            append(jsonString: id)
+        }
+        append(literal: "}")
+    }
+
+    /// Appends the members that name a zone.
+    private mutating func append(json zone: ZoneID) {
+        append(literal: "\"zone\":")
         append(jsonString: zone.zoneName)
         if zone.ownerName != ZoneID.currentOwner {
             append(literal: ",\"zoneOwner\":")
             append(jsonString: zone.ownerName)
         }
-        if case .record(let record) = item {
-            append(literal: ",\"recordName\":")
-            append(jsonString: record.recordName)
-        }
-        append(literal: "}")
     }
 
     /// Appends an error: its code by name and number, what happened, what to do, and the records of

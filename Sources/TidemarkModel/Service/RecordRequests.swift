@@ -159,17 +159,9 @@ extension ModifyRecordsResult {
     /// `request` is the one that this answers.
     public func partialFailure(of request: ModifyRecordsRequest) -> SyncError? {
         var errors: [SyncError.ItemError] = []
-        for (save, outcome) in zip(request.saves, saves) {
-            if case .failure(let error) = outcome {
-                errors.append(.init(.record(save.recordID), error))
-            }
-        }
-        for (deletion, outcome) in zip(request.deletions, deletions) {
-            if case .failure(let error) = outcome {
-                errors.append(.init(.record(deletion.recordID), error))
-            }
-        }
-        return errors.isEmpty ? nil : .partialFailure(errors)
+        errors.add(request.saves.map { .record($0.recordID) }, saves)
+        errors.add(request.deletions.map { .record($0.recordID) }, deletions)
+        return .partialFailure(errors)
     }
 }
 

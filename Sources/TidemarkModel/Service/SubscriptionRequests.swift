@@ -34,6 +34,19 @@ public struct ModifySubscriptionsResult: Hashable, Sendable {
     }
 }
 
+extension ModifySubscriptionsResult {
+    /// What CloudKit's operations throw when items failed: `partialFailure` with the error of each,
+    /// first of saves, then of deletions; `nil` if all were done.
+    ///
+    /// `request` is the one that this answers.
+    public func partialFailure(of request: ModifySubscriptionsRequest) -> SyncError? {
+        var errors: [SyncError.ItemError] = []
+        errors.add(request.saves.map { .subscription($0.id) }, saves)
+        errors.add(request.deletions.map { .subscription($0) }, deletions)
+        return .partialFailure(errors)
+    }
+}
+
 /// Asks for the notifications of the caller that came after a token, and have not been read.
 public struct NotificationChangesRequest: Hashable, Sendable {
     /// How far the client has come; `nil` asks for all there is.

@@ -73,3 +73,16 @@ public struct ModifyZonesResult: Hashable, Sendable {
         self.deletions = deletions
     }
 }
+
+extension ModifyZonesResult {
+    /// What CloudKit's operations throw when items failed: `partialFailure` with the error of each,
+    /// first of saves, then of deletions; `nil` if all were done.
+    ///
+    /// `request` is the one that this answers.
+    public func partialFailure(of request: ModifyZonesRequest) -> SyncError? {
+        var errors: [SyncError.ItemError] = []
+        errors.add(request.saves.map { .zone($0) }, saves)
+        errors.add(request.deletions.map { .zone($0) }, deletions)
+        return .partialFailure(errors)
+    }
+}

@@ -303,6 +303,14 @@ import Darwin
             as: anna.caller
         )
         #expect(whole.partialFailure(of: request) == nil)
+        let zones = ModifyZonesRequest(
+            saves: [ZoneID(zoneName: "Good")],
+            deletions: [ZoneID(zoneName: "Gone")]
+        )
+        let made = try await anna.store.modifyZones(zones, as: anna.caller)
+        let lost = made.partialFailure(of: zones)?.partialErrors
+        #expect(lost?.map(\.item) == [.zone(ZoneID(zoneName: "Gone"))])
+        #expect(lost?.map(\.error.code) == [.zoneNotFound])
         return error
     }
 

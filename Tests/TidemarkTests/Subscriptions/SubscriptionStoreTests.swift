@@ -121,6 +121,25 @@ import TidemarkModel
         #expect(try await store.subscriptions(as: anna.caller).map(\.id) == ["b", "c", "d"])
     }
 
+    @Test func `the error of each item says which subscription it is about`() async throws {
+        let request = ModifySubscriptionsRequest(
+            saves: [
+                query("good"), query("same"), Subscription("lost", .zone(ZoneID(zoneName: "No"))),
+            ],
+            deletions: ["none"]
+        )
+        let result = try await store.modifySubscriptions(request, as: anna.caller)
+        let error = try #require(result.partialFailure(of: request))
+        #expect(error.code == .partialFailure)
+        #expect(error.partialErrors.map(\.item) == [.subscription("same"), .subscription("lost")])
+        #expect(
+            error.partialErrors.map(\.error.code) == [.serverRejectedRequest, .zoneNotFound]
+        )
+        let rest = ModifySubscriptionsRequest(deletions: ["good", "same"])
+        let done = try await store.modifySubscriptions(rest, as: anna.caller)
+        #expect(done.partialFailure(of: rest) == nil)
+    }
+
     @Test func `items stand alone, requests as a whole do not`() async throws {
         let silent = query("silent", .always, [.once])
         let request = ModifySubscriptionsRequest(saves: [silent, query("a")])

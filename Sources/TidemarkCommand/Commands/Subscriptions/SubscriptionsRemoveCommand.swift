@@ -31,20 +31,11 @@ struct SubscriptionsRemoveCommand: AsyncParsableCommand {
             let request = ModifySubscriptionsRequest(deletions: ids)
             let caller = caller.caller(of: database.id)
             let result = try await store.modifySubscriptions(request, as: caller)
-            var output = StandardOutput()
-            for deletion in result.deletions {
-                let id = try deletion.get()
-                if options.isJSON(output) {
-                    try output.line {
-                        $0.append(literal: "{\"deleted\":{\"subscriptionID\":")
-                        $0.append(jsonString: id)
-                        $0.append(literal: "}}")
-                    }
-                } else {
-                    try output.line("deleted \(id.printable)")
-                }
+            var output = ItemOutput(options)
+            for (id, outcome) in zip(ids, result.deletions) {
+                output.add("deleted", .subscription(id), outcome.map { _ in nil })
             }
-            try output.flush()
+            try output.finish()
         }
     }
 }
