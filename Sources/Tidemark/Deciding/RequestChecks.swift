@@ -46,6 +46,19 @@ extension ModifyRecordsRequest {
 }
 
 extension ModifyZonesRequest {
+    /// Refuses a request that names a zone twice.
+    package func checkNames() throws(SyncError) {
+        var named: Set<ZoneID> = []
+        for zone in saves + deletions {
+            guard named.insert(zone).inserted else {
+                throw SyncError(
+                    .invalidArguments,
+                    "The request names the zone \(zone) twice; send one item for each zone."
+                )
+            }
+        }
+    }
+
     /// Everything that makes the request what it is.
     package var contentBytes: [UInt8] {
         var bytes: [UInt8] = [2]

@@ -30,15 +30,9 @@ package struct ZoneDecision: Sendable {
             hash: picture.hash
         )
         var zones = ConsultedZones()
-        var named: Set<ZoneID> = []
+        try request.checkNames()
         var consequences = SystemChange(zone: .shares)
         for (index, zone) in (request.saves + request.deletions).enumerated() {
-            guard named.insert(zone).inserted else {
-                throw SyncError(
-                    .invalidArguments,
-                    "The request names the zone \(zone) twice; send one item for each zone."
-                )
-            }
             let position = try zones.index(
                 of: zone,
                 in: caller.database,

@@ -39,7 +39,7 @@ extension Engine {
     }
 
     /// Looks up and decides a request over a picture.
-    private func decide(
+    func decide(
         _ request: ModifyRecordsRequest,
         as caller: Caller,
         _ picture: ViewPicture

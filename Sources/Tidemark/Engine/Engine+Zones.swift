@@ -128,7 +128,7 @@ extension Engine {
             let picture = try picture(.appended)
             if let key, let answer = try firstAnswer(to: key, in: picture) {
                 try await writing.committer.waitUntilDurable(answer.last)
-                return try request.result(of: answer.outcomes)
+                return request.result(of: answer.outcomes)
             }
             var decision = try ZoneDecision(
                 request,
@@ -149,20 +149,17 @@ extension Engine {
                 guard let placed = try await append(&decision.plan, over: picture) else { continue }
                 try await writing.committer.waitUntilDurable(placed.last)
             }
-            return try request.result(of: decision.outcomes)
+            return request.result(of: decision.outcomes)
         }
     }
 }
 
 extension ModifyZonesRequest {
     /// The answer that outcomes stand for.
-    fileprivate func result(of outcomes: [ItemOutcome]) throws(SyncError) -> ModifyZonesResult {
+    func result(of outcomes: [ItemOutcome]) -> ModifyZonesResult {
         var result = ModifyZonesResult(saves: [], deletions: [])
         for (index, outcome) in outcomes.enumerated() {
-            var error: SyncError?
-            if case .refused(let code, let message, _) = outcome {
-                error = SyncError(SyncError.Code(rawValue: code) ?? .internalError, message)
-            }
+            let error = outcome.refusal
             if index < saves.count {
                 let zone = Zone(zoneID: saves[index], capabilities: .ofCustomZones)
                 result.saves.append(error.map { .failure($0) } ?? .success(zone))

@@ -56,43 +56,68 @@ extension Engine {
     }
 
     /// Deleting a zone of a shared database means leaving all shares in it; none can be made there.
+    ///
+    /// One commit, whatever the number of zones and shares.
     func leaveZones(
         _ request: ModifyZonesRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifyZonesResult {
-        var result = ModifyZonesResult(saves: [], deletions: [])
-        for _ in request.saves {
-            result.saves.append(
-                .failure(.badDatabase(caller.database, "create zones; its zones are others'"))
-            )
-        }
-        for zone in request.deletions {
-            do throws(SyncError) {
-                try await leave(zone, as: caller)
-                result.deletions.append(.success(zone))
-            } catch {
-                result.deletions.append(.failure(error))
+        let committer = try writer().committer
+        let key = identity(of: caller, request.contentBytes)
+        try request.checkNames()
+        try await committer.waitForRoom()
+        while true {
+            let picture = try picture(.appended)
+            if let key, let answer = try firstAnswer(to: key, in: picture) {
+                try await committer.waitUntilDurable(answer.last)
+                return request.result(of: answer.outcomes)
             }
+            let shared = try sharedZones(of: caller, picture)
+            let shares = request.deletions.map { shared?.zones[$0]?.shares(in: $0) ?? [] }
+            let leaving = ModifyRecordsRequest(deletions: shares.flatMap(\.self))
+            var decision = try decide(leaving, as: caller, picture)
+            let outcomes = request.outcomes(of: decision.outcomes, shares, in: caller.database)
+            if decision.isEmpty {
+                let last = SequenceNumber(rawValue: shared?.lookedAt ?? 0)
+                try await committer.waitUntilDurable(max(last, decision.lookedAt))
+                return request.result(of: outcomes)
+            }
+            decision.plan.seal(as: caller, key, outcomes: outcomes)
+            guard let placed = try await append(&decision.plan, over: picture) else { continue }
+            try await committer.waitUntilDurable(placed.last)
+            return request.result(of: outcomes)
         }
-        return result
     }
+}
 
-    private func leave(_ zone: ZoneID, as caller: Caller) async throws(SyncError) {
-        let shared = try sharedZones(of: caller, try picture(.visible))
-        guard let access = shared?.zones[zone] else { throw .zoneNotFound(zone) }
-        let shares = access.parts.values.map { part in
-            RecordDeletion(RecordID(recordName: part.shareName.string, zone: zone))
+extension ZoneAccess {
+    /// The deletions of share records that take a participant out of a zone.
+    fileprivate func shares(in zone: ZoneID) -> [RecordDeletion] {
+        parts.values.map(\.shareName).sorted().map {
+            RecordDeletion(RecordID(recordName: $0.string, zone: zone))
         }
-        var unnamed = caller
-        unnamed.requestID = nil
-        let limit = max(options.limits.itemsPerRequest, 1)
-        for start in stride(from: 0, to: shares.count, by: limit) {
-            let some = Array(shares[start..<min(start + limit, shares.count)])
-            let result = try await modifyRecords(
-                ModifyRecordsRequest(deletions: some),
-                as: unnamed
-            )
-            for deletion in result.deletions { _ = try deletion.get() }
+    }
+}
+
+extension ModifyZonesRequest {
+    /// What becomes of each zone of a shared database: what became of the shares in it, which follow
+    /// one another.
+    fileprivate func outcomes(
+        of items: [RecordDecision.Outcome],
+        _ shares: [[RecordDeletion]],
+        in database: DatabaseID
+    ) -> [ItemOutcome] {
+        let none = SyncError.badDatabase(database, "create zones; its zones are others'")
+        var outcomes = saves.map { _ in ItemOutcome(none) }
+        var start = 0
+        for (zone, shares) in zip(deletions, shares) {
+            let left = items[start..<start + shares.count].map(\.stored)
+            start += shares.count
+            let refused = left.filter { $0.refusal != nil }
+            // The others are refused because of that one.
+            let cause = refused.first { $0.refusal?.code != .batchRequestFailed } ?? refused.first
+            outcomes.append(cause ?? left.last ?? ItemOutcome(.zoneNotFound(zone)))
         }
+        return outcomes
     }
 }

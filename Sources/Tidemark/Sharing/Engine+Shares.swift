@@ -58,7 +58,8 @@ extension Engine {
     /// See ``Store/acceptShare(_:as:)``.
     func acceptShare(_ token: String, as caller: Caller) async throws(SyncError) -> Record {
         let user = try signedIn(caller)
-        return try await changeShare(token, as: caller) { (found) throws(SyncError) in
+        return try await changeShare(token, by: .accepting, as: caller) {
+            (found) throws(SyncError) in
             var participant = try participant(user, of: found, by: token)
             if participant.acceptance == .accepted { return nil }
             participant.user = user
@@ -84,7 +85,7 @@ extension Engine {
     /// See ``Store/requestShareAccess(_:as:)``.
     func requestShareAccess(_ token: String, as caller: Caller) async throws(SyncError) {
         let user = try signedIn(caller)
-        _ = try await changeShare(token, as: caller) { (found) throws(SyncError) in
+        _ = try await changeShare(token, by: .asking, as: caller) { (found) throws(SyncError) in
             if let participant = found.share.participant(user) {
                 if participant.acceptance == .accepted { return nil }
                 throw SyncError(
@@ -208,16 +209,33 @@ extension Engine {
         }
     }
 
+    /// What is asked for by a link; the first byte of what was asked, which no other request has.
+    private enum Asked: UInt8 {
+        case accepting = 17
+        case asking = 18
+    }
+
     /// Changes a share's record as its own rules say, and answers with it; `nil` leaves it.
+    ///
+    /// The request's id is one of the caller's shared database, whichever the call names: that is what
+    /// it changes.
     private func changeShare(
         _ token: String,
+        by asked: Asked,
         as caller: Caller,
         _ edit: (Found) throws(SyncError) -> Share?
     ) async throws(SyncError) -> Record {
+        var asking = caller
+        asking.database = caller.database.shared(with: caller.participant)
+        let request = identity(of: asking, [asked.rawValue] + Array(token.utf8))
         let committer = try writer().committer
         try await committer.waitForRoom()
         while true {
             let picture = try picture(.appended)
+            if let request, let answer = try firstAnswer(to: request, in: picture) {
+                try await committer.waitUntilDurable(answer.last)
+                return try share(savedAt: answer.last, picture)
+            }
             let found = try find(token, in: caller.database, picture)
             guard let share = try edit(found), let key = found.zones.key(of: 0) else {
                 try await committer.waitUntilDurable(found.stored.sequence)
@@ -225,49 +243,84 @@ extension Engine {
                 let record = try record(found.stored, in: found.id.zone)
                 return access ? record : record.shown(to: ZoneAccess())
             }
-            let time = now()
-            var plan = CommitPlan(
-                time: time,
-                received: time,
-                bound: picture.bound,
-                hash: views.hash
-            )
-            let author = Authorship(time: time, user: caller.user, device: caller.device)
-            plan.restsOn(found.item.slot, in: key)
-            let change = try share.consequences(
-                after: found.share,
-                of: found.id.name,
-                in: found.identity
-            )
-            try add(change, of: caller.database, by: author, to: &plan, picture)
-            let audiences = Audiences(picture)
-            let audience = try audiences.key(ofShare: found.share.token, in: found.identity)
-            let place = try audience.map { (audience) throws(SyncError) in
-                try audiences.place(of: found.item.slot, in: audience)
-            }
-            let save = RecordSave(
-                found.id,
-                type: Share.recordType,
-                fields: try share.fields(beside: Fields()),
-                policy: .changedKeys
-            )
-            try plan.save(
-                found.item,
-                over: found.stored,
-                in: key,
-                save,
-                author,
-                audience: place
-            )
-            var sealed = caller
-            sealed.requestID = nil
-            plan.seal(as: sealed, nil, outcomes: [])
+            var plan = try plan(making: share, of: found, in: key, as: caller)
+            let last = ItemOutcome.event(plan.eventCount - 1)
+            plan.seal(as: caller, request, outcomes: [last])
             guard let placed = try await append(&plan, over: picture, isLimited: false) else {
                 continue
             }
             try await committer.waitUntilDurable(placed.last)
-            let stored = try views.records(at: [placed.last])[0]
-            return try record(stored, in: found.id.zone).shown(to: ZoneAccess())
+            return try self.share(savedAt: placed.last, picture)
         }
+    }
+
+    /// The commit that makes a share another one; the save of its record comes last.
+    private func plan(
+        making share: Share,
+        of found: Found,
+        in key: UInt64,
+        as caller: Caller
+    ) throws(SyncError) -> CommitPlan {
+        let time = now()
+        var plan = CommitPlan(
+            time: time,
+            received: time,
+            bound: found.picture.bound,
+            hash: views.hash
+        )
+        let author = Authorship(time: time, user: caller.user, device: caller.device)
+        plan.restsOn(found.item.slot, in: key)
+        let change = try share.consequences(
+            after: found.share,
+            of: found.id.name,
+            in: found.identity
+        )
+        try add(change, of: caller.database, by: author, to: &plan, found.picture)
+        let audiences = Audiences(found.picture)
+        let audience = try audiences.key(ofShare: found.share.token, in: found.identity)
+        let place = try audience.map { (audience) throws(SyncError) in
+            try audiences.place(of: found.item.slot, in: audience)
+        }
+        let save = RecordSave(
+            found.id,
+            type: Share.recordType,
+            fields: try share.fields(beside: Fields()),
+            policy: .changedKeys
+        )
+        try plan.save(
+            found.item,
+            over: found.stored,
+            in: key,
+            save,
+            author,
+            audience: place
+        )
+        return plan
+    }
+
+    /// A share's record as an event saved it, as participants see it.
+    private func share(
+        savedAt position: SequenceNumber,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> Record {
+        let stored = try views.records(at: [position])[0]
+        let identity: ZoneIdentity
+        do throws(ViewIndexError) {
+            identity = try picture.zone(stored.zone).identity
+        } catch {
+            throw SyncError(error)
+        }
+        let zone = ZoneID(
+            zoneName: identity.zoneName.string,
+            ownerName: identity.database.owner.userRecordName
+        )
+        return try record(stored, in: zone).shown(to: ZoneAccess())
+    }
+}
+
+extension DatabaseID {
+    /// What others share with a user, in the same container and environment.
+    fileprivate func shared(with user: UserID) -> DatabaseID {
+        DatabaseID(container: container, environment: environment, scope: .shared, owner: user)
     }
 }
