@@ -50,6 +50,11 @@ public struct StoreOptions: Hashable, Sendable {
     public var pageByteCount = 4 << 20
     /// How long a request id is remembered, in milliseconds of our own clock: 90 days.
     public var requestLifetime: Int64 = 90 * 24 * 60 * 60 * 1000
+    /// How long a notification of a query is kept that nobody reads, in milliseconds of our own clock:
+    /// 30 days.
+    ///
+    /// What is older goes with the next notification that its user gets.
+    public var notificationLifetime: Int64 = 30 * 24 * 60 * 60 * 1000
 
     /// The defaults.
     public init() {}

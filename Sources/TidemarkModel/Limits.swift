@@ -76,6 +76,11 @@ public struct Limits: Hashable, Sendable {
     ///
     /// Apple's push service takes 4,096.
     public var bytesPerPush = 4_096
+    /// Unread notifications of one user in a container's environment: where there are more, the oldest
+    /// of queries are dropped, a sixteenth of these at a time.
+    ///
+    /// CloudKit's collection of notifications is no more, and its pages named no figure.
+    public var notificationsPerUser = 10_000
     /// Records in one page of a query, where a request does not say how many; one that does gets up
     /// to ``recordsPerPage``.
     public var recordsPerQueryPage = 100

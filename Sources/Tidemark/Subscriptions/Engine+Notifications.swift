@@ -37,6 +37,10 @@ extension Engine {
         let zone = try notificationsZone(of: holder, picture)
         let changes = ZoneChangesRequest(zone: zone.zone, since: request.since)
         let start = try start(of: changes, zone, picture)
+        // What came before a client without a token began is none of its business.
+        if try max(start.sequence, start.quiet) < lastDropped(from: holder.collection, picture) {
+            throw .tokenExpired("notifications that the client had not fetched were dropped")
+        }
         func token(at sequence: UInt64) -> ChangeToken {
             let quiet = start.quiet > sequence ? start.quiet : 0
             return self.token(.zone, place: zone.key ?? 0, at: sequence, quiet: quiet)
@@ -60,14 +64,16 @@ extension Engine {
         let end = moreComing ? wanted.last?.rawValue ?? picture.bound : picture.bound
         var page = NotificationPage(token: token(at: end), moreComing: moreComing)
         try visit(wanted) { (event) throws(SyncError) in
-            guard let notification = try notification(event, as: caller, of: holder) else { return }
-            page.lines.append((notification, token(at: event.sequence.rawValue)))
+            if let notification = try notification(event, as: caller, of: holder) {
+                page.lines.append((notification, token(at: event.sequence.rawValue)))
+            }
+            return true
         }
         return page
     }
 
     /// The zone with the notifications of a holder's user; without a key while there were none.
-    private func notificationsZone(
+    func notificationsZone(
         of holder: SubscriptionHolder,
         _ picture: ViewPicture
     ) throws(SyncError) -> ConsultedZone {
@@ -83,16 +89,16 @@ extension Engine {
         return zones[index]
     }
 
-    private func visit(
+    /// Reads durable events in ascending order, as long as the visitor wants more.
+    func visit(
         _ sequences: [SequenceNumber],
-        _ visit: (LogEvent) throws(SyncError) -> Void
+        _ visit: (LogEvent) throws(SyncError) -> Bool
     ) throws(SyncError) {
         var failure: SyncError?
         do throws(LogError) {
             try source.read(sequences) { event in
                 do throws(SyncError) {
-                    try visit(event)
-                    return true
+                    return try visit(event)
                 } catch {
                     failure = error
                     return false
@@ -122,6 +128,8 @@ extension Engine {
             let id = TagContent(of: event.sequence, in: line).tag.text
             return try NotificationRecords.read(body, id: id, of: holder)
         }
+        // Dropped by the store itself, and not read: the client has fetched it.
+        if CommitEnvelope.isOfStore(event.envelope.span.bytes) { return nil }
         let reader = try readEnvelope(event.envelope)
         let isOwn = reader.user == caller.user?.userRecordName && reader.device == caller.device
         if isOwn || stored.event.previous == 0 { return nil }
@@ -202,13 +210,14 @@ extension Engine {
         else { return nil }
         var found: StoredRecord?
         try visit([content.sequence]) { (event) throws(SyncError) in
-            guard event.zone == key else { return }
+            guard event.zone == key else { return true }
             do throws(EventFormatError) {
                 found = try StoredRecord(event.sequence, zone: event.zone, event.payload)
             } catch {
                 // The zone's own beginning has its key too.
                 found = nil
             }
+            return true
         }
         return found?.event.state == .live ? found : nil
     }

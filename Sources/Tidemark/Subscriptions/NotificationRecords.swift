@@ -134,6 +134,11 @@ enum NotificationRecords {
         return notification
     }
 
+    /// Whether a notification is of a query, and so one of many.
+    static func isOfQuery(_ body: RecordBody) -> Bool {
+        body.fields.string("kind") == Subscription.Notification.Kind.query.rawValue
+    }
+
     /// The device of the user's own that a notification's change came from; `nil` if it was somebody
     /// else's.
     static func origin(of body: RecordBody) -> String? { body.fields.string("origin") }

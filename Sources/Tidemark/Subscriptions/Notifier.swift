@@ -27,6 +27,8 @@ actor Notifier {
     private var lastMade = SequenceNumber.zero
     /// Where notifications were made that nobody who waits has been told of.
     private var untold: Set<DatabaseID> = []
+    /// What keeps collections within bounds.
+    private var retention = NotificationRetention()
     /// After failures, only so much of the log brings another attempt.
     private var failureCount = 0
     private var nextAttempt: UInt64 = 0
@@ -94,8 +96,14 @@ actor Notifier {
         }
         // Also for what another call has made: it may still be on its way.
         try await committer.waitUntilDurable(lastMade)
-        news.tell(about: untold)
+        let told = untold
         untold = []
+        news.tell(about: told)
+        for collection in told {
+            guard let dropped = try retention.keepWithinBounds(collection, engine) else { continue }
+            lastMade = max(lastMade, dropped)
+        }
+        try await committer.waitUntilDurable(lastMade)
     }
 
     /// How far notifications are made; the end of the log while there are no subscriptions.
@@ -124,7 +132,10 @@ actor Notifier {
         let unkept = following.position - following.keptPosition
         if !batch.isEmpty || unkept >= Self.unkeptLimit {
             lastMade = try commit(batch, &following, engine)
-            untold.formUnion(batch.groups.map(\.collection))
+            for group in batch.groups {
+                untold.insert(group.collection)
+                retention.count(group.saves.count, in: group.collection)
+            }
         }
         // Until somebody subscribes there is nothing to listen for.
         if following.set.isEmpty, following.position >= lastChange { bell.arm(false) }

@@ -1,0 +1,208 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// Keeps the collections of users within bounds: the oldest notifications of queries that nobody has
+/// read are dropped where there are too many, and where they are too old.
+///
+/// It counts what is made, and not what is read: so it looks at a collection at the latest when there
+/// may be too many, and rarely before.
+struct NotificationRetention {
+    /// What was found at the last look.
+    private struct Known {
+        /// Nothing of a query that lives lies at or below.
+        var floor: UInt64 = 0
+        /// At most so many live above.
+        var count = 0
+        /// Until this time nothing is too old.
+        var due = Int64.max
+    }
+
+    private var known: [DatabaseID: Known] = [:]
+    /// Collections that are remembered at most.
+    private static let collectionLimit = 10_000
+
+    /// Says that notifications were added to a collection.
+    mutating func count(_ added: Int, in collection: DatabaseID) {
+        known[collection]?.count += added
+    }
+
+    /// Drops what is too much in a collection, or too old; the position of the commit that does, or
+    /// `nil` where nothing is.
+    ///
+    /// O(1) while neither may be, else O(notifications of the collection).
+    mutating func keepWithinBounds(
+        _ collection: DatabaseID,
+        _ engine: Engine
+    ) throws(SyncError) -> SequenceNumber? {
+        let limit = max(engine.options.limits.notificationsPerUser, 0)
+        if let known = known[collection], known.count <= limit, engine.now() <= known.due {
+            return nil
+        }
+        let floor = known[collection]?.floor ?? 0
+        while true {
+            let picture = try engine.picture(.appended)
+            let time = engine.now()
+            let overdue = try engine.overdueNotifications(
+                in: collection,
+                after: floor,
+                limit: limit,
+                at: time,
+                picture
+            )
+            var placed: SequenceNumber?
+            if !overdue.names.isEmpty {
+                placed = try engine.drop(overdue, from: collection, at: time, picture)
+                if placed == nil { continue }
+            }
+            if known.count >= Self.collectionLimit { known = [:] }
+            known[collection] = Known(
+                floor: overdue.floor,
+                count: overdue.leftCount,
+                due: overdue.due
+            )
+            return placed
+        }
+    }
+}
+
+/// What of a collection is too much or too old.
+struct OverdueNotifications {
+    /// The names of the records that have to go.
+    var names: [Name] = []
+    /// Position of the last of them.
+    var last: UInt64 = 0
+    /// How many stay.
+    var leftCount = 0
+    /// Nothing of a query that stays lies at or below.
+    var floor: UInt64 = 0
+    /// Until this time none that stays is too old.
+    var due = Int64.max
+}
+
+extension Engine {
+    /// Looks for what is too much or too old among the notifications of a collection above a position.
+    fileprivate func overdueNotifications(
+        in collection: DatabaseID,
+        after floor: UInt64,
+        limit: Int,
+        at time: Int64,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> OverdueNotifications {
+        var found = OverdueNotifications(floor: floor)
+        let holder = SubscriptionHolder(user: collection.owner, database: collection)
+        guard let key = try notificationsZone(of: holder, picture).key else { return found }
+        let versions: [RecordVersion]
+        do throws(ViewIndexError) {
+            versions = try picture.changes(in: key, after: floor, quiet: .max, limit: .max)
+        } catch {
+            throw SyncError(error)
+        }
+        let durable = source.durableSequence
+        let wanted = versions.map(\.sequence).filter { $0 <= durable }
+        let excess = versions.count > limit ? versions.count - limit + limit / 16 : 0
+        let lifetime = options.notificationLifetime
+        found.due = Self.sum(time, lifetime)
+        try visit(wanted) { (event) throws(SyncError) in
+            let body = try notificationBody(event)
+            // Those of zones and databases are few, and the next takes the place of the last.
+            guard NotificationRecords.isOfQuery(body) else { return true }
+            let received = event.commit.received
+            guard found.names.count < excess || received < time - lifetime else {
+                found.floor = event.sequence.rawValue - 1
+                found.due = Self.sum(received, lifetime)
+                return false
+            }
+            found.names.append(Name(body.recordName))
+            found.last = event.sequence.rawValue
+            found.floor = found.last
+            return true
+        }
+        found.leftCount = versions.count - found.names.count
+        return found
+    }
+
+    /// A time that long after another; the last there is where that is beyond it.
+    private static func sum(_ time: Int64, _ duration: Int64) -> Int64 {
+        let (sum, isBeyond) = time.addingReportingOverflow(duration)
+        return isBeyond ? .max : sum
+    }
+
+    private func notificationBody(_ event: LogEvent) throws(SyncError) -> RecordBody {
+        do throws(EventFormatError) {
+            return try StoredRecord(event.sequence, zone: event.zone, event.payload).body()
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    /// Appends the commit that drops notifications and says up to where; `nil` if something has come
+    /// between.
+    fileprivate func drop(
+        _ overdue: OverdueNotifications,
+        from collection: DatabaseID,
+        at time: Int64,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> SequenceNumber? {
+        var plan = CommitPlan(time: time, received: time, bound: picture.bound, hash: views.hash)
+        let author = Authorship(time: time, user: nil)
+        let change = SystemChange(zone: .notifications, deletions: overdue.names)
+        try add(change, of: collection, by: author, to: &plan, picture)
+        let dropped = DroppedRecord(last: overdue.last)
+        let note = SystemChange(zone: .notified, saves: [try dropped.save(for: collection)])
+        try add(note, of: .ofStore, by: author, to: &plan, picture)
+        plan.seal(as: Caller(database: .ofStore, user: nil), nil, outcomes: [])
+        return try writer().committer.append(&plan)?.last
+    }
+
+    /// Position of the last notification of a collection that was dropped; zero if none was.
+    func lastDropped(
+        from collection: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> UInt64 {
+        let name = DroppedRecord.name(of: collection)
+        let record = try record(named: name, of: .notified, in: .ofStore, picture)
+        return try record.map { (record) throws(SyncError) in
+            DroppedRecord(try record.readBody()).last
+        } ?? 0
+    }
+}
+
+/// The record that says up to where notifications of a collection were dropped unread.
+private struct DroppedRecord {
+    /// Position of the last one.
+    var last: UInt64
+
+    init(last: UInt64) { self.last = last }
+
+    init(_ body: RecordBody) {
+        last = body.fields.integer("sequence").flatMap(UInt64.init(exactly:)) ?? 0
+    }
+
+    /// The name of a collection's record.
+    static func name(of collection: DatabaseID) -> Name {
+        Name(
+            [
+                collection.container.identifier.escaped, collection.environment.rawValue,
+                collection.owner.userRecordName.escaped,
+            ].joined(separator: "/")
+        )
+    }
+
+    /// The save that keeps it.
+    func save(for collection: DatabaseID) throws(SyncError) -> RecordSave {
+        var builder = FieldsBuilder()
+        try builder.set("sequence", .int64(Int64(bitPattern: last)))
+        return RecordSave(
+            RecordID(
+                recordName: Self.name(of: collection).string,
+                zone: SystemZone.notified.zone
+            ),
+            type: "Dropped",
+            fields: try builder.finish(),
+            policy: .replace
+        )
+    }
+}
