@@ -26,6 +26,7 @@ let package = Package(
     platforms: [.macOS(.v26), .iOS(.v26)],
     products: [
         .library(name: "Tidemark", targets: ["Tidemark"]),
+        .library(name: "TidemarkReplay", targets: ["TidemarkReplay"]),
         .executable(name: "tidemark", targets: ["TidemarkCommand"]),
     ],
     dependencies: [
@@ -68,10 +69,15 @@ let package = Package(
             ],
             swiftSettings: shipped
         ),
+        .target(
+            name: "TidemarkReplay",
+            dependencies: ["Tidemark", "TidemarkModel", "TidemarkLog"],
+            swiftSettings: shipped
+        ),
         .executableTarget(
             name: "TidemarkCommand",
             dependencies: [
-                "Tidemark", "TidemarkModel", "TidemarkLog",
+                "Tidemark", "TidemarkReplay", "TidemarkModel", "TidemarkLog",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: shipped
@@ -118,9 +124,16 @@ let package = Package(
             swiftSettings: everywhere
         ),
         .testTarget(
+            name: "TidemarkReplayTests",
+            dependencies: [
+                "TidemarkReplay", "Tidemark", "TidemarkLog", "TidemarkModel", "GeneratedQueries",
+            ],
+            swiftSettings: everywhere
+        ),
+        .testTarget(
             name: "CommandTests",
             dependencies: [
-                "TidemarkCommand", "Tidemark", "TidemarkLog", "TidemarkModel",
+                "TidemarkCommand", "Tidemark", "TidemarkReplay", "TidemarkLog", "TidemarkModel",
                 "EmbeddingExample", "TwoDevicesExample",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

@@ -18,7 +18,8 @@ struct TidemarkCommand: AsyncParsableCommand {
         abstract: "A sync engine with CloudKit's model, and the questions its log answers.",
         subcommands: [
             ImportCommand.self, ExportCommand.self, ChangesCommand.self, ZonesCommand.self,
-            RecordCommand.self, QueryCommand.self, SaveCommand.self, DeleteCommand.self,
+            RecordCommand.self, HistoryCommand.self, BlameCommand.self, DiffCommand.self,
+            QueryCommand.self, SaveCommand.self, DeleteCommand.self,
             AssetCommand.self, SubscriptionsCommand.self, SchemaCommand.self, UsersCommand.self,
             UsageCommand.self, ShareCommand.self, LogCommand.self,
         ]

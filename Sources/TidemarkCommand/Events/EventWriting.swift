@@ -107,7 +107,8 @@ extension [UInt8] {
         append(literal: "}")
     }
 
-    private mutating func append(member: StaticString, _ text: String?) {
+    /// Appends a member if there is a text for it.
+    mutating func append(member: StaticString, _ text: String?) {
         guard let text else { return }
         append(literal: member)
         append(jsonString: text)

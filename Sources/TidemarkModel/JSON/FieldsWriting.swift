@@ -17,7 +17,8 @@ extension [UInt8] {
         append(UInt8(ascii: "}"))
     }
 
-    private mutating func append(json field: Fields.Element) {
+    /// Appends a field's value, with its type where that is not plain to see.
+    package mutating func append(json field: Fields.Element) {
         guard let type = field.type else { return }
         if type == .string, !field.isEncrypted {
             field.valueBytes.withUnsafeBufferPointer { append(jsonUTF8: $0) }

@@ -1,0 +1,174 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+package import TidemarkModel
+
+/// What asking the past needs of a store: its zone views at one moment, and the events that led there.
+///
+/// The views say where a record's, a zone's or a share's newest event is; the events say which ones came
+/// before. Drop it soon: it holds old pages of the view index back from being used again.
+package struct PastPicture: Sendable {
+    private let picture: ViewPicture
+    /// The events.
+    package var log: PastLog
+
+    init(_ engine: Engine, showing points: [SequenceNumber]) throws(SyncError) {
+        picture = try engine.picture(.visible)
+        for point in points { _ = try engine.check(point, picture) }
+        log = PastLog(source: engine.source, line: engine.line)
+    }
+
+    /// The hashes of the store.
+    package var hash: StoreHash { picture.hash }
+
+    /// The last position that the picture shows.
+    package var last: SequenceNumber { SequenceNumber(rawValue: picture.bound) }
+
+    /// All zones of a database, those that have ended included, in the order of their last events.
+    ///
+    /// O(zones of the database).
+    package func zones(of database: DatabaseID) throws(SyncError) -> [ZoneStanding] {
+        try translated { () throws(ViewIndexError) in
+            try picture.zones(of: database, after: 0, quiet: 0, limit: .max)
+        }
+    }
+
+    /// The lists of what the shares of a zone show or showed, those of shares that have ended included.
+    ///
+    /// O(shares of the zone's owner).
+    package func audiences(of zone: ZoneIdentity) throws(SyncError) -> [ZoneStanding] {
+        let prefix = zone.audience(ofShare: "")
+        return try zones(of: prefix.database).filter {
+            $0.identity.zoneName.string.utf8.starts(with: prefix.zoneName.string.utf8)
+        }
+    }
+
+    /// The newest event of the record of a name in one epoch of a zone; `nil` if there never was such a
+    /// record.
+    ///
+    /// One look-up, and one read of the log to see that the name is the one that is meant.
+    package func newestVersion(
+        of name: Name,
+        in epoch: UInt64
+    ) throws(SyncError) -> RecordVersion? {
+        var slot = hash.slot(ofName: name)
+        for _ in 0...UInt8.max {
+            guard let version = try newestVersion(at: ViewKey(epoch, slot)) else { return nil }
+            let stored = try picture.views.records(at: [version.sequence])[0]
+            do throws(EventFormatError) {
+                if try stored.hasName(name) { return version }
+            } catch {
+                throw SyncError(error)
+            }
+            slot &+= 1
+        }
+        return nil
+    }
+
+    /// The newest event of a slot in a zone or an audience; `nil` if there is none.
+    package func newestVersion(at slot: ViewKey) throws(SyncError) -> RecordVersion? {
+        try translated { () throws(ViewIndexError) in try picture.version(at: slot) }
+    }
+
+    /// The last event of every record that an epoch of a zone has or had, oldest first.
+    ///
+    /// O(records).
+    package func newestVersions(in epoch: UInt64) throws(SyncError) -> [RecordVersion] {
+        try translated { () throws(ViewIndexError) in
+            try picture.changes(in: epoch, after: 0, quiet: 0, limit: .max)
+        }
+    }
+
+    private func translated<Result>(
+        _ body: () throws(ViewIndexError) -> Result
+    ) throws(SyncError) -> Result {
+        do throws(ViewIndexError) {
+            return try body()
+        } catch {
+            throw SyncError(error)
+        }
+    }
+}
+
+/// The events of a store, for those who ask what came before.
+package struct PastLog: Sendable {
+    /// Where they are read from.
+    package let source: any EventSource
+    /// The store's incarnations.
+    package let line: IncarnationLine
+
+    package init(source: any EventSource, line: IncarnationLine) {
+        self.source = source
+        self.line = line
+    }
+
+    /// Reads events by position: ascending, each at most once, until `visit` returns `false`.
+    ///
+    /// What the log does not have is passed over.
+    package func read(
+        _ sequences: [SequenceNumber],
+        _ visit: (LogEvent) throws(EventFormatError) -> Bool
+    ) throws(SyncError) {
+        var failure: EventFormatError?
+        do throws(LogError) {
+            try source.read(sequences) { event in
+                do throws(EventFormatError) {
+                    return try visit(event)
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw SyncError(failure) }
+    }
+
+    /// Visits the events of a stretch of the log, oldest first, until `visit` returns `false`: those of
+    /// some zones alone, if zones are given.
+    ///
+    /// In a store that is open for reading, blocks without events of a single zone are not read.
+    package func scan(
+        from first: SequenceNumber,
+        through last: SequenceNumber,
+        zones: Set<UInt64>? = nil,
+        _ visit: (LogEvent) throws(EventFormatError) -> Bool
+    ) throws(SyncError) {
+        var failure: EventFormatError?
+        func goesOn(after event: LogEvent) -> Bool {
+            do throws(EventFormatError) {
+                return try visit(event)
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        do throws(LogError) {
+            if let zones, zones.count == 1, let zone = zones.first,
+                let reader = source as? LogReader
+            {
+                try reader.scan(zone: zone, from: first, through: last) { goesOn(after: $0) }
+            } else {
+                try source.scan(from: first, through: last) { event in
+                    zones.map { $0.contains(event.zone) } ?? true ? goesOn(after: event) : true
+                }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw SyncError(failure) }
+    }
+}
+
+extension Store {
+    /// The store at this moment, for those who ask what came before, and what it was after some events.
+    ///
+    /// Throws if the store cannot say any more what it was after one of them, or never had it.
+    package func pastPicture(
+        showing points: [SequenceNumber] = []
+    ) throws(SyncError) -> PastPicture {
+        try PastPicture(engine, showing: points)
+    }
+}

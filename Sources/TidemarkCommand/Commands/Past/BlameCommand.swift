@@ -1,0 +1,60 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+import TidemarkReplay
+
+/// `tidemark blame`: who set each field of a record.
+struct BlameCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "blame",
+        abstract: "Print for every field of a record who set it.",
+        discussion: """
+            For each field: its value, the change that set it, when, by whom, from which device and \
+            build, under which request. Fields that were removed are listed too, as far as the record \
+            remembers them. A save of a whole record is not blamed for what it left as it was. Ends \
+            with status 1 if there is no such record, or was none at that point.
+
+              tidemark blame notes.tide milk --zone lists
+              tidemark blame notes.tide milk --zone lists --at 1042
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The record's name.")
+    var name: String
+
+    @Option(help: ArgumentHelp("The record's zone.", valueName: "name"))
+    var zone = ZoneID.defaultZoneName
+
+    @OptionGroup var point: PointOption
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        try await store.read { store in
+            let blame = try await store.blame(
+                of: RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
+                in: try database.holder,
+                asOf: try point.position(in: store)
+            )
+            let table = Table([
+                ("field", .left), ("value", .left), ("set by", .right), ("time", .left),
+                ("who", .left), ("build", .left), ("request", .left),
+            ])
+            try options.print(blame.fields, in: table) { line, field in
+                line.append(json: field)
+            } row: { field in
+                let value = field.element.isRemoved ? "(removed)" : field.element.shortText
+                return [
+                    field.name.printable, value, "\(field.stamp)",
+                    field.origin?.timeText ?? "(history pruned)", field.origin?.author ?? "",
+                    (field.origin?.build ?? "").printable, (field.origin?.request ?? "").printable,
+                ]
+            }
+        }
+    }
+}

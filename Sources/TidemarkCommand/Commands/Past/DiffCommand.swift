@@ -1,0 +1,70 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+import TidemarkReplay
+
+/// `tidemark diff`: what differs between two points.
+struct DiffCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "diff",
+        abstract: "Print what differs between two points: zones and records, field by field.",
+        discussion: """
+            Records that were added, changed or removed between the two points, by zone and name; of \
+            those that changed the fields that differ, texts of several lines line by line, lists \
+            element by element. What was changed and changed back does not differ. The cost follows \
+            the events between the points.
+
+              tidemark diff notes.tide --from 1042
+              tidemark diff notes.tide --from 2026-02-03T04:05:06Z --to t.AQEB… --zone lists
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(
+        help: ArgumentHelp("The first point: \(Point.explanation).", valueName: "point"),
+        transform: { text in try Point(text) }
+    )
+    var from: Point
+
+    @Option(
+        help: ArgumentHelp("The second point; now, unless given.", valueName: "point"),
+        transform: { text in try Point(text) }
+    )
+    var to: Point?
+
+    @Option(help: ArgumentHelp("The zone; all of the database, unless given.", valueName: "name"))
+    var zone: String?
+
+    @Option(help: ArgumentHelp("Only the record of this name.", valueName: "name"))
+    var record: String?
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        try await store.read { store in
+            var output = StandardOutput()
+            let isJSON = options.isJSON(output)
+            let ink = Ink(output)
+            try await store.visitDifferences(
+                after: try from.position(in: store),
+                through: try to?.position(in: store),
+                of: try database.holder,
+                in: zone.map { ZoneID(zoneName: $0) },
+                record: record
+            ) { difference in
+                if isJSON {
+                    try output.line { $0.append(json: difference) }
+                } else {
+                    for line in difference.lines(ink) { try output.line(line) }
+                }
+                return true
+            }
+            try output.flush()
+        }
+    }
+}

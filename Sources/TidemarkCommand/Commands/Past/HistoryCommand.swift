@@ -1,0 +1,66 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+import TidemarkReplay
+
+/// `tidemark history`: all that happened to a record.
+struct HistoryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "history",
+        abstract: "Print every version of a record, newest first.",
+        discussion: """
+            For each: when it came, who asked for it, from which device and build, under which request, \
+            which fields were set and removed, and what they were before. Deletions, what came after \
+            them, and earlier zones of the same name are among it. The cost follows the versions of the \
+            record. Where compaction has dropped versions, the last line says so. Ends with status 1 if \
+            there never was such a record.
+
+              tidemark history notes.tide milk --zone lists
+              tidemark history notes.tide milk --zone lists --limit 1
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The record's name.")
+    var name: String
+
+    @Option(help: ArgumentHelp("The record's zone.", valueName: "name"))
+    var zone = ZoneID.defaultZoneName
+
+    @Option(help: ArgumentHelp("At most so many versions; all, unless given.", valueName: "count"))
+    var limit: Int?
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var options: OutputOptions
+
+    func validate() throws {
+        if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
+    }
+
+    func run() async throws {
+        try await store.read { store in
+            let history = try await store.history(
+                of: RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
+                in: try database.holder
+            )
+            var output = StandardOutput()
+            let isJSON = options.isJSON(output)
+            let ink = Ink(output)
+            var left = limit ?? .max
+            for try await entry in history {
+                if isJSON {
+                    try output.line { $0.append(json: entry) }
+                } else {
+                    for line in entry.lines(ink) { try output.line(line) }
+                }
+                left -= 1
+                if left == 0 { break }
+            }
+            try output.flush()
+        }
+    }
+}

@@ -1,0 +1,186 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+import TidemarkReplay
+
+/// Writing what differs between two points: as JSON for programs, as lines of text for people.
+extension [UInt8] {
+    /// Appends a difference.
+    mutating func append(json difference: Difference) {
+        switch difference {
+        case .zone(let zone): append(json: zone)
+        case .record(let record): append(json: record)
+        }
+    }
+
+    private mutating func append(json difference: ZoneDifference) {
+        append(literal: "{\"zone\":")
+        append(jsonString: difference.zone.zoneName)
+        append(literal: ",\"happened\":")
+        append(jsonString: difference.kind.name)
+        append(member: ",\"reason\":", difference.kind.reason.map { String(describing: $0) })
+        append(literal: "}")
+    }
+
+    private mutating func append(json difference: RecordDifference) {
+        append(literal: "{\"zone\":")
+        append(jsonString: difference.id.zone.zoneName)
+        append(literal: ",\"recordName\":")
+        append(jsonString: difference.id.recordName)
+        append(literal: ",\"recordType\":")
+        append(jsonString: (difference.after ?? difference.before)?.recordType ?? "")
+        append(literal: ",\"happened\":")
+        append(jsonString: difference.kind.rawValue)
+        append(membersOf: difference.fields)
+        append(membersOf: difference.parent)
+        if difference.kind == .changed {
+            append(texts: difference.fields)
+            append(lists: difference.fields)
+        }
+        append(literal: "}")
+    }
+
+    /// Appends how texts of several lines changed, if some did.
+    private mutating func append(texts fields: [FieldChange]) {
+        let texts = fields.compactMap { field in field.lines.map { (field.name, $0) } }
+        if texts.isEmpty { return }
+        append(literal: ",\"lines\":{")
+        for (index, (name, text)) in texts.enumerated() {
+            if index > 0 { append(UInt8(ascii: ",")) }
+            append(jsonString: name)
+            append(literal: ":[")
+            for (index, line) in text.hunks.flatMap(\.unifiedLines).enumerated() {
+                if index > 0 { append(UInt8(ascii: ",")) }
+                append(jsonString: line)
+            }
+            append(literal: "]")
+        }
+        append(literal: "}")
+    }
+
+    /// Appends how lists changed, if some did.
+    private mutating func append(lists fields: [FieldChange]) {
+        let lists = fields.compactMap { field in field.elements.map { (field.name, $0) } }
+        if lists.isEmpty { return }
+        append(literal: ",\"elements\":{")
+        for (index, (name, list)) in lists.enumerated() {
+            if index > 0 { append(UInt8(ascii: ",")) }
+            append(jsonString: name)
+            append(literal: ":{\"removed\":")
+            append(json: list.removed)
+            append(literal: ",\"added\":")
+            append(json: list.added)
+            append(literal: "}")
+        }
+        append(literal: "}")
+    }
+
+    private mutating func append(json values: [FieldValue]) {
+        append(UInt8(ascii: "["))
+        for (index, value) in values.enumerated() {
+            if index > 0 { append(UInt8(ascii: ",")) }
+            append(json: value)
+        }
+        append(UInt8(ascii: "]"))
+    }
+}
+
+extension TextDiff.Hunk {
+    /// The stretch as in a unified diff: where it is, then its lines with a mark before each.
+    var unifiedLines: [String] {
+        let counts = (
+            old: lines.count { $0.fate != .added }, new: lines.count { $0.fate != .removed }
+        )
+        return ["@@ -\(oldStart),\(counts.old) +\(newStart),\(counts.new) @@"]
+            + lines.map { $0.fate.rawValue + $0.text }
+    }
+}
+
+extension ZoneDifference.Kind {
+    fileprivate var name: String {
+        switch self {
+        case .created: "created"
+        case .deleted: "deleted"
+        case .recreated: "recreated"
+        }
+    }
+
+    fileprivate var reason: ZoneDeletionReason? {
+        switch self {
+        case .created: nil
+        case .deleted(let reason), .recreated(let reason): reason
+        }
+    }
+}
+
+// MARK: - Text
+
+extension Difference {
+    /// The difference as lines: what it is about, and then its fields.
+    func lines(_ ink: Ink) -> [String] {
+        switch self {
+        case .zone(let zone):
+            let text = "zone \(zone.zone.zoneName.printable): \(zone.kind.name)"
+            return [ink.text(text, .heading)]
+        case .record(let record):
+            return [record.heading(ink)] + record.details(ink)
+        }
+    }
+}
+
+extension RecordDifference {
+    fileprivate func heading(_ ink: Ink) -> String {
+        let (mark, colour): (String, Ink.Colour) =
+            switch kind {
+            case .added: ("+", .added)
+            case .changed: ("~", .position)
+            case .removed: ("-", .removed)
+            }
+        let type = (after ?? before)?.recordType ?? ""
+        let place = "\(id.zone.zoneName)/\(id.recordName)"
+        return ink.text("\(mark) \(place)  \(type)".printable, colour)
+    }
+
+    fileprivate func details(_ ink: Ink) -> [String] {
+        if kind == .removed { return [] }
+        let width = fields.map(\.name.count).max() ?? 0
+        var lines: [String] = []
+        for field in fields {
+            let space = String(repeating: " ", count: width - field.name.count)
+            lines += field.lines("    \(field.name.printable)\(space)", ink)
+        }
+        if let parent {
+            let (before, after) = (parent.before ?? "none", parent.after ?? "none")
+            lines.append("    parent: \(before.printable) → \(after.printable)")
+        }
+        return lines
+    }
+}
+
+extension FieldChange {
+    /// What changed in a field whose name stands before: a text's lines, a list's elements, or the value.
+    fileprivate func lines(_ name: String, _ ink: Ink) -> [String] {
+        if let text = lines {
+            return [name]
+                + text.hunks.flatMap(\.unifiedLines).map { line in
+                    "        " + ink.text(line.printable, Self.colour(of: line))
+                }
+        }
+        if let list = elements, !list.removed.isEmpty || !list.added.isEmpty {
+            return [name]
+                + list.removed.map { "        " + ink.text("- \($0.shortText)", .removed) }
+                + list.added.map { "        " + ink.text("+ \($0.shortText)", .added) }
+        }
+        return ["\(name)  \(sides(isBeforeKnown: true, ink))"]
+    }
+
+    private static func colour(of line: String) -> Ink.Colour {
+        switch line.first {
+        case "+": .added
+        case "-": .removed
+        case "@": .heading
+        default: .aside
+        }
+    }
+}

@@ -1,0 +1,120 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+import TidemarkReplay
+
+/// What the log says about the past as a person reads it.
+extension ChangeOrigin {
+    /// Who, on which device.
+    var author: String {
+        [user?.userRecordName, device].compactMap(\.self).joined(separator: " on ").printable
+    }
+
+    /// The commit's time.
+    var timeText: String { RFC3339.text(milliseconds: time) }
+}
+
+extension Fields.Element {
+    /// The value as JSON, on one line and not too long.
+    var shortText: String { .short { $0.append(json: self) } }
+}
+
+extension FieldValue {
+    /// The value as JSON, on one line and not too long.
+    var shortText: String { .short { $0.append(json: self) } }
+}
+
+extension String {
+    /// What a closure appends, without control characters, cut off where it is long.
+    fileprivate static func short(_ append: (inout [UInt8]) -> Void) -> String {
+        var bytes: [UInt8] = []
+        append(&bytes)
+        let text = String(decoding: bytes, as: UTF8.self).printable
+        return text.count <= shortCount ? text : "\(text.prefix(shortCount - 1))…"
+    }
+
+    private static var shortCount: Int { 60 }
+}
+
+extension RecordHistory.Entry {
+    /// The entry as lines: what happened, and then its fields.
+    func lines(_ ink: Ink) -> [String] {
+        switch self {
+        case .change(let change):
+            [change.heading(ink)] + change.details(ink)
+        case .pruned(let sequence):
+            [
+                ink.text(
+                    "History pruned: event \(sequence) and what came before it are gone from the log.",
+                    .aside
+                )
+            ]
+        }
+    }
+}
+
+extension PastChange {
+    fileprivate func heading(_ ink: Ink) -> String {
+        let beside =
+            [origin.build.map { "build \($0)" }, origin.request.map { "request \($0)" }]
+            .compactMap(\.self).joined(separator: ", ").printable
+        let what = ink.text(text, colour)
+        return [
+            ink.text("\(origin.sequence)", .position), origin.timeText, what, origin.author,
+            beside.isEmpty ? "" : ink.text("(\(beside))", .aside),
+        ].filter { !$0.isEmpty }.joined(separator: "  ")
+    }
+
+    private var colour: Ink.Colour {
+        switch happening {
+        case .created: .added
+        case .deleted, .zoneDeleted: .removed
+        case .changed, .touched, .enteredShare, .leftShare: .heading
+        }
+    }
+
+    private var text: String {
+        switch happening {
+        case .created: "created"
+        case .changed: "changed"
+        case .touched: "touched"
+        case .deleted: "deleted"
+        case .enteredShare: "came under a share"
+        case .leftShare: "left a share"
+        case .zoneDeleted: "deleted with its zone"
+        }
+    }
+
+    /// One line for each field, and for the parent.
+    fileprivate func details(_ ink: Ink) -> [String] {
+        let width = fields.map(\.name.count).max() ?? 0
+        var lines = fields.map { field in
+            let space = String(repeating: " ", count: width - field.name.count)
+            return
+                "    \(field.name.printable)\(space)  \(field.sides(isBeforeKnown: isBeforeKnown, ink))"
+        }
+        if let parent {
+            let (before, after) = (parent.before ?? "none", parent.after ?? "none")
+            lines.append("    parent: \(before.printable) → \(after.printable)")
+        }
+        if happening == .created || happening == .changed, audience != nil {
+            lines.append("    under a share from here on")
+        }
+        return lines
+    }
+}
+
+extension FieldChange {
+    /// The value before and after, as far as it was there and is known.
+    func sides(isBeforeKnown: Bool, _ ink: Ink) -> String {
+        let old = old.map { ink.text($0.shortText, .removed) }
+        let new = new.map { ink.text($0.shortText, .added) }
+        switch (old, new) {
+        case (let old?, let new?): return "\(old) → \(new)"
+        case (let old?, nil): return "\(old) → removed"
+        case (nil, let new?): return isBeforeKnown ? new : "? → \(new)"
+        case (nil, nil): return "removed"
+        }
+    }
+}

@@ -1,0 +1,118 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+import TidemarkReplay
+
+/// Writing what the log says about the past: as JSON for programs.
+extension [UInt8] {
+    /// Appends where an event comes from, as members of the object that has begun.
+    mutating func append(membersOf origin: ChangeOrigin) {
+        append(literal: ",\"time\":")
+        append(jsonNumber: origin.time)
+        append(literal: ",\"received\":")
+        append(jsonNumber: origin.received)
+        append(member: ",\"user\":", origin.user?.userRecordName)
+        append(member: ",\"device\":", origin.device)
+        append(member: ",\"build\":", origin.build)
+        append(member: ",\"request\":", origin.request)
+    }
+
+    /// Appends an entry of a history.
+    mutating func append(json entry: RecordHistory.Entry) {
+        switch entry {
+        case .change(let change):
+            append(json: change)
+        case .pruned(let sequence):
+            append(literal: "{\"historyPrunedThrough\":")
+            append(jsonNumber: sequence.rawValue)
+            append(literal: "}")
+        }
+    }
+
+    private mutating func append(json change: PastChange) {
+        append(literal: "{\"sequence\":")
+        append(jsonNumber: change.origin.sequence.rawValue)
+        append(literal: ",\"happened\":")
+        append(jsonString: change.happening.rawValue)
+        append(membersOf: change.origin)
+        append(literal: ",\"zoneKey\":")
+        append(jsonNumber: change.zoneEpoch.rawValue)
+        append(member: ",\"recordType\":", change.record?.recordType)
+        append(member: ",\"recordChangeTag\":", change.record?.changeTag?.text)
+        append(member: ",\"policy\":", change.policy.map { String(describing: $0) })
+        if !change.fields.isEmpty { append(membersOf: change.fields) }
+        append(membersOf: change.parent)
+        if let audience = change.audience {
+            append(literal: ",\"audience\":")
+            append(jsonNumber: audience.rawValue)
+        }
+        append(member: ",\"reason\":", change.reason.map { String(describing: $0) })
+        append(literal: "}")
+    }
+
+    /// Appends a record's parent before and after, if that changed.
+    mutating func append(membersOf parent: PastChange.ParentMove?) {
+        guard let parent else { return }
+        append(literal: ",\"parent\":")
+        append(json: parent.after)
+        append(literal: ",\"parentBefore\":")
+        append(json: parent.before)
+    }
+
+    /// Appends what was set and removed, and what it was before.
+    mutating func append(membersOf fields: [FieldChange]) {
+        append(literal: ",\"set\":")
+        append(json: fields) { $0.new }
+        append(literal: ",\"removed\":[")
+        for (index, field) in fields.filter({ $0.new == nil }).enumerated() {
+            if index > 0 { append(UInt8(ascii: ",")) }
+            append(jsonString: field.name)
+        }
+        append(literal: "],\"before\":")
+        append(json: fields) { $0.old }
+    }
+
+    /// Appends one side of some fields as an object.
+    private mutating func append(
+        json fields: [FieldChange],
+        _ side: (FieldChange) -> Fields.Element?
+    ) {
+        append(UInt8(ascii: "{"))
+        var isFirst = true
+        for field in fields {
+            guard let value = side(field) else { continue }
+            if !isFirst { append(UInt8(ascii: ",")) }
+            isFirst = false
+            append(jsonString: field.name)
+            append(UInt8(ascii: ":"))
+            append(json: value)
+        }
+        append(UInt8(ascii: "}"))
+    }
+
+    private mutating func append(json text: String?) {
+        guard let text else { return append(literal: "null") }
+        append(jsonString: text)
+    }
+
+    /// Appends one field and who set it.
+    mutating func append(json field: Blame.Field) {
+        append(literal: "{\"field\":")
+        append(jsonString: field.name)
+        append(literal: ",\"value\":")
+        if field.element.isRemoved {
+            append(literal: "null,\"isRemoved\":true")
+        } else {
+            append(json: field.element)
+        }
+        append(literal: ",\"sequence\":")
+        append(jsonNumber: field.stamp.rawValue)
+        if let origin = field.origin {
+            append(membersOf: origin)
+        } else {
+            append(literal: ",\"isHistoryPruned\":true")
+        }
+        append(literal: "}")
+    }
+}

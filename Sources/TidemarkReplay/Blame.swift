@@ -1,0 +1,77 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Tidemark
+public import TidemarkLog
+public import TidemarkModel
+
+/// Who set each field of a record: one version, and for every field the event that gave it its value.
+public struct Blame: Sendable {
+    /// One field, and where its value comes from.
+    public struct Field: Sendable {
+        /// The field in the record.
+        package let element: Fields.Element
+        /// The position of the event that last set or removed the field.
+        public let stamp: SequenceNumber
+        /// Where that event comes from; `nil` if the history was pruned and the log does not have it any
+        /// more.
+        public let origin: ChangeOrigin?
+
+        /// The field's name.
+        public var name: String { element.name }
+
+        /// The field's value; `nil` if it was removed.
+        public var value: FieldValue? { element.value }
+    }
+
+    /// The record.
+    public let record: Record
+    /// The position of its last event.
+    public let sequence: SequenceNumber
+    /// Its fields in the order of their names' bytes; also those that were removed, as far as the record
+    /// remembers them.
+    public let fields: [Field]
+
+    /// Puts the stamps of a version together with where their events come from.
+    init(_ record: Record, at sequence: SequenceNumber, _ origins: [SequenceNumber: ChangeOrigin]) {
+        self.record = record
+        self.sequence = sequence
+        fields = record.fields.map { element in
+            let stamp = element.stamp(in: sequence)
+            return Field(element: element, stamp: stamp, origin: origins[stamp])
+        }
+    }
+}
+
+extension Fields.Element {
+    /// The event that last set or removed the field, in a version that an event holds.
+    fileprivate func stamp(in sequence: SequenceNumber) -> SequenceNumber {
+        stamp == 0 ? sequence : SequenceNumber(rawValue: stamp)
+    }
+}
+
+extension Store {
+    /// Who set each field of a record, as it is or as it was after an event.
+    ///
+    /// A record remembers for each field which event set it, so this reads those events and no others.
+    /// A save of a whole record is not blamed for fields that it left as they were.
+    ///
+    /// Throws `unknownItem` or `zoneNotFound` if the record was not there.
+    public func blame(
+        of id: RecordID,
+        in database: DatabaseID = .standard,
+        asOf position: SequenceNumber? = nil
+    ) async throws(SyncError) -> Blame {
+        let record = try record(id, of: database, asOf: position)
+        guard let sequence = record.changeTag.flatMap({ TagContent($0) })?.sequence else {
+            throw .recordNotFound(id)
+        }
+        let stamps = Set(record.fields.map { $0.stamp(in: sequence) }).sorted()
+        var origins: [SequenceNumber: ChangeOrigin] = [:]
+        try pastPicture().log.read(stamps) { event throws(EventFormatError) in
+            origins[event.sequence] = try ChangeOrigin(event)
+            return true
+        }
+        return Blame(record, at: sequence, origins)
+    }
+}

@@ -1,0 +1,60 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import Tidemark
+public import TidemarkLog
+public import TidemarkModel
+
+/// Where an event of the log comes from: which one it is, when it came, who asked for it, from which
+/// device and build, and under which request.
+public struct ChangeOrigin: Hashable, Sendable {
+    /// The event's position.
+    public var sequence: SequenceNumber
+    /// The commit's time, in milliseconds since 1970: what the client claimed, never before the time of
+    /// an earlier commit.
+    public var time: Int64
+    /// When the store took it, by its own clock, in milliseconds since 1970.
+    public var received: Int64
+    /// Who asked; `nil` where that is not known.
+    public var user: UserID?
+    /// The device, as it calls itself.
+    public var device: String?
+    /// The build of the app.
+    public var build: String?
+    /// The request's id, where the client gave one.
+    public var request: String?
+
+    /// Describes where an event comes from.
+    public init(
+        sequence: SequenceNumber,
+        time: Int64,
+        received: Int64,
+        user: UserID? = nil,
+        device: String? = nil,
+        build: String? = nil,
+        request: String? = nil
+    ) {
+        self.sequence = sequence
+        self.time = time
+        self.received = received
+        self.user = user
+        self.device = device
+        self.build = build
+        self.request = request
+    }
+
+    /// Reads it from an event's commit.
+    package init(_ event: LogEvent) throws(EventFormatError) {
+        let envelope = try CommitEnvelope(event.envelope.span.bytes)
+        self.init(
+            sequence: event.sequence,
+            time: event.commit.time,
+            received: event.commit.received,
+            user: envelope.user.map { UserID($0) },
+            device: envelope.device,
+            build: envelope.build,
+            // An id that an import made up says nothing.
+            request: envelope.request.flatMap { $0.isDerived ? nil : $0.id }
+        )
+    }
+}

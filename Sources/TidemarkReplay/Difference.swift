@@ -1,0 +1,83 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// One difference between what a database held at two points.
+public enum Difference: Sendable {
+    /// A zone began or ended.
+    case zone(ZoneDifference)
+    /// A record was added, changed or removed.
+    case record(RecordDifference)
+}
+
+/// What became of a zone between two points.
+public struct ZoneDifference: Hashable, Sendable {
+    /// What became of it.
+    public enum Kind: Hashable, Sendable {
+        /// It was not there at the first point.
+        case created
+        /// It was not there at the second point.
+        case deleted(ZoneDeletionReason)
+        /// It was there at both, and ended and began again between them.
+        case recreated(ZoneDeletionReason)
+    }
+
+    /// The zone.
+    public let zone: ZoneID
+    /// What became of it.
+    public let kind: Kind
+}
+
+/// What became of a record between two points.
+public struct RecordDifference: Sendable {
+    /// What became of it.
+    public enum Kind: String, Hashable, Sendable {
+        /// It was not there at the first point.
+        case added
+        /// It was there at both, and differs.
+        case changed
+        /// It was not there at the second point.
+        case removed
+    }
+
+    /// The record.
+    public let id: RecordID
+    /// As it was at the first point; `nil` if it was not there.
+    public let before: Record?
+    /// As it was at the second point; `nil` if it was not there.
+    public let after: Record?
+    /// The fields that differ, in the order of their names' bytes.
+    public let fields: [FieldChange]
+
+    /// What became of it.
+    public var kind: Kind { before == nil ? .added : after == nil ? .removed : .changed }
+
+    /// Compares a record at two points; `nil` if it says the same at both.
+    ///
+    /// What counts is its type, its fields and its parent: not its change tag, nor who saved it when.
+    public init?(from before: Record?, to after: Record?) {
+        guard let either = after ?? before else { return nil }
+        id = either.recordID
+        self.before = before
+        self.after = after
+        fields = [FieldChange](from: before?.fields, to: after?.fields)
+        guard let before, let after else { return }
+        let isSame =
+            fields.isEmpty && before.body.recordTypeBytes == after.body.recordTypeBytes
+            && before.parent == after.parent
+        if isSame { return nil }
+    }
+
+    /// The record's parent at both points, if it differs; a record that is not there has none.
+    public var parent: PastChange.ParentMove? {
+        before?.parent == after?.parent
+            ? nil
+            : PastChange.ParentMove(before: before?.parent?.string, after: after?.parent?.string)
+    }
+}
+
+extension Record {
+    /// The parent's name.
+    fileprivate var parent: Name? { body.parentName.map { Name($0) } }
+}

@@ -1,0 +1,150 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// A zone with something that may differ between two points: all its epochs of that time.
+struct DifferingZone {
+    /// A record by the events that it was at the two points; zero where it was not there.
+    struct Versions {
+        var before: UInt64
+        var after: UInt64
+    }
+
+    let zone: ZoneID
+    /// Whether it began or ended.
+    var difference: ZoneDifference?
+    /// Its records, in no order; one that is in two epochs comes twice.
+    var records: [Versions] = []
+}
+
+/// Which records have an event between two points, and which versions they were at both.
+///
+/// An event says which one it replaces, so nothing before the first point is read. Only a zone that
+/// ended takes a look at all of its records.
+struct DifferingRecords {
+    /// In the order of their names' bytes.
+    let zones: [DifferingZone]
+
+    /// Walks the log between the points.
+    ///
+    /// O(events between them + records of zones that ended).
+    init(
+        _ past: PastPicture,
+        after first: SequenceNumber,
+        through last: SequenceNumber,
+        of database: DatabaseID,
+        in zone: ZoneID?
+    ) throws(SyncError) {
+        let epochs = try Self.epochs(past, first, last, of: database, in: zone)
+        var fold = SlotFold(fold: Fold(hash: past.hash))
+        try past.log.scan(from: first.next, through: last, zones: Set(epochs.map(\.key))) {
+            event throws(EventFormatError) in
+            try fold.add(event)
+            return true
+        }
+        for epoch in epochs where epoch.isThere(at: first) && !epoch.isThere(at: last) {
+            for version in try past.newestVersions(in: epoch.key)
+            where version.sequence <= first && version.state == .live {
+                fold.slots[ViewKey(epoch.key, version.slot)] = DifferingZone.Versions(
+                    before: version.sequence.rawValue,
+                    after: 0
+                )
+            }
+        }
+        var records: [UInt64: [DifferingZone.Versions]] = [:]
+        let ended = Set(epochs.filter { !$0.isThere(at: last) }.map(\.key))
+        for (slot, versions) in fold.slots {
+            var versions = versions
+            if ended.contains(slot.high) { versions.after = 0 }
+            if versions.before != versions.after {
+                records[slot.high, default: []].append(versions)
+            }
+        }
+        zones = Dictionary(grouping: epochs, by: \.identity.zoneName)
+            .sorted { $0.key < $1.key }
+            .map { _, epochs in
+                DifferingZone(
+                    zone: epochs[0].identity.zone,
+                    difference: ZoneDifference(epochs, first, last),
+                    records: epochs.flatMap { records[$0.key] ?? [] }
+                )
+            }
+    }
+
+    /// The epochs that were there at one of the points or between them.
+    private static func epochs(
+        _ past: PastPicture,
+        _ first: SequenceNumber,
+        _ last: SequenceNumber,
+        of database: DatabaseID,
+        in zone: ZoneID?
+    ) throws(SyncError) -> [ZoneStanding] {
+        var epochs = try past.zones(of: database)
+        if let zone {
+            let identity = ZoneIdentity(database: database, zoneName: zone.name)
+            epochs = epochs.filter { $0.identity == identity }
+            if epochs.isEmpty, !identity.isImplicit { throw .zoneNotFound(zone) }
+        } else {
+            epochs = epochs.filter { !$0.identity.isSystem }
+        }
+        return epochs.filter { epoch in
+            epoch.key <= last.rawValue && epoch.end.map { $0.sequence > first.rawValue } ?? true
+        }
+    }
+}
+
+/// Folds events to the versions before and after them.
+private struct SlotFold {
+    let fold: Fold
+    var slots: [ViewKey: DifferingZone.Versions] = [:]
+
+    mutating func add(_ event: LogEvent) throws(EventFormatError) {
+        let payload = event.payload
+        switch EventKind(rawValue: payload.span.bytes.byte(at: 0)) {
+        case .recordSaved, .recordDeleted, .recordTouched:
+            let change = try fold.recordChange(
+                event.sequence,
+                zone: event.zone,
+                payload.span.bytes
+            )
+            let before = change.previousState == .live ? change.previous : 0
+            slots[
+                ViewKey(change.zone, change.slot),
+                default: DifferingZone.Versions(before: before, after: 0)
+            ].after = change.state == .live ? change.sequence : 0
+        default:
+            break
+        }
+    }
+}
+
+extension ZoneStanding {
+    /// Whether the epoch had begun and not ended after an event.
+    fileprivate func isThere(at position: SequenceNumber) -> Bool {
+        key <= position.rawValue && end.map { $0.sequence > position.rawValue } ?? true
+    }
+}
+
+extension ZoneDifference {
+    /// What became of the zone of some epochs; `nil` if it was there, or not, all the time.
+    fileprivate init?(
+        _ epochs: [ZoneStanding],
+        _ first: SequenceNumber,
+        _ last: SequenceNumber
+    ) {
+        zone = epochs[0].identity.zone
+        let before = epochs.first { $0.isThere(at: first) }
+        let after = epochs.first { $0.isThere(at: last) }
+        switch (before, after) {
+        case (nil, nil): return nil
+        case (nil, _): kind = .created
+        case (let before?, nil): kind = .deleted(before.end?.reason ?? .deleted)
+        case (let before?, let after?):
+            if before.key == after.key { return nil }
+            kind = .recreated(before.end?.reason ?? .deleted)
+        }
+    }
+}

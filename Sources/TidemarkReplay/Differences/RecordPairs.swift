@@ -1,0 +1,126 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// The records of one zone that may differ between two points, to be visited in the order of their
+/// names' bytes, each as it was at both.
+///
+/// The log has them in the order of their changes. So their names are read first and sorted, and then
+/// the records, some at a time.
+struct RecordPairs {
+    /// A record as it was at two points.
+    struct Pair {
+        var before: Record?
+        var after: Record?
+    }
+
+    private struct Entry {
+        var name: Name
+        var versions: DifferingZone.Versions
+    }
+
+    /// Records that are read in one go.
+    private static let runLength = 512
+
+    private let zone: ZoneID
+    private let log: PastLog
+    private var entries: [Entry] = []
+
+    /// Reads the names.
+    init(_ differing: DifferingZone, of name: Name?, _ log: PastLog) throws(SyncError) {
+        zone = differing.zone
+        self.log = log
+        let records = differing.records.sorted { $0.witness < $1.witness }
+        var index = 0
+        var entries: [Entry] = []
+        try log.read(records.map { SequenceNumber(rawValue: $0.witness) }) {
+            event throws(EventFormatError) in
+            while records[index].witness < event.sequence.rawValue { index += 1 }
+            let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+            if let name {
+                guard try stored.hasName(name) else { return true }
+                entries.append(Entry(name: name, versions: records[index]))
+            } else {
+                let found = Name(try stored.body().recordName)
+                entries.append(Entry(name: found, versions: records[index]))
+            }
+            return true
+        }
+        if name == nil, entries.count < records.count { throw .versionPruned(in: zone) }
+        self.entries = Self.merged(entries)
+    }
+
+    /// The entries by name; what two epochs of the zone have of one name is one record.
+    private static func merged(_ entries: [Entry]) -> [Entry] {
+        var merged: [Entry] = []
+        for entry in entries.sorted(by: { $0.name < $1.name }) {
+            guard let last = merged.last, last.name == entry.name else {
+                merged.append(entry)
+                continue
+            }
+            merged[merged.count - 1].versions.before |= entry.versions.before
+            merged[merged.count - 1].versions.after |= entry.versions.after
+        }
+        return merged
+    }
+
+    /// Visits the records until `visit` returns `false`; says whether it never did.
+    func visit(_ visit: (Pair) throws -> Bool) throws -> Bool {
+        for start in stride(from: 0, to: entries.count, by: Self.runLength) {
+            let run = entries[start..<min(start + Self.runLength, entries.count)]
+            let records = try records(of: run)
+            for entry in run {
+                let pair = Pair(
+                    before: try record(entry.versions.before, in: records),
+                    after: try record(entry.versions.after, in: records)
+                )
+                guard try visit(pair) else { return false }
+            }
+        }
+        return true
+    }
+
+    private func record(
+        _ sequence: UInt64,
+        in records: [UInt64: Record]
+    ) throws(SyncError) -> Record? {
+        if sequence == 0 { return nil }
+        guard let record = records[sequence] else { throw .versionPruned(in: zone) }
+        return record
+    }
+
+    private func records(of run: ArraySlice<Entry>) throws(SyncError) -> [UInt64: Record] {
+        let sequences = run.flatMap { [$0.versions.before, $0.versions.after] }
+            .filter { $0 != 0 }.sorted()
+        var records: [UInt64: Record] = [:]
+        try log.read(sequences.map(SequenceNumber.init)) { event throws(EventFormatError) in
+            let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+            records[event.sequence.rawValue] = Record(
+                zone: zone,
+                changeTag: TagContent(of: event.sequence, in: log.line).tag,
+                body: try stored.body()
+            )
+            return true
+        }
+        return records
+    }
+}
+
+extension DifferingZone.Versions {
+    /// An event that says the record's name.
+    fileprivate var witness: UInt64 { after == 0 ? before : after }
+}
+
+extension SyncError {
+    /// A version that is to be compared is not in the log any more.
+    fileprivate static func versionPruned(in zone: ZoneID) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "History pruned: a version of a record in zone \(zone) at the first point is gone from the "
+                + "log. Compare from a later point."
+        )
+    }
+}

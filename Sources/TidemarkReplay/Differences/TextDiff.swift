@@ -1,0 +1,144 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// How one text becomes another, line by line.
+public struct TextDiff: Hashable, Sendable {
+    /// One line of either text.
+    public struct Line: Hashable, Sendable {
+        /// What became of a line.
+        public enum Fate: String, Hashable, Sendable {
+            /// It is in both texts.
+            case kept = " "
+            /// It is in the old text alone.
+            case removed = "-"
+            /// It is in the new text alone.
+            case added = "+"
+        }
+
+        /// What became of it.
+        public let fate: Fate
+        /// The line without its end.
+        public let text: String
+    }
+
+    /// A stretch of lines that changed, with some of those around it.
+    public struct Hunk: Hashable, Sendable {
+        /// The number of its first line in the old text, from 1.
+        public let oldStart: Int
+        /// The number of its first line in the new text, from 1.
+        public let newStart: Int
+        /// Its lines.
+        public let lines: [Line]
+    }
+
+    /// What changed, from the beginning of the texts to their end.
+    public let hunks: [Hunk]
+
+    /// Compares two texts by their lines, which are equal if their bytes are.
+    ///
+    /// Shows so many unchanged lines around each change. Texts that have hardly a line in common, beyond
+    /// 1,000 lines that were removed or added, are shown as one change.
+    public init(from old: String, to new: String, context: Int = 3) {
+        let (old, new) = (Self.lines(of: old), Self.lines(of: new))
+        let edits = EditWalk.edits(from: old, to: new)
+        var hunks: [Hunk] = []
+        var starts = (old: 1, new: 1)
+        var place = 0
+        for stretch in Self.stretches(of: edits, context: context) {
+            // Between two stretches all lines are kept.
+            let gap = stretch.lowerBound - place
+            starts = (starts.old + gap, starts.new + gap)
+            let lines = edits[stretch].map { edit in
+                switch edit {
+                case .kept(let place, _): Line(fate: .kept, text: old[place].string)
+                case .removed(let place): Line(fate: .removed, text: old[place].string)
+                case .added(let place): Line(fate: .added, text: new[place].string)
+                }
+            }
+            hunks.append(Hunk(oldStart: starts.old, newStart: starts.new, lines: lines))
+            starts.old += lines.count { $0.fate != .added }
+            starts.new += lines.count { $0.fate != .removed }
+            place = stretch.upperBound
+        }
+        self.hunks = hunks
+    }
+
+    /// The lines of a text; as names, which are equal if their bytes are.
+    private static func lines(of text: String) -> [Name] {
+        var lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        // The end of the last line begins no other.
+        if lines.last?.isEmpty == true { lines.removeLast() }
+        return lines.map { Name(String(Substring($0))) }
+    }
+
+    /// The ranges of steps to show: around each change, those that meet as one.
+    private static func stretches(of edits: [Edit], context: Int) -> [Range<Int>] {
+        var stretches: [Range<Int>] = []
+        for (index, edit) in edits.enumerated() where edit.isChange {
+            let start = max(0, index - context)
+            let end = min(edits.count, index + context + 1)
+            if let last = stretches.last, last.upperBound >= start {
+                stretches[stretches.count - 1] = last.lowerBound..<end
+            } else {
+                stretches.append(start..<end)
+            }
+        }
+        return stretches
+    }
+}
+
+extension Edit {
+    fileprivate var isChange: Bool { if case .kept = self { false } else { true } }
+}
+
+extension FieldChange {
+    /// How a text of several lines changed, line by line; `nil` if the field is none, was or is not
+    /// there, or differs in nothing but the end of its last line.
+    public var lines: TextDiff? {
+        guard case .string(let old)? = before, case .string(let new)? = after,
+            old.utf8.contains(UInt8(ascii: "\n")) || new.utf8.contains(UInt8(ascii: "\n"))
+        else { return nil }
+        let diff = TextDiff(from: old, to: new)
+        return diff.hunks.isEmpty ? nil : diff
+    }
+
+    /// How a list changed, element by element; `nil` if the field is none, or was or is not there.
+    public var elements: ListDiff? {
+        guard let old = before?.elements, let new = after?.elements else { return nil }
+        return ListDiff(from: old, to: new)
+    }
+}
+
+/// How one list becomes another, element by element.
+public struct ListDiff: Hashable, Sendable {
+    /// The elements that the new list has not, in their order.
+    public let removed: [FieldValue]
+    /// The elements that the old list had not, in their order.
+    public let added: [FieldValue]
+
+    /// Compares two lists; elements are equal if their bytes are.
+    public init(from old: [FieldValue], to new: [FieldValue]) {
+        let edits = EditWalk.edits(from: old, to: new)
+        removed = edits.compactMap { if case .removed(let place) = $0 { old[place] } else { nil } }
+        added = edits.compactMap { if case .added(let place) = $0 { new[place] } else { nil } }
+    }
+}
+
+extension FieldValue {
+    /// The elements of a list; `nil` if it is none.
+    fileprivate var elements: [FieldValue]? {
+        switch self {
+        case .string, .int64, .double, .bytes, .timestamp, .location, .reference, .asset: nil
+        case .stringList(let values): values.map { .string($0) }
+        case .int64List(let values): values.map { .int64($0) }
+        case .doubleList(let values): values.map { .double($0) }
+        case .bytesList(let values): values.map { .bytes($0) }
+        case .timestampList(let values): values.map { .timestamp($0) }
+        case .locationList(let values): values.map { .location($0) }
+        case .referenceList(let values): values.map { .reference($0) }
+        case .assetList(let values): values.map { .asset($0) }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// The events of one record, to be walked from the newest to the oldest.
+///
+/// Every event names the one before it: in its zone's epoch, and in each list of what a share shows.
+/// Those are chains, walked side by side; an event may be a link of two.
+struct RecordChains: Sendable {
+    /// Events that lead from one to the one before.
+    private struct Chain {
+        enum Form {
+            /// The record's own events in one epoch of its zone.
+            case versions
+            /// Its events in the list of what one share shows.
+            case audience
+            /// The end of an epoch, or of a share's list, while the record was there.
+            case end
+        }
+
+        var form: Form
+        /// The key of the epoch or the list.
+        var key: UInt64
+        /// The newest event that was not visited.
+        var next: UInt64
+    }
+
+    private let log: PastLog
+    private let id: RecordID
+    /// The keys of the zone's epochs.
+    private var epochs: Set<UInt64> = []
+    private var chains: [Chain] = []
+
+    /// Finds where the chains begin.
+    init(
+        of id: RecordID,
+        in database: DatabaseID,
+        _ past: PastPicture
+    ) throws(SyncError) {
+        log = past.log
+        self.id = id
+        let zone = ZoneIdentity(database: database, zoneName: id.zone.name)
+        var slots: Set<UInt64> = []
+        for epoch in try past.zones(of: database) where epoch.identity == zone {
+            epochs.insert(epoch.key)
+            guard let version = try past.newestVersion(of: id.name, in: epoch.key) else { continue }
+            slots.insert(version.slot)
+            begin(.versions, with: version, in: epoch)
+        }
+        guard !epochs.isEmpty || zone.isImplicit else { throw .zoneNotFound(id.zone) }
+        guard !chains.isEmpty else { throw .recordNotFound(id) }
+        for audience in try past.audiences(of: zone) {
+            for slot in slots {
+                if let version = try past.newestVersion(at: ViewKey(audience.key, slot)) {
+                    begin(.audience, with: version, in: audience)
+                }
+            }
+        }
+    }
+
+    private mutating func begin(
+        _ form: Chain.Form,
+        with version: RecordVersion,
+        in zone: ZoneStanding
+    ) {
+        chains.append(Chain(form: form, key: zone.key, next: version.sequence.rawValue))
+        if let end = zone.end, version.state == .live {
+            chains.append(Chain(form: .end, key: zone.key, next: end.sequence))
+        }
+    }
+
+    /// The next older thing that happened; `nil` at the end.
+    mutating func next() throws(SyncError) -> RecordHistory.Entry? {
+        while let sequence = chains.map(\.next).max() {
+            guard let event = try log.event(at: sequence) else {
+                chains.removeAll { $0.next == sequence }
+                return .pruned(through: SequenceNumber(rawValue: sequence))
+            }
+            if let change = try take(event) { return .change(change) }
+        }
+        return nil
+    }
+
+    /// Reads an event, and moves the chains that it is a link of; `nil` if it is about another record,
+    /// whose name has the same hash.
+    private mutating func take(_ event: LogEvent) throws(SyncError) -> PastChange? {
+        do throws(EventFormatError) {
+            let payload = event.payload
+            switch EventKind(rawValue: payload.span.bytes.byte(at: 0)) {
+            case .zoneDeleted:
+                let isOfZone = epochs.contains(event.zone)
+                chains.removeAll { $0.next == event.sequence.rawValue }
+                return PastChange(
+                    endOf: event,
+                    isOfZone,
+                    try ZoneEvent.readDeletion(payload.span.bytes),
+                    try ChangeOrigin(event)
+                )
+            case .audienceEntered, .audienceLeft:
+                let audience = try AudienceEvent(payload.span.bytes)
+                let isMeant = audience.name == id.name && epochs.contains(event.zone)
+                move(from: event.sequence) { chain in
+                    isMeant && chain.key == audience.place.key ? audience.place.previous : 0
+                }
+                return isMeant ? PastChange(audience, event, try ChangeOrigin(event)) : nil
+            default:
+                return try takeVersion(of: event)
+            }
+        } catch {
+            throw SyncError(.internalError, error.message)
+        }
+    }
+
+    private mutating func takeVersion(
+        of event: LogEvent
+    ) throws(EventFormatError) -> PastChange? {
+        let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+        let hasName = try stored.hasName(id.name)
+        let isMeant = hasName && epochs.contains(event.zone)
+        move(from: event.sequence) { chain in
+            guard isMeant else { return 0 }
+            if chain.form == .versions { return stored.event.previous }
+            return stored.event.audience.map { $0.key == chain.key ? $0.previous : 0 } ?? 0
+        }
+        guard isMeant else { return nil }
+        return try PastChange(
+            stored,
+            over: try log.version(replacedBy: stored),
+            in: id.zone,
+            log.line,
+            try ChangeOrigin(event)
+        )
+    }
+
+    /// Moves the chains that have come to an event to the one before; 0 ends a chain.
+    private mutating func move(
+        from sequence: SequenceNumber,
+        to previous: (Chain) -> UInt64
+    ) {
+        for index in chains.indices where chains[index].next == sequence.rawValue {
+            chains[index].next = previous(chains[index])
+        }
+        chains.removeAll { $0.next == 0 }
+    }
+}
+
+extension PastLog {
+    /// The event at a position; `nil` if the log does not have it any more.
+    func event(at sequence: UInt64) throws(SyncError) -> LogEvent? {
+        var found: LogEvent?
+        try read([SequenceNumber(rawValue: sequence)]) { event in
+            found = event
+            return false
+        }
+        return found
+    }
+
+    /// The version that an event replaces, if there was one and it is still in the log.
+    func version(replacedBy stored: StoredRecord) throws(EventFormatError) -> RecordBody? {
+        guard stored.event.previousState == .live else { return nil }
+        // What cannot be read here is met again by whoever goes there.
+        guard let event = try? event(at: stored.event.previous) else { return nil }
+        return try StoredRecord(event.sequence, zone: event.zone, event.payload).body()
+    }
+}

@@ -1,0 +1,59 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkLog
+public import TidemarkModel
+
+/// One thing that happened to a record: what, when, by whom, and what it made of the record.
+public struct PastChange: Sendable {
+    /// What happened.
+    public enum Happening: String, Hashable, Sendable {
+        /// The record was saved where none was: for the first time, or after a deletion.
+        case created
+        /// The record was saved over the version before.
+        case changed
+        /// The record got a new change tag and nothing else.
+        case touched
+        /// The record was deleted.
+        case deleted
+        /// The record came under a share, and was not changed itself.
+        case enteredShare
+        /// The record is under a share no more, and was not changed itself.
+        case leftShare
+        /// The record's zone ended, and all that was in it.
+        case zoneDeleted
+    }
+
+    /// A record's parent before and after.
+    public struct ParentMove: Hashable, Sendable {
+        /// The name of the parent before; `nil` if it had none, or nobody knows any more.
+        public var before: String?
+        /// The name of the parent after; `nil` if it has none.
+        public var after: String?
+    }
+
+    /// What happened.
+    public var happening: Happening
+    /// When, by whom, from where.
+    public var origin: ChangeOrigin
+    /// The epoch of the zone: the position of the event that created it.
+    public var zoneEpoch: SequenceNumber
+    /// The record as it was from here on; `nil` where it was gone, and where only its being shared
+    /// changed.
+    public var record: Record?
+    /// The fields that were set or removed, in the order of their names' bytes: by a save those that the
+    /// client named, by a deletion all that there were.
+    public var fields: [FieldChange] = []
+    /// The parent, if that changed.
+    public var parent: ParentMove?
+    /// Whether the version before, if there was one, could be read: without it nobody knows what fields
+    /// were before.
+    public var isBeforeKnown = true
+    /// How a save was meant.
+    public var policy: SavePolicy?
+    /// The share that the record came under or left with this event, by the position of the event that
+    /// began the list of what it shows, as `tidemark log dump` has it.
+    public var audience: SequenceNumber?
+    /// Why the zone ended, if it did.
+    public var reason: ZoneDeletionReason?
+}

@@ -1,0 +1,179 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import TidemarkCommand
+
+@Suite struct PastCommandTests {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    @Test func `history prints what the log holds of a record, newest first`() async throws {
+        let store = try await folder.store(SampleHistory.lines(200))
+        let name = "item 3 \u{1F600}"
+        let dump = try await Command.run("log", "dump", store, "--record", name, "--zone", "lists")
+            .objects()
+        let history = try await Command.run("history", store, name, "--zone", "lists").objects()
+        try #require(dump.count > 3)
+        #expect(history.count == dump.count)
+        for (entry, event) in zip(history, dump.reversed()) {
+            let commit = try #require(event["commit"] as? [String: Any])
+            #expect(entry["sequence"] as? Int == event["sequence"] as? Int)
+            #expect(entry["time"] as? Int == commit["time"] as? Int)
+            #expect(entry["user"] as? String == commit["user"] as? String)
+            #expect(entry["device"] as? String == commit["device"] as? String)
+            #expect(entry["request"] as? String == commit["request"] as? String)
+            let isDeletion = event["event"] as? String == "recordDeleted"
+            #expect((entry["happened"] as? String == "deleted") == isDeletion)
+            #expect(entry["recordChangeTag"] as? String == event["recordChangeTag"] as? String)
+        }
+        // What a version set is what the one after it says was before.
+        for (newer, older) in zip(history, history.dropFirst()) {
+            let before = newer["before"] as? [String: Any]
+            guard let count = before?["count"] as? Int else { continue }
+            #expect((older["set"] as? [String: Any])?["count"] as? Int == count)
+        }
+        let text = try await Command.run("history", store, name, "--zone", "lists", "--text")
+        #expect(text.output.contains("  created  "))
+        #expect(text.output.contains(" → "))
+        #expect(!text.output.contains("\u{1B}"))
+        let one = try await Command.run(
+            "history",
+            store,
+            name,
+            "--zone",
+            "lists",
+            "--limit",
+            "1"
+        )
+        #expect(one.lines.count == 1)
+    }
+
+    @Test func `blame names the line of the import that set each field`() async throws {
+        let lines = [
+            #"{"time":1000,"user":"u-1","device":"phone","build":"7","changes":[{"op":"save","zone":"z","recordName":"r","recordType":"T","fields":{"a":1,"b":"x"}}]}"#,
+            #"{"time":2000,"user":"u-2","request":"again","changes":[{"op":"save","zone":"z","recordName":"r","recordType":"T","fields":{"a":1,"b":"y"}}]}"#,
+            #"{"time":3000,"user":"u-3","changes":[{"op":"save","zone":"z","recordName":"r","recordType":"T","fields":{"a":1}}]}"#,
+        ]
+        let store = try await folder.store(lines)
+        let blame = try await Command.run("blame", store, "r", "--zone", "z").objects()
+        #expect(blame.map { $0["field"] as? String } == ["a", "b"])
+        #expect(blame.map { $0["user"] as? String } == ["u-1", "u-3"])
+        #expect(blame[0]["value"] as? Int == 1)
+        #expect(blame[0]["device"] as? String == "phone" && blame[0]["build"] as? String == "7")
+        #expect(blame[0]["time"] as? Int == 1000)
+        #expect(blame[1]["isRemoved"] as? Bool == true)
+        let before = try await Command.run(
+            "blame",
+            store,
+            "r",
+            "--zone",
+            "z",
+            "--at",
+            "1970-01-01T00:00:02Z"
+        ).objects()
+        #expect(before.map { $0["value"] as? String } == [nil, "y"])
+        #expect(before[1]["request"] as? String == "again")
+        let text = try await Command.run("blame", store, "r", "--zone", "z", "--text")
+        #expect(text.output.contains("u-1 on phone"))
+        #expect(text.output.contains("(removed)"))
+    }
+
+    @Test func `diff prints what exports at two points differ in`() async throws {
+        let store = try await folder.store(SampleHistory.lines(120))
+        func records(at point: Int) async throws -> [String: NSDictionary] {
+            var records: [String: NSDictionary] = [:]
+            for record in try await Command.run("export", store, "--at", "\(point)").objects() {
+                let zone = try #require(record["zone"] as? String)
+                let name = try #require(record["recordName"] as? String)
+                records["\(zone)/\(name)"] = try #require(record["fields"] as? NSDictionary)
+            }
+            return records
+        }
+        let (before, after) = try await (records(at: 60), records(at: 200))
+        let differing = Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }
+        let diff = try await Command.run("diff", store, "--from", "60", "--to", "200").objects()
+        var found: Set<String> = []
+        for difference in diff {
+            guard let name = difference["recordName"] as? String else { continue }
+            let zone = try #require(difference["zone"] as? String)
+            let place = "\(zone)/\(name)"
+            found.insert(place)
+            let happened = try #require(difference["happened"] as? String)
+            #expect((happened == "added") == (before[place] == nil))
+            #expect((happened == "removed") == (after[place] == nil))
+            // What was there, without what it was before, with what was set, is what is there.
+            var fields = before[place] as? [String: NSObject] ?? [:]
+            let old = try #require(difference["before"] as? [String: NSObject])
+            for (name, value) in old { #expect(fields[name] == value) }
+            for name in old.keys { fields[name] = nil }
+            let set = try #require(difference["set"] as? [String: NSObject])
+            fields.merge(set) { $1 }
+            #expect(fields as NSDictionary == after[place] ?? [:], "\(place)")
+        }
+        #expect(found == differing)
+        #expect(!found.isEmpty)
+    }
+
+    @Test func `diff shows texts by lines and lists by elements`() async throws {
+        func line(_ time: Int, _ fields: String) -> String {
+            #"{"time":\#(time),"user":"u","changes":[{"op":"save","zone":"z","recordName":"r","recordType":"T","fields":{\#(fields)}}]}"#
+        }
+        let store = try await folder.store([
+            line(1, #""text":"one\ntwo\nthree\n","tags":["a","b"]"#),
+            line(2, #""text":"one\n2\nthree\n","tags":["b","c"]"#),
+        ])
+        let diff = try await Command.run("diff", store, "--from", "2", "--zone", "z").objects()
+        let record = try #require(diff.last)
+        #expect(
+            record["lines"] as? [String: [String]]
+                == ["text": ["@@ -1,3 +1,3 @@", " one", "-two", "+2", " three"]]
+        )
+        #expect(
+            record["elements"] as? [String: [String: [String]]]
+                == ["tags": ["removed": ["a"], "added": ["c"]]]
+        )
+        let text = try await Command.run("diff", store, "--from", "2", "--text")
+        #expect(
+            text.output == """
+                ~ z/r  T
+                    tags
+                        - "a"
+                        + "c"
+                    text
+                        @@ -1,3 +1,3 @@
+                         one
+                        -two
+                        +2
+                         three
+
+                """
+        )
+        #expect(try await Command.run("diff", store, "--from", "0").lines.count == 2)
+    }
+
+    @Test func `what was never there ends with status 1`() async throws {
+        let store = try await folder.store(SampleHistory.lines(5))
+        for command in ["history", "blame"] {
+            let outcome = try await Command.run(command, store, "nobody", "--zone", "lists")
+            #expect(outcome.status == 1 && outcome.output == "")
+            #expect(outcome.errors.contains("nobody"))
+        }
+        #expect(try await Command.run("diff", store, "--from", "99999").status == 1)
+        #expect(try await Command.run("diff", store, "--from", "tomorrow").status == 64)
+    }
+
+    @Test func `colours are for terminals of people who want them`() {
+        let coloured = Ink(isTerminal: true, ["TERM": "xterm"]).text("x", .added)
+        #expect(coloured == "\u{1B}[32mx\u{1B}[0m")
+        #expect(Ink(isTerminal: false, [:]).text("x", .added) == "x")
+        #expect(Ink(isTerminal: true, ["NO_COLOR": "1"]).text("x", .added) == "x")
+        #expect(Ink(isTerminal: true, ["NO_COLOR": ""]).text("x", .added) != "x")
+        #expect(Ink(isTerminal: true, ["TERM": "dumb"]).text("x", .added) == "x")
+    }
+}

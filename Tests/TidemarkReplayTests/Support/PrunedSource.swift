@@ -1,0 +1,38 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+/// A log from which some events are gone.
+final class PrunedSource: EventSource {
+    private let log: any EventSource
+    private let gone: Set<SequenceNumber>
+
+    init(_ log: any EventSource, without gone: Set<SequenceNumber>) {
+        self.log = log
+        self.gone = gone
+    }
+
+    var store: StoreID { log.store }
+    var line: IncarnationLine { log.line }
+    var durableSequence: SequenceNumber { log.durableSequence }
+
+    func read(
+        _ sequences: [SequenceNumber],
+        _ visit: (LogEvent) -> Bool
+    ) throws(LogError) {
+        try log.read(sequences.filter { !gone.contains($0) }, visit)
+    }
+
+    func scan(
+        from first: SequenceNumber,
+        through last: SequenceNumber,
+        _ visit: (LogEvent) -> Bool
+    ) throws(LogError) {
+        try log.scan(from: first, through: last) { gone.contains($0.sequence) || visit($0) }
+    }
+
+    func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber {
+        try log.lastSequence(atOrBefore: time)
+    }
+}
