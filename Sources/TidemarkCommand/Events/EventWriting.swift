@@ -55,7 +55,7 @@ extension [UInt8] {
     }
 
     /// Appends a zone's name, and which database it is in unless it is the standard one.
-    private mutating func append(json zone: ZoneIdentity) {
+    mutating func append(json zone: ZoneIdentity) {
         append(literal: ",\"zone\":")
         append(jsonString: zone.zoneName.string)
         guard zone.database != .standard else { return }

@@ -12,8 +12,11 @@ struct ViewCheck {
     private let reader: LogReader
     private let path: String
     /// The views as they were when the check began; `nil` if there are none that can be compared.
-    private var found: (any ViewSnapshot)?
-    private var checkpoint = SequenceNumber.zero
+    private(set) var found: (any ViewSnapshot)?
+    /// Where those are exact.
+    private(set) var checkpoint = SequenceNumber.zero
+    /// What the log makes of the views, once it has been compared.
+    private(set) var expected: (any ViewSnapshot)?
     private var damage: [LogError] = []
     /// What became of the comparison.
     private(set) var outcome = Outcome.noViews
@@ -120,6 +123,7 @@ struct ViewCheck {
             return []
         }
         let expected = try folded.finish()
+        self.expected = expected
         do throws(ViewIndexError) {
             for table in ViewTable.allCases {
                 let (present, right) = (try found.digest(table), try expected.digest(table))

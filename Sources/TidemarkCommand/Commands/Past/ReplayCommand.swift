@@ -1,0 +1,195 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+import TidemarkReplay
+
+/// `tidemark replay`: the views computed again from the log, or the log step by step.
+struct ReplayCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "replay",
+        abstract: "Compute all views again from the log; compare them, or go step by step.",
+        discussion: """
+            Folds the log from its beginning, in memory, and prints what each zone comes to. With \
+            --verify the result is compared, zone by zone, with the views on disk, at the position \
+            where they are exact; ends with status 1 if they differ.
+
+            With --step the log is shown event by event, each with the record that it is about as it \
+            was from there on. Commands are read from standard input, one on a line: n or nothing for \
+            the next event, p for the one before, g and a sequence number to go there, q to end.
+
+              tidemark replay notes.tide --verify
+              tidemark replay notes.tide --step --from 1042
+              printf 'n\\nn\\np\\n' | tidemark replay notes.tide --step --json
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(
+        help: ArgumentHelp("Where to begin to step: \(Point.explanation).", valueName: "point"),
+        transform: { text in try Point(text) }
+    )
+    var from: Point?
+
+    @Option(
+        help: ArgumentHelp("Where to end; at the log's end, unless given.", valueName: "point"),
+        transform: { text in try Point(text) }
+    )
+    var to: Point?
+
+    @Flag(help: "Go event by event, forward and back.")
+    var step = false
+
+    @Flag(help: "Compare with the views on disk.")
+    var verify = false
+
+    @OptionGroup var options: OutputOptions
+
+    func validate() throws {
+        if step, verify {
+            throw ValidationError("--step shows events, --verify compares views: give one of them.")
+        }
+        if from != nil, !step {
+            throw ValidationError("A replay begins with the log; --from is for --step.")
+        }
+        if to != nil, verify {
+            throw ValidationError(
+                "--verify ends where the views on disk are exact: leave out --to."
+            )
+        }
+    }
+
+    func run() async throws {
+        if step {
+            try await store.read { store in try await walk(store) }
+        } else {
+            let position = try await end()
+            try replay(through: position)
+        }
+    }
+
+    /// The position that --to stands for.
+    private func end() async throws -> SequenceNumber? {
+        guard let to else { return nil }
+        if case .sequence(let number) = to { return SequenceNumber(rawValue: number) }
+        let store = try store.open(.reading)
+        defer { try? store.close() }
+        return try to.position(in: store)
+    }
+}
+
+// MARK: - Views
+
+extension ReplayCommand {
+    private func replay(through position: SequenceNumber?) throws {
+        let reader = try LogReader(store.store, fileSystem: PosixFileSystem())
+        var check = verify ? try ViewCheck(reader) : nil
+        let isComparing = check?.found != nil
+        let end = isComparing ? check?.checkpoint : position
+        let last = min(end ?? reader.durableSequence, reader.durableSequence)
+        var folded = FoldedViews(reader)
+        let clock = ContinuousClock()
+        let start = clock.now
+        let count = try scan(reader, through: last) { event in
+            if isComparing { try check?.add(event) } else { try folded.add(event) }
+        }
+        let findings = try check?.finish(isLogSound: reader.damage.isEmpty) ?? []
+        let views = try check?.expected ?? folded.finish()
+        let elapsed = clock.now - start
+        let zones = try ReplayedZone.zones(of: views, beside: check?.found)
+        try options.print(zones, in: ReplayedZone.table) { line, zone in
+            line.append(json: zone)
+        } row: { zone in
+            zone.row
+        }
+        let differing = zones.count { $0.isSame == false }
+        var output = StandardOutput()
+        let summary = ReplaySummary(
+            eventCount: count,
+            last: last,
+            elapsed: elapsed,
+            differingZoneCount: differing,
+            findingCount: findings.count,
+            views: check?.outcome
+        )
+        try output.print(summary, options)
+        try output.flush()
+        try finish(reader, and: findings)
+        if differing > 0 { throw ExitCode.failure }
+    }
+
+    /// Visits the events up to a position, and shows how far that is; returns how many there were.
+    private func scan(
+        _ reader: LogReader,
+        through last: SequenceNumber,
+        _ visit: (LogEvent) throws -> Void
+    ) throws -> Int {
+        var progress = Progress()
+        defer { progress.finish() }
+        var count = 0
+        var failure: (any Error)?
+        try reader.scan(from: SequenceNumber(rawValue: 1), through: last) { event in
+            do {
+                try visit(event)
+            } catch {
+                failure = error
+                return false
+            }
+            count += 1
+            if count & 0xFFFF == 0 {
+                let part = Double(event.sequence.rawValue) / Double(last.rawValue)
+                progress.update(part: part, "\(count) events")
+            }
+            return true
+        }
+        if let failure { throw failure }
+        return count
+    }
+}
+
+// MARK: - Steps
+
+extension ReplayCommand {
+    private func walk(_ store: Store) async throws {
+        var steps = try await store.steps(
+            from: try start(in: store),
+            through: try to?.position(in: store)
+        )
+        guard let reader = try store.reader else { return }
+        var printer = StepPrinter(reader, options)
+        try printer.print(try await steps.next(), orSay: "There is no event here.")
+        while let command = StepCommand.read(isAsking: printer.isAsking) {
+            switch command {
+            case .next:
+                try printer.print(try await steps.next(), orSay: "That was the last event.")
+            case .previous:
+                try printer.print(try await steps.previous(), orSay: "That was the first event.")
+            case .go(let position):
+                try printer.print(
+                    try await steps.go(to: position),
+                    orSay: "There is no event \(position), and none after it."
+                )
+            case .quit:
+                return
+            case .unknown(let text):
+                note(
+                    "'\(text.printable)' is no step: n or nothing for the next event, p for the one "
+                        + "before, g and a sequence number to go there, q to end."
+                )
+            }
+        }
+    }
+
+    /// The first event to show: one that is named, or the first after a time or a token.
+    private func start(in store: Store) throws -> SequenceNumber {
+        switch from {
+        case nil: SequenceNumber(rawValue: 1)
+        case .sequence(let number): SequenceNumber(rawValue: number)
+        case .time, .token: try (from?.position(in: store) ?? .zero).next
+        }
+    }
+}

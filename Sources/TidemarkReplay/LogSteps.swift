@@ -1,0 +1,146 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Tidemark
+public import TidemarkLog
+public import TidemarkModel
+
+/// One event of the log, and what it made of the record that it is about.
+public struct LogStep: Sendable {
+    /// The event as it lies in the log.
+    package let event: LogEvent
+    /// Which event it is, and where it comes from.
+    public let origin: ChangeOrigin
+    /// The record as it was before; `nil` if it was not there, or the event is about none, or the version
+    /// before is gone from the log.
+    public var before: Record?
+    /// What happened to the record; `nil` for an event that is not about one.
+    public var change: PastChange?
+}
+
+/// A walk along the log, event by event, forward and back.
+///
+/// ```swift
+/// var steps = try await store.steps(from: SequenceNumber(rawValue: 1_000))
+/// while let step = try await steps.next() { print(step.origin.sequence, step.change?.happening) }
+/// ```
+public struct LogSteps: Sendable {
+    /// The first position of the walk.
+    public let first: SequenceNumber
+    /// The last position of the walk.
+    public let last: SequenceNumber
+    private let log: PastLog
+    /// The event that was shown last; before the first and behind the last none is.
+    private var place: SequenceNumber
+    private var zones: [UInt64: ZoneID] = [:]
+
+    init(_ log: PastLog, from first: SequenceNumber, through last: SequenceNumber) {
+        self.log = log
+        self.first = first
+        self.last = last
+        place = SequenceNumber(rawValue: first.rawValue - 1)
+    }
+
+    /// The next event; `nil` behind the last one.
+    public mutating func next() async throws(SyncError) -> LogStep? {
+        try step(to: place.next)
+    }
+
+    /// The event before; `nil` before the first one.
+    public mutating func previous() async throws(SyncError) -> LogStep? {
+        var end = place
+        var reach: UInt64 = 1
+        // Compaction leaves holes, and some are large.
+        while end > first {
+            let start = max(first.rawValue, end.rawValue > reach ? end.rawValue - reach : 1)
+            var found: SequenceNumber?
+            try log.scan(
+                from: SequenceNumber(rawValue: start),
+                through: SequenceNumber(rawValue: end.rawValue - 1)
+            ) { event throws(EventFormatError) in
+                found = event.sequence
+                return true
+            }
+            if let found { return try step(to: found) }
+            end = SequenceNumber(rawValue: start)
+            reach *= 8
+        }
+        place = SequenceNumber(rawValue: first.rawValue - 1)
+        return nil
+    }
+
+    /// The event at a position, or the first one after it that there is; `nil` if that is not in the walk.
+    public mutating func go(to position: SequenceNumber) async throws(SyncError) -> LogStep? {
+        try step(to: max(position, first))
+    }
+
+    private mutating func step(to position: SequenceNumber) throws(SyncError) -> LogStep? {
+        var found: LogEvent?
+        try log.scan(from: position, through: last) { event throws(EventFormatError) in
+            found = event
+            return false
+        }
+        guard let found else {
+            place = last
+            return nil
+        }
+        place = found.sequence
+        do throws(EventFormatError) {
+            return try read(found)
+        } catch {
+            throw SyncError(.internalError, error.message)
+        }
+    }
+
+    private mutating func read(_ event: LogEvent) throws(EventFormatError) -> LogStep {
+        let payload = event.payload
+        let origin = try ChangeOrigin(event)
+        var step = LogStep(event: event, origin: origin)
+        switch EventKind(rawValue: payload.span.bytes.byte(at: 0)) {
+        case .recordSaved, .recordDeleted, .recordTouched:
+            let zone = zone(event.zone)
+            let stored = try StoredRecord(event.sequence, zone: event.zone, payload)
+            let old = try log.version(replacedBy: stored)
+            step.before = old.map { old in
+                let sequence = SequenceNumber(rawValue: stored.event.previous)
+                let tag = TagContent(of: sequence, in: log.line).tag
+                return Record(zone: zone, changeTag: tag, body: old)
+            }
+            step.change = try PastChange(stored, over: old, in: zone, log.line, origin)
+        case .audienceEntered, .audienceLeft:
+            step.change = PastChange(try AudienceEvent(payload.span.bytes), event, origin)
+        default:
+            break
+        }
+        return step
+    }
+
+    /// The zone that an event created; the default zone if that is gone from the log.
+    private mutating func zone(_ key: UInt64) -> ZoneID {
+        if let known = zones[key] { return known }
+        var zone = ZoneID.default
+        try? log.read([SequenceNumber(rawValue: key)]) { event throws(EventFormatError) in
+            zone = try ZoneEvent.readCreation(event.payload.span.bytes).identity.zone
+            return false
+        }
+        zones[key] = zone
+        return zone
+    }
+}
+
+extension Store {
+    /// A walk along the log between two positions, both included; it begins before the first.
+    ///
+    /// Each step costs the reading of one event, and of the version that it replaced.
+    public func steps(
+        from first: SequenceNumber = SequenceNumber(rawValue: 1),
+        through last: SequenceNumber? = nil
+    ) async throws(SyncError) -> LogSteps {
+        let past = try pastPicture()
+        return LogSteps(
+            past.log,
+            from: max(first, SequenceNumber(rawValue: 1)),
+            through: min(last ?? past.last, past.last)
+        )
+    }
+}
