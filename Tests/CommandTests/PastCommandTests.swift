@@ -155,6 +155,8 @@ import Testing
                 """
         )
         #expect(try await Command.run("diff", store, "--from", "0").lines.count == 2)
+        let history = try await Command.run("history", store, "r", "--zone", "z", "--text")
+        #expect(history.output.contains("    text\n        @@ -1,3 +1,3 @@\n"))
     }
 
     @Test func `what was never there ends with status 1`() async throws {

@@ -12,11 +12,14 @@ package struct PastPicture: Sendable {
     private let picture: ViewPicture
     /// The events.
     package var log: PastLog
+    /// When it was taken, by the store's clock: milliseconds since 1970.
+    package let now: Int64
 
     init(_ engine: Engine, showing points: [SequenceNumber]) throws(SyncError) {
         picture = try engine.picture(.visible)
         for point in points { _ = try engine.check(point, picture) }
         log = PastLog(source: engine.source, line: engine.line)
+        now = engine.now()
     }
 
     /// The hashes of the store.

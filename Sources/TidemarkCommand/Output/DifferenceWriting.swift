@@ -144,43 +144,8 @@ extension RecordDifference {
 
     fileprivate func details(_ ink: Ink) -> [String] {
         if kind == .removed { return [] }
-        let width = fields.map(\.name.count).max() ?? 0
-        var lines: [String] = []
-        for field in fields {
-            let space = String(repeating: " ", count: width - field.name.count)
-            lines += field.lines("    \(field.name.printable)\(space)", ink)
-        }
-        if let parent {
-            let (before, after) = (parent.before ?? "none", parent.after ?? "none")
-            lines.append("    parent: \(before.printable) → \(after.printable)")
-        }
+        var lines = fields.lines(isBeforeKnown: true, ink)
+        if let parent { lines.append(parent.line) }
         return lines
-    }
-}
-
-extension FieldChange {
-    /// What changed in a field whose name stands before: a text's lines, a list's elements, or the value.
-    fileprivate func lines(_ name: String, _ ink: Ink) -> [String] {
-        if let text = lines {
-            return [name]
-                + text.hunks.flatMap(\.unifiedLines).map { line in
-                    "        " + ink.text(line.printable, Self.colour(of: line))
-                }
-        }
-        if let list = elements, !list.removed.isEmpty || !list.added.isEmpty {
-            return [name]
-                + list.removed.map { "        " + ink.text("- \($0.shortText)", .removed) }
-                + list.added.map { "        " + ink.text("+ \($0.shortText)", .added) }
-        }
-        return ["\(name)  \(sides(isBeforeKnown: true, ink))"]
-    }
-
-    private static func colour(of line: String) -> Ink.Colour {
-        switch line.first {
-        case "+": .added
-        case "-": .removed
-        case "@": .heading
-        default: .aside
-        }
     }
 }

@@ -86,18 +86,10 @@ extension PastChange {
         }
     }
 
-    /// One line for each field, and for the parent.
+    /// The fields, the parent, and what began with this version.
     fileprivate func details(_ ink: Ink) -> [String] {
-        let width = fields.map(\.name.count).max() ?? 0
-        var lines = fields.map { field in
-            let space = String(repeating: " ", count: width - field.name.count)
-            return
-                "    \(field.name.printable)\(space)  \(field.sides(isBeforeKnown: isBeforeKnown, ink))"
-        }
-        if let parent {
-            let (before, after) = (parent.before ?? "none", parent.after ?? "none")
-            lines.append("    parent: \(before.printable) → \(after.printable)")
-        }
+        var lines = fields.lines(isBeforeKnown: isBeforeKnown, ink)
+        if let parent { lines.append(parent.line) }
         if happening == .created || happening == .changed, audience != nil {
             lines.append("    under a share from here on")
         }
@@ -105,9 +97,52 @@ extension PastChange {
     }
 }
 
+extension PastChange.ParentMove {
+    /// The move as a line below what it is about.
+    var line: String {
+        "    parent: \((before ?? "none").printable) → \((after ?? "none").printable)"
+    }
+}
+
+extension [FieldChange] {
+    /// The fields as lines below what they are about: a value before and after, a text by its lines, a
+    /// list by its elements.
+    func lines(isBeforeKnown: Bool, _ ink: Ink) -> [String] {
+        let width = map(\.name.count).max() ?? 0
+        return flatMap { field in
+            let name = "    \(field.name.printable)"
+            let parts = field.parts(ink)
+            if !parts.isEmpty { return [name] + parts.map { "        \($0)" } }
+            let space = String(repeating: " ", count: width - field.name.count)
+            return ["\(name)\(space)  \(field.sides(isBeforeKnown: isBeforeKnown, ink))"]
+        }
+    }
+}
+
 extension FieldChange {
+    /// What changed inside a text of several lines or a list; nothing for other values.
+    fileprivate func parts(_ ink: Ink) -> [String] {
+        if let text = lines {
+            return text.hunks.flatMap(\.unifiedLines).map { line in
+                ink.text(line.printable, Self.colour(of: line))
+            }
+        }
+        guard let list = elements else { return [] }
+        return list.removed.map { ink.text("- \($0.shortText)", .removed) }
+            + list.added.map { ink.text("+ \($0.shortText)", .added) }
+    }
+
+    private static func colour(of line: String) -> Ink.Colour {
+        switch line.first {
+        case "+": .added
+        case "-": .removed
+        case "@": .heading
+        default: .aside
+        }
+    }
+
     /// The value before and after, as far as it was there and is known.
-    func sides(isBeforeKnown: Bool, _ ink: Ink) -> String {
+    fileprivate func sides(isBeforeKnown: Bool, _ ink: Ink) -> String {
         let old = old.map { ink.text($0.shortText, .removed) }
         let new = new.map { ink.text($0.shortText, .added) }
         switch (old, new) {

@@ -1,0 +1,294 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+import TidemarkReplay
+
+/// `tidemark bisect`: the first event at which something is bad.
+struct BisectCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "bisect",
+        abstract: "Find the first event at which something is bad.",
+        discussion: """
+            With --bad: the event with which some record came to fulfil a predicate (Docs/queries.md). \
+            The log is read once, which also tells whether it ever ended and began again.
+
+            With --run: a shell command gets the records as of a position on its standard input, one a \
+            line as `export` prints them, and answers by its status: 0 good, 1 to 124 bad, 125 cannot \
+            tell. About log2(n) positions between --from, which must be good, and --to, which must be \
+            bad, are looked at, and a few more to see whether good and bad come in one piece each.
+
+            Ends with status 1 if nothing was found.
+
+              tidemark bisect notes.tide --bad 'count < 0' --type Item
+              tidemark bisect notes.tide --zone lists --run 'test $(wc -l) -lt 100'
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(
+        help: ArgumentHelp("What a bad record fulfils.", valueName: "predicate"),
+        transform: readPredicate
+    )
+    var bad: Query.Predicate?
+
+    @Option(
+        name: .customLong("run"),
+        help: ArgumentHelp("What tells good from bad.", valueName: "command")
+    )
+    var command: String?
+
+    @Option(help: ArgumentHelp("With --bad, only records of this type.", valueName: "name"))
+    var type: String?
+
+    @Option(help: ArgumentHelp("Only the records of this zone.", valueName: "name"))
+    var zone: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A good point; the empty store, unless given. \(Point.explanation).",
+            valueName: "point"
+        ),
+        transform: { text in try Point(text) }
+    )
+    var from: Point?
+
+    @Option(
+        help: ArgumentHelp("A bad point; now, unless given.", valueName: "point"),
+        transform: { text in try Point(text) }
+    )
+    var to: Point?
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var options: OutputOptions
+
+    func validate() throws {
+        if (bad == nil) == (command == nil) {
+            throw ValidationError("Give either --bad and a predicate, or --run and a command.")
+        }
+        if command != nil, type != nil { throw ValidationError("--type goes with --bad alone.") }
+    }
+
+    func run() async throws {
+        try await store.read { store in
+            let first = try from?.position(in: store) ?? .zero
+            let last = try to?.position(in: store) ?? store.lastSequence
+            guard first < last else {
+                throw CommandError("There are no events between \(first) and \(last).")
+            }
+            let finding =
+                if let bad {
+                    try await find(bad, in: store, first, last)
+                } else {
+                    try find(in: store, first, last)
+                }
+            try await print(finding, of: store)
+        }
+    }
+
+    private var zoneID: ZoneID? { zone.map { ZoneID(zoneName: $0) } }
+}
+
+/// What a bisection came to.
+private struct BisectFinding {
+    /// The first bad position.
+    var bad: SequenceNumber
+    /// The last good position before it, if not the one right before.
+    var good: SequenceNumber?
+    /// A position that shows that good and bad do not come in one piece each, if one is known.
+    var contradiction: SequenceNumber?
+    /// How many positions were looked at; `nil` if the whole log was.
+    var probeCount: Int?
+}
+
+// MARK: - By a predicate
+
+extension BisectCommand {
+    private func find(
+        _ predicate: Query.Predicate,
+        in store: Store,
+        _ first: SequenceNumber,
+        _ last: SequenceNumber
+    ) async throws -> BisectFinding {
+        let holding = try await store.holding(
+            of: predicate,
+            type: type,
+            in: try database.holder,
+            zone: zoneID,
+            after: first,
+            through: last
+        )
+        if holding.heldAtFirst {
+            throw CommandError(
+                "It is bad already as of event \(first): a record fulfils the predicate. Begin earlier."
+            )
+        }
+        guard let began = holding.began else {
+            throw CommandError(
+                "No record fulfils the predicate at any point after event \(first) up to event \(last)."
+            )
+        }
+        return BisectFinding(bad: began, contradiction: holding.ended)
+    }
+}
+
+// MARK: - By a command
+
+extension BisectCommand {
+    private func find(
+        in store: Store,
+        _ first: SequenceNumber,
+        _ last: SequenceNumber
+    ) throws -> BisectFinding {
+        guard try probe(last, of: store) == .bad else {
+            throw CommandError("It is not bad as of event \(last). End at a point where it is.")
+        }
+        guard try probe(first, of: store) == .good else {
+            throw CommandError("It is not good as of event \(first). Begin at a point where it is.")
+        }
+        var bisection = Bisection(good: first, bad: last)
+        while let position = bisection.next {
+            bisection.note(try probe(position, of: store), at: position)
+        }
+        let contradiction = try contradiction(to: bisection, first, last, store)
+        return BisectFinding(
+            bad: bisection.bad,
+            good: bisection.isExact ? nil : bisection.good,
+            contradiction: contradiction.position,
+            probeCount: bisection.probeCount + 2 + contradiction.probeCount
+        )
+    }
+
+    /// Looks at the quarters of what lies before the first bad position and behind it.
+    private func contradiction(
+        to bisection: Bisection,
+        _ first: SequenceNumber,
+        _ last: SequenceNumber,
+        _ store: Store
+    ) throws -> (position: SequenceNumber?, probeCount: Int) {
+        var probeCount = 0
+        for (start, end, expected) in [
+            (first, bisection.good, Bisection.Verdict.good), (bisection.bad, last, .bad),
+        ] {
+            let width = end.rawValue - start.rawValue
+            for quarter in 1...3 as ClosedRange<UInt64> where width >= 4 {
+                let position = SequenceNumber(rawValue: start.rawValue + width / 4 * quarter)
+                probeCount += 1
+                let verdict = try probe(position, of: store)
+                if verdict != expected, verdict != .unknown { return (position, probeCount) }
+            }
+        }
+        return (nil, probeCount)
+    }
+
+    private func probe(
+        _ position: SequenceNumber,
+        of store: Store
+    ) throws -> Bisection.Verdict {
+        try StateJudge(command: command ?? "").judge { descriptor in
+            var output = StandardOutput(descriptor: descriptor)
+            try visitRecords(of: store, asOf: position) { record in
+                try output.line { $0.append(json: record) }
+            }
+            try output.flush()
+        }
+    }
+
+    private func visitRecords(
+        of store: Store,
+        asOf position: SequenceNumber,
+        _ visit: (Record) throws -> Void
+    ) throws {
+        let database = try database.holder
+        var failure: (any Error)?
+        do throws(SyncError) {
+            try store.visitRecords(of: database, in: zoneID, asOf: position) { record in
+                do {
+                    try visit(record)
+                    return true
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+        } catch {
+            // Before a zone began there was nothing in it.
+            if error.code != .zoneNotFound { throw error }
+        }
+        if let failure { throw failure }
+    }
+}
+
+// MARK: - Output
+
+extension BisectCommand {
+    private func print(_ finding: BisectFinding, of store: Store) async throws {
+        var steps = try await store.steps(from: finding.bad, through: finding.bad)
+        guard let reader = try store.reader, let step = try await steps.next() else {
+            throw CommandError("Event \(finding.bad) cannot be read.")
+        }
+        var decoder = EventDecoder(source: reader)
+        let event = try decoder.decode(step.event)
+        var output = StandardOutput()
+        if options.isJSON(output) {
+            try output.line { $0.append(json: finding, event, in: reader.line) }
+        } else {
+            let ink = Ink(output)
+            for line in finding.lines(event, ink) { try output.line(line) }
+        }
+        try output.flush()
+    }
+}
+
+extension BisectFinding {
+    fileprivate func lines(_ event: DecodedEvent, _ ink: Ink) -> [String] {
+        var lines: [String] = []
+        if let good {
+            lines.append(
+                "The first bad event is one of those after \(good) up to \(bad): of the others"
+            )
+            lines.append("the command could not tell.")
+        } else {
+            lines.append("The first bad event:")
+        }
+        lines.append(ink.text(event.text, .heading))
+        if let contradiction {
+            lines.append(
+                "Good and bad do not come in one piece each: see event \(contradiction). There may be "
+                    + "other first events."
+            )
+        }
+        if let probeCount { lines.append("Looked at \(probeCount) positions.") }
+        return lines
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(
+        json finding: BisectFinding,
+        _ event: DecodedEvent,
+        in line: IncarnationLine
+    ) {
+        append(literal: "{\"bad\":")
+        append(jsonNumber: finding.bad.rawValue)
+        append(literal: ",\"good\":")
+        append(jsonNumber: finding.good?.rawValue ?? finding.bad.rawValue - 1)
+        if let contradiction = finding.contradiction {
+            append(literal: ",\"isMonotone\":false,\"contradiction\":")
+            append(jsonNumber: contradiction.rawValue)
+        } else if finding.probeCount == nil {
+            append(literal: ",\"isMonotone\":true")
+        }
+        if let probeCount = finding.probeCount {
+            append(literal: ",\"probes\":")
+            append(jsonNumber: probeCount)
+        }
+        append(literal: ",\"event\":")
+        append(json: event, in: line)
+        append(literal: "}")
+    }
+}

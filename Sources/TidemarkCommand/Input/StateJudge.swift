@@ -1,0 +1,51 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkReplay
+
+/// A shell command that looks at a state on its standard input and says by its status what it is: 0 good,
+/// 1 to 124 bad, 125 cannot tell.
+struct StateJudge {
+    /// What `sh -c` runs.
+    let command: String
+
+    /// Runs the command with what the closure writes to a descriptor.
+    ///
+    /// What the command prints goes to standard error. It need not read all that there is.
+    func judge(_ write: (Int32) throws -> Void) throws -> Bisection.Verdict {
+        let process = Process()
+        let input = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = ["-c", command]
+        process.standardInput = input
+        process.standardOutput = FileHandle.standardError
+        do {
+            try process.run()
+        } catch {
+            throw CommandError("/bin/sh cannot be started: \(error.localizedDescription)")
+        }
+        // Otherwise nobody would notice that the command has stopped reading.
+        try? input.fileHandleForReading.close()
+        do {
+            try write(input.fileHandleForWriting.fileDescriptor)
+        } catch is ClosedPipe {
+            // It has seen enough.
+        }
+        try? input.fileHandleForWriting.close()
+        process.waitUntilExit()
+        let status = process.terminationStatus
+        switch (process.terminationReason, status) {
+        case (.exit, 0): return .good
+        case (.exit, 1...124): return .bad
+        case (.exit, 125): return .unknown
+        case (.exit, _):
+            throw CommandError(
+                "The command ended with status \(status). Expected 0 for good, 1 to 124 for bad, 125 "
+                    + "where it cannot tell; 126 and 127 are a command that cannot be run."
+            )
+        default:
+            throw CommandError("The command was ended by signal \(status).")
+        }
+    }
+}

@@ -1,0 +1,65 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkLog
+
+/// The search for the first position at which something is bad, by as few probes as it takes: no reading,
+/// only which position to look at next.
+public struct Bisection: Sendable {
+    /// What looking at a position came to.
+    public enum Verdict: Hashable, Sendable {
+        /// All is well there.
+        case good
+        /// It is not.
+        case bad
+        /// Nobody can tell.
+        case unknown
+    }
+
+    /// The last position that is known to be good.
+    public private(set) var good: SequenceNumber
+    /// The first position that is known to be bad.
+    public private(set) var bad: SequenceNumber
+    /// How many positions were looked at.
+    public private(set) var probeCount = 0
+    private var unknown: Set<SequenceNumber> = []
+
+    /// Begins with a good position and a bad one after it.
+    public init(good: SequenceNumber, bad: SequenceNumber) {
+        precondition(good < bad, "a bisection goes from good to bad")
+        self.good = good
+        self.bad = bad
+    }
+
+    /// The position to look at next: between good and bad in the middle, or near that where it is not
+    /// known; `nil` when nothing is left to look at.
+    public var next: SequenceNumber? {
+        let width = bad.rawValue - good.rawValue
+        guard width > 1 else { return nil }
+        let middle = good.rawValue + width / 2
+        // Ever farther away, so that a long stretch of which nobody can tell is soon left behind.
+        var distance: UInt64 = 0
+        while distance < width {
+            for candidate in [middle + distance, middle &- distance] {
+                let position = SequenceNumber(rawValue: candidate)
+                if position > good, position < bad, !unknown.contains(position) { return position }
+            }
+            distance = max(1, distance * 2)
+        }
+        return (good.rawValue + 1..<bad.rawValue).lazy.map(SequenceNumber.init)
+            .first { !unknown.contains($0) }
+    }
+
+    /// Takes in what looking at a position between good and bad came to.
+    public mutating func note(_ verdict: Verdict, at position: SequenceNumber) {
+        probeCount += 1
+        switch verdict {
+        case .good: good = max(good, position)
+        case .bad: bad = min(bad, position)
+        case .unknown: unknown.insert(position)
+        }
+    }
+
+    /// Whether the first bad position is known: no position lies between good and bad.
+    public var isExact: Bool { bad == good.next }
+}

@@ -1,0 +1,152 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Tidemark
+public import TidemarkLog
+public import TidemarkModel
+
+/// From when on some record of a database fulfils a predicate.
+public struct Holding: Hashable, Sendable {
+    /// The position of the event with which the first record came to fulfil it; `nil` if none ever did.
+    public internal(set) var began: SequenceNumber?
+    /// The position of the event after which, for the first time, no record did any more; `nil` if there
+    /// always was one.
+    public internal(set) var ended: SequenceNumber?
+    /// How often it began and ended.
+    ///
+    /// More than one is a predicate that is not monotone.
+    public internal(set) var turnCount = 0
+    /// Whether some record fulfilled it already at the first point.
+    public internal(set) var heldAtFirst = false
+}
+
+extension Store {
+    /// Finds the event with which some record came to fulfil a predicate, between two points.
+    ///
+    /// The log is read once, up to the second point, and each version is looked at once: that also tells
+    /// whether the predicate is monotone, which no number of probes could. Memory follows the records
+    /// that fulfil it at one time.
+    ///
+    /// - Parameters:
+    ///   - predicate: What a record must fulfil; `now()` in it is the time of asking.
+    ///   - type: The type of the records that count; `nil` for all.
+    ///   - database: The database.
+    ///   - zone: The zone of the records that count; `nil` for all but those that the store keeps for
+    ///     itself.
+    ///   - first: Looks at what came after this event.
+    ///   - last: Looks no further than this event; `nil` for the last one.
+    ///
+    /// - Returns: When it began and ended to hold.
+    ///
+    /// - Throws: `zoneNotFound`; `invalidArguments` for a predicate that makes no sense, and for points
+    ///   as for ``visitDifferences(after:through:of:in:record:_:)``.
+    public func holding(
+        of predicate: Query.Predicate,
+        type: String? = nil,
+        in database: DatabaseID = .standard,
+        zone: ZoneID? = nil,
+        after first: SequenceNumber = .zero,
+        through last: SequenceNumber? = nil
+    ) async throws(SyncError) -> Holding {
+        let past = try pastPicture(showing: [first, last].compactMap(\.self))
+        let keys = try past.zoneKeys(of: database, in: zone)
+        var fold = HoldingFold(
+            matcher: try Query.Matcher(predicate, now: past.now),
+            type: type.map { Name($0) },
+            fold: Fold(hash: past.hash),
+            first: first
+        )
+        try past.log.scan(
+            from: SequenceNumber(rawValue: 1),
+            through: last ?? past.last,
+            zones: keys
+        ) { event throws(EventFormatError) in
+            try fold.add(event)
+            return true
+        }
+        fold.begin()
+        return fold.holding
+    }
+}
+
+extension PastPicture {
+    /// The keys of all epochs of a zone, or of all zones of a database that are not the store's own.
+    fileprivate func zoneKeys(
+        of database: DatabaseID,
+        in zone: ZoneID?
+    ) throws(SyncError) -> Set<UInt64> {
+        let zones = try zones(of: database)
+        guard let zone else { return Set(zones.filter { !$0.identity.isSystem }.map(\.key)) }
+        let identity = ZoneIdentity(database: database, zoneName: zone.name)
+        let keys = Set(zones.filter { $0.identity == identity }.map(\.key))
+        if keys.isEmpty, !identity.isImplicit { throw .zoneNotFound(zone) }
+        return keys
+    }
+}
+
+/// Keeps the records that fulfil a predicate while the log goes by.
+struct HoldingFold {
+    let matcher: Query.Matcher
+    let type: Name?
+    let fold: Fold
+    let first: SequenceNumber
+    private(set) var holding = Holding()
+    private var fulfilling: Set<ViewKey> = []
+    private var hasBegun = false
+
+    init(matcher: Query.Matcher, type: Name?, fold: Fold, first: SequenceNumber) {
+        self.matcher = matcher
+        self.type = type
+        self.fold = fold
+        self.first = first
+    }
+
+    /// Looks at what there is at the first point, once all events up to it have gone by.
+    mutating func begin() {
+        if hasBegun { return }
+        hasBegun = true
+        holding.heldAtFirst = !fulfilling.isEmpty
+    }
+
+    mutating func add(_ event: LogEvent) throws(EventFormatError) {
+        if event.sequence > first { begin() }
+        let held = !fulfilling.isEmpty
+        let payload = event.payload
+        switch EventKind(rawValue: payload.span.bytes.byte(at: 0)) {
+        case .recordSaved, .recordTouched:
+            let stored = try StoredRecord(event.sequence, zone: event.zone, payload)
+            let body = try stored.body()
+            let isMeant = type.map { $0.hasBytes(body.recordTypeBytes.span.bytes) } ?? true
+            if isMeant, matcher.matches(body) {
+                fulfilling.insert(try slot(of: event))
+            } else if held {
+                fulfilling.remove(try slot(of: event))
+            }
+        case .recordDeleted:
+            if held { fulfilling.remove(try slot(of: event)) }
+        case .zoneDeleted:
+            if held { fulfilling = fulfilling.filter { $0.high != event.zone } }
+        default:
+            return
+        }
+        if hasBegun, held == fulfilling.isEmpty { turn(at: event.sequence) }
+    }
+
+    private mutating func turn(at sequence: SequenceNumber) {
+        holding.turnCount += 1
+        if fulfilling.isEmpty {
+            holding.ended = holding.ended ?? sequence
+        } else {
+            holding.began = holding.began ?? sequence
+        }
+    }
+
+    private func slot(of event: LogEvent) throws(EventFormatError) -> ViewKey {
+        let change = try fold.recordChange(
+            event.sequence,
+            zone: event.zone,
+            event.payload.span.bytes
+        )
+        return ViewKey(change.zone, change.slot)
+    }
+}

@@ -1,0 +1,99 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@Suite struct BisectCommandTests {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    /// A store whose records count up, and of which one is wrong from a commit on.
+    private func store(wrongFrom wrong: Int, mendedAt mended: Int? = nil) async throws -> String {
+        let lines = (1...100).map { number in
+            let isWrong = number == wrong
+            let count = isWrong ? -1 : number
+            let name = isWrong || number == mended ? "odd" : "item \(number % 10)"
+            return
+                #"{"time":\#(number * 1000),"user":"u-\#(number)","changes":[{"op":"save","zone":"z","recordName":"\#(name)","recordType":"Item","fields":{"count":\#(count)}}]}"#
+        }
+        return try await folder.store(lines)
+    }
+
+    @Test func `the event that broke a rule is found by a predicate`() async throws {
+        let store = try await store(wrongFrom: 63)
+        let found = try await Command.run("bisect", store, "--bad", "count < 0").objects()
+        let event = try #require(found.first?["event"] as? [String: Any])
+        // The zone's creation comes before the first record.
+        #expect(found.first?["bad"] as? Int == 64)
+        #expect(found.first?["isMonotone"] as? Bool == true)
+        #expect((event["commit"] as? [String: Any])?["user"] as? String == "u-63")
+        let text = try await Command.run("bisect", store, "--bad", "count < 0", "--text")
+        #expect(text.output.contains("u-63"))
+        let typed = try await Command.run("bisect", store, "--bad", "count < 0", "--type", "Other")
+        #expect(typed.status == 1 && typed.errors.contains("No record fulfils"))
+        let late = try await Command.run("bisect", store, "--bad", "count < 0", "--from", "80")
+        #expect(late.status == 1 && late.errors.contains("bad already"))
+    }
+
+    @Test func `a predicate that ends again is said not to be monotone`() async throws {
+        let store = try await store(wrongFrom: 20, mendedAt: 30)
+        let found = try await Command.run("bisect", store, "--bad", "count < 0").objects()
+        #expect(found.first?["bad"] as? Int == 21)
+        #expect(found.first?["isMonotone"] as? Bool == false)
+        #expect(found.first?["contradiction"] as? Int == 31)
+    }
+
+    @Test func `a command that looks at the state finds the same event`() async throws {
+        let store = try await store(wrongFrom: 63)
+        let script = "! grep -q '\"count\":-1'"
+        let found = try await Command.run("bisect", store, "--zone", "z", "--run", script).objects()
+        #expect(found.first?["bad"] as? Int == 64)
+        #expect(found.first?["isMonotone"] == nil)
+        // Seven halvings of 101 events, both ends, and three quarters on each side.
+        let probes = try #require(found.first?["probes"] as? Int)
+        #expect(probes <= 7 + 2 + 6)
+    }
+
+    @Test func `a command may not know, and may read nothing`() async throws {
+        let store = try await store(wrongFrom: 63)
+        // By how many records there are.
+        let unknown = "n=$(grep -c .); test $n -lt 8 && exit 0; test $n -lt 10 && exit 125; exit 1"
+        let found = try await Command.run("bisect", store, "--zone", "z", "--run", unknown)
+            .objects()
+        // The tenth record is the one of event 11; from the eighth on nobody could tell.
+        #expect(found.first?["bad"] as? Int == 11)
+        #expect(found.first?["good"] as? Int == 8)
+        let blind = try await Command.run("bisect", store, "--run", "exit 0")
+        #expect(blind.status == 1 && blind.errors.contains("not bad as of"))
+        let broken = try await Command.run("bisect", store, "--run", "/does/not/exist")
+        #expect(broken.status == 1 && broken.errors.contains("status 127"))
+    }
+
+    @Test func `quarters that contradict are told`() async throws {
+        let store = try await store(wrongFrom: 5, mendedAt: 40)
+        let found = try await Command.run(
+            "bisect",
+            store,
+            "--run",
+            // Bad at the end for another reason.
+            "cat > state; if grep -q '\"count\":100' state; then exit 1; fi; ! grep -q '\"count\":-1' state"
+                .replacing("state", with: folder.path("state"))
+        ).objects()
+        #expect(found.first?["bad"] as? Int == 101)
+        #expect(found.first?["isMonotone"] as? Bool == false)
+    }
+
+    @Test(arguments: [
+        [], ["--bad", "count < 0", "--run", "true"], ["--run", "true", "--type", "Item"],
+        ["--bad", "count <"],
+    ])
+    func `misuse is a usage error`(arguments: [String]) async throws {
+        let store = try await store(wrongFrom: 2)
+        let outcome = try await Command.run(["bisect", store] + arguments, input: [])
+        #expect(outcome.status == 64)
+    }
+}
