@@ -98,6 +98,25 @@ import TidemarkModel
         #expect(await code(RecordID(recordName: "x", zone: zone)) == .unknownItem)
     }
 
+    @Test func `a history costs the versions of its record, however long the log is`() async throws
+    {
+        var lived = try LivedStore(at: folder.path(), seed: 14)
+        try await lived.live(200)
+        var past = try lived.store.pastPicture()
+        let log = past.log
+        for (id, moments) in lived.moments {
+            let source = PrunedSource(log.source)
+            past.log = PastLog(source: source, line: log.line)
+            var chains = try RecordChains(of: id, in: .standard, past)
+            var count = 0
+            while try chains.next() != nil { count += 1 }
+            #expect(count == moments.count)
+            // Each once, and once as what the next one replaced.
+            #expect(source.readCount <= 2 * moments.count)
+        }
+        #expect(lived.store.lastSequence.rawValue > 300)
+    }
+
     @Test func `a chain whose beginning is gone ends with what was pruned`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         let id = RecordID(recordName: "x")

@@ -16,8 +16,8 @@ extension ChangeOrigin {
 }
 
 extension Fields.Element {
-    /// The value as JSON, on one line and not too long.
-    var shortText: String { .short { $0.append(json: self) } }
+    /// The value as JSON, without its type, on one line and not too long.
+    var shortText: String { value?.shortText ?? "" }
 }
 
 extension FieldValue {

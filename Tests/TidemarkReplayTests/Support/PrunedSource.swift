@@ -3,12 +3,16 @@
 
 import TidemarkLog
 
-/// A log from which some events are gone.
+/// A log from which some events are gone, and which counts those that are read.
 final class PrunedSource: EventSource {
     private let log: any EventSource
     private let gone: Set<SequenceNumber>
+    private let count = Lock(0)
 
-    init(_ log: any EventSource, without gone: Set<SequenceNumber>) {
+    /// How many events were handed on.
+    var readCount: Int { count.withLock { $0 } }
+
+    init(_ log: any EventSource, without gone: Set<SequenceNumber> = []) {
         self.log = log
         self.gone = gone
     }
@@ -21,7 +25,10 @@ final class PrunedSource: EventSource {
         _ sequences: [SequenceNumber],
         _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
-        try log.read(sequences.filter { !gone.contains($0) }, visit)
+        try log.read(sequences.filter { !gone.contains($0) }) { event in
+            count.withLock { $0 += 1 }
+            return visit(event)
+        }
     }
 
     func scan(
@@ -29,7 +36,11 @@ final class PrunedSource: EventSource {
         through last: SequenceNumber,
         _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
-        try log.scan(from: first, through: last) { gone.contains($0.sequence) || visit($0) }
+        try log.scan(from: first, through: last) { event in
+            if gone.contains(event.sequence) { return true }
+            count.withLock { $0 += 1 }
+            return visit(event)
+        }
     }
 
     func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber {
