@@ -16,6 +16,8 @@ final class PosixFile: LogFile {
     let path: String
     /// The descriptor, or `closed`; swapped out once, so that it is closed once.
     private let descriptor: Atomic<Int32>
+    /// Whether a lock was ever taken.
+    private let hasLocked = Atomic<Bool>(false)
     private static let closed: Int32 = -1
 
     init(descriptor: Int32, path: String) {
@@ -31,7 +33,11 @@ final class PosixFile: LogFile {
         let open = descriptor.exchange(Self.closed, ordering: .acquiringAndReleasing)
         // A failed close is not repeated: the descriptor is gone and may be somebody else's, and
         // what matters was synced before.
-        if open != Self.closed { closeDescriptor(open) }
+        guard open != Self.closed else { return }
+        // A process that was forked and has not yet become another program has a copy of the
+        // descriptor, and with it the lock, until it does; giving it up reaches all copies.
+        if hasLocked.load(ordering: .acquiring) { _ = flock(open, LOCK_UN) }
+        closeDescriptor(open)
     }
 
     func byteCount() throws(FileError) -> UInt64 {
@@ -115,6 +121,7 @@ final class PosixFile: LogFile {
     func lock(_ kind: FileLock) throws(FileError) -> Bool {
         let descriptor = openDescriptor()
         let operation = kind == .shared ? LOCK_SH : LOCK_EX
+        hasLocked.store(true, ordering: .releasing)
         while flock(descriptor, operation | LOCK_NB) != 0 {
             let number = errno
             if number == EINTR { continue }

@@ -133,4 +133,34 @@ import TidemarkLog
             #expect(try second.lock(.exclusive))
         }
     }
+
+    @Test func `Closing a file gives its lock up although a forked process has a copy of it`()
+        throws
+    {
+        try FileSystemUnderTest.posix.withFolder { files, folder in
+            let path = folder + "/LOCK"
+            let first = try files.open(path, .create)
+            #expect(try first.lock(.exclusive))
+            // What a process that was forked has until it becomes another program.
+            let copies = try Self.copyDescriptors(of: path)
+            defer { for copy in copies { close(copy) } }
+            #expect(copies.count == 1)
+            let second = try files.open(path, .readWrite)
+            #expect(try !second.lock(.shared))
+            first.close()
+            #expect(try second.lock(.exclusive))
+        }
+    }
+
+    /// Copies of all descriptors that this process has of a file.
+    private static func copyDescriptors(of path: String) throws -> [Int32] {
+        var wanted = stat()
+        try #require(stat(path, &wanted) == 0)
+        let found = (0..<min(getdtablesize(), 4096)).filter { descriptor in
+            var found = stat()
+            return fstat(descriptor, &found) == 0 && found.st_ino == wanted.st_ino
+                && found.st_dev == wanted.st_dev
+        }
+        return found.map { dup($0) }
+    }
 }
