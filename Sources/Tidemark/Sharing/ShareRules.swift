@@ -92,8 +92,14 @@ package struct ShareRules {
         where asked.role != .owner && asked.role != .publicUser {
             if asked.user == nil { asked.user = try user(of: asked) }
             if asked.user == owner { continue }
-            let known = old.participants.first { $0.isSame(as: asked) }
-            if let known, known.role == .owner || known.role == .publicUser { continue }
+            var known = old.participants.first { $0.isSame(as: asked) }
+            if known?.role == .owner { continue }
+            if known?.role == .publicUser {
+                if isOpen { continue }
+                // Who came by the link goes with it, and can be invited like anybody else.
+                known = nil
+                asked.id = ""
+            }
             if known == nil, isOpen { throw Self.cannotInvite(to: name) }
             // Opening a share to everybody takes back the invitations that nobody has accepted.
             if let known, isOpen, known.acceptance == .pending { continue }

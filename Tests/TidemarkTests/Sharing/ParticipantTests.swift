@@ -156,6 +156,27 @@ import TidemarkModel
         #expect(try await accept(link, as: world.guest("v4")) == .tooManyParticipants)
     }
 
+    @Test func `closing a share takes out who came by its link, but for those it invites`()
+        async throws
+    {
+        #expect(try await save { $0.publicPermission = .readWrite } == nil)
+        let link = store.url(of: try await anna.shared("s"))
+        let (bob, carol) = (world.guest("bob"), world.guest("carol"))
+        for client in [bob, carol] { #expect(try await accept(link, as: client) == nil) }
+        let refused = try await save { content in
+            content.publicPermission = .none
+            content.participants = [ShareParticipant(user: UserID("_bob"))]
+        }
+        #expect(refused == nil)
+        for client in [bob, carol] { #expect(try await store.zones(as: client.caller).isEmpty) }
+        let participant = try await anna.shared("s").participant(UserID("_bob"))
+        #expect(participant?.acceptance == .pending)
+        #expect(participant?.role == .privateUser)
+        #expect(try await accept(link, as: carol) == .permissionFailure)
+        #expect(try await accept(link, as: bob) == nil)
+        #expect(try await bob.visible() == ["root", "s"])
+    }
+
     @Test func `what cannot be a share is refused`() async throws {
         func code(_ save: RecordSave, as client: Client? = nil) async throws -> SyncError.Code? {
             try await (client ?? anna).modify([save]).saves[0].error?.code
