@@ -208,37 +208,27 @@ struct EventReading {
     /// The subscriptions of those who see an event of a record in their shared databases.
     private mutating func audience(of event: StoredRecord) throws(SyncError) -> [Int] {
         if following.set.shared.isEmpty { return [] }
-        let zoneWide = try sharers(of: event.zone)
+        let position = event.sequence
+        let zoneWide = try sharers(of: event.zone, at: position)
         guard let key = event.event.audience?.key else { return zoneWide }
-        let byShare = try sharers(of: key)
+        let byShare = try sharers(of: key, at: position)
         return byShare + zoneWide.filter { !byShare.contains($0) }
     }
 
-    /// The subscriptions of those who see what is listed under a key, now.
-    ///
-    /// Whenever shares or subscriptions have changed it costs a look-up for each user who subscribed to
-    /// their shared database.
-    private mutating func sharers(of key: UInt64) throws(SyncError) -> [Int] {
-        var found = Following.Sharers(
-            sequence: min(picture.lastSystemSequence, picture.bound),
-            changeCount: following.set.changeCount
+    /// The subscriptions of those who see what is listed under a key, at an event.
+    private mutating func sharers(
+        of key: UInt64,
+        at position: SequenceNumber
+    ) throws(SyncError) -> [Int] {
+        guard let zone = following.zone(key, picture)?.identity else { return [] }
+        return try following.sharers.subscriptions(
+            to: key,
+            zone,
+            among: following.set,
+            asOf: position.rawValue,
+            engine,
+            picture
         )
-        if let known = following.sharers, known.sequence == found.sequence,
-            known.changeCount == found.changeCount
-        {
-            return known.numbers[key] ?? []
-        }
-        for (database, numbers) in following.set.shared {
-            let parts = try engine.participations(of: database.owner, in: database, picture)
-            var keys: Set<UInt64> = []
-            for part in parts where part.participation.showsSomething {
-                if let key = part.audience, keys.insert(key).inserted {
-                    found.numbers[key, default: []] += numbers
-                }
-            }
-        }
-        following.sharers = found
-        return found.numbers[key] ?? []
     }
 
     /// A record came to those who see it by a share, or left them, and did not change.
@@ -249,7 +239,7 @@ struct EventReading {
         let passage = try synced { () throws(EventFormatError) in
             try AudienceEvent(event.payload.span.bytes)
         }
-        let audience = try sharers(of: passage.place.key)
+        let audience = try sharers(of: passage.place.key, at: event.sequence)
         guard !audience.isEmpty, var change = try change(event, in: zone.identity) else { return }
         change.recordType = passage.type
         try fire(fitting(audience, change), change)
@@ -261,7 +251,10 @@ struct EventReading {
         _ event: LogEvent,
         in zone: ZoneIdentity
     ) throws(SyncError) {
-        if following.set.shared.isEmpty { return }
+        if following.set.shared.isEmpty {
+            following.sharers = Sharers()
+            return
+        }
         let stored = try synced { () throws(EventFormatError) in
             try StoredRecord(event.sequence, zone: event.zone, event.payload)
         }
@@ -274,6 +267,7 @@ struct EventReading {
             scope: .shared,
             owner: part.user
         )
+        following.sharers.update(part, in: database)
         guard let numbers = following.set.shared[database],
             let change = try change(event, in: zone)
         else { return }

@@ -17,8 +17,8 @@ struct Following {
     /// Versions of subscriptions that ended while somebody else saved or deleted them, until the event
     /// of that comes.
     var spent: [Name: UInt64] = [:]
-    /// Who sees by shares what happens, as long as neither shares nor subscriptions change.
-    var sharers: Sharers?
+    /// Who sees by shares what happens, as of the event that is read.
+    var sharers = Sharers()
     /// The zones that events were in.
     private var zones: [UInt64: WatchedZone] = [:]
 
@@ -33,15 +33,6 @@ struct Following {
         var identity: ZoneIdentity
         /// The number of the database's watch; `nil` if nobody ever subscribed there.
         var watch: Int?
-    }
-
-    /// The numbers of the subscriptions of those who see what is listed under a key.
-    struct Sharers {
-        /// The last change of shares that this rests on.
-        var sequence: UInt64
-        /// How often subscriptions had changed.
-        var changeCount: Int
-        var numbers: [UInt64: [Int]] = [:]
     }
 
     /// Zones that are remembered at most.

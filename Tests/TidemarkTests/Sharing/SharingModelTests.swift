@@ -35,63 +35,12 @@ import TidemarkModel
     }
 }
 
-/// What a guest's device holds.
-private struct Device {
-    let client: Client
-    var databaseToken: ChangeToken?
-    var zoneToken: ChangeToken?
-    var records: [String: RecordChangeTag] = [:]
-
-    /// Fetches as a client does, at most some pages; says whether it has come to the end.
-    mutating func sync(limit: Int, pageCount: Int = .max) async throws -> Bool {
-        var moreComing = true
-        while moreComing {
-            let page = try await client.store.databaseChanges(
-                DatabaseChangesRequest(since: databaseToken, limit: limit),
-                as: client.caller
-            )
-            for case .deleted(let zone, _) in page.changes where zone == client.zone {
-                records = [:]
-                zoneToken = nil
-            }
-            databaseToken = page.token
-            moreComing = page.moreComing
-        }
-        var pagesLeft = pageCount
-        moreComing = true
-        while moreComing {
-            if pagesLeft == 0 { return false }
-            pagesLeft -= 1
-            do throws(SyncError) {
-                let page = try await client.store.zoneChanges(
-                    ZoneChangesRequest(zone: client.zone, since: zoneToken, limit: limit),
-                    as: client.caller
-                )
-                for change in page.changes {
-                    switch change {
-                    case .changed(let record):
-                        records[record.recordID.recordName] = record.changeTag
-                    case .deleted(let record):
-                        records[record.recordID.recordName] = nil
-                    }
-                }
-                zoneToken = page.token
-                moreComing = page.moreComing
-            } catch {
-                guard error.code == .zoneNotFound else { throw error }
-                return true
-            }
-        }
-        return true
-    }
-}
-
 private struct SharingHistory {
     private let folder: ScratchFolder
     private var options = StoreOptions()
     private var store: Store
     private var random: SeededGenerator
-    private var devices: [Device]
+    private var devices: [SharedDevice]
     private static let guests = ["bob", "carol", "dan"]
     private static let names = (0..<14).map { "r\($0)" }
     private var number: Int64 = 0
@@ -109,7 +58,7 @@ private struct SharingHistory {
         random = SeededGenerator(seed: seed)
         devices = []
         let store = store
-        devices = Self.guests.map { Device(client: SharingWorld.guest($0, in: store)) }
+        devices = Self.guests.map { SharedDevice(SharingWorld.guest($0, in: store)) }
         try await anna.createZone()
         try await anna.modify(try Self.names.map { try anna.node($0) })
     }
@@ -258,7 +207,7 @@ private struct SharingHistory {
         for index in devices.indices {
             _ = try await devices[index].sync(limit: Int.random(in: 1...50, using: &random))
             try await compare(index)
-            var fresh = Device(client: devices[index].client)
+            var fresh = SharedDevice(devices[index].client)
             _ = try await fresh.sync(limit: 7)
             #expect(fresh.records == devices[index].records)
         }
@@ -329,13 +278,7 @@ private struct SharingHistory {
         if dropsViews { try FileManager.default.removeItem(atPath: folder.path() + "/views") }
         store = try Store.open(at: folder.path(), access: .writing, options: options)
         for index in devices.indices {
-            let old = devices[index]
-            devices[index] = Device(
-                client: SharingWorld.guest(Self.guests[index], in: store),
-                databaseToken: old.databaseToken,
-                zoneToken: old.zoneToken,
-                records: old.records
-            )
+            devices[index].client = SharingWorld.guest(Self.guests[index], in: store)
         }
     }
 
@@ -351,9 +294,9 @@ private struct SharingHistory {
         for line in lines { _ = try await importing.add(line) }
         try await importing.finish()
         for device in devices {
-            var first = Device(client: device.client)
-            var second = Device(
-                client: Client(store: other, caller: device.client.caller, zone: device.client.zone)
+            var first = SharedDevice(device.client)
+            var second = SharedDevice(
+                Client(store: other, caller: device.client.caller, zone: device.client.zone)
             )
             _ = try await first.sync(limit: 50)
             _ = try await second.sync(limit: 50)

@@ -93,4 +93,52 @@ import TidemarkModel
         )
         #expect(reading.batch.groups.map(\.collection.owner) == [UserID("_bob")])
     }
+
+    /// Lets what happens from here on be looked at in one go, when somebody waits for it.
+    private func holdUpNotifier() async throws {
+        try await store.waitUntilNotified()
+        try store.engine.writer().notifier.bell.arm(false)
+    }
+
+    @Test
+    func `what is heard of a change does not depend on who takes part by the time it is told`()
+        async throws
+    {
+        let carol = world.guest("carol")
+        try await carol.subscribe(Subscription("hers", .database()))
+        let invited = [("bob", SharePermission.readWrite), ("carol", .readOnly)]
+        _ = try await anna.modify([try anna.share("s", of: "root", with: invited)])
+        let token = try await bob.heard().token
+        try await holdUpNotifier()
+        let task = RecordSave(
+            anna.id("task"),
+            type: "Task",
+            fields: try Fields(["n": 1]),
+            parent: .set("leaf")
+        )
+        _ = try await anna.modify([task]).saves[0].get()
+        // Bob saw that, and then no more; Carol sees it from here on.
+        let left = [("carol", SharePermission.readOnly)]
+        _ = try await anna.modify([try anna.share("s", of: "root", with: left)]).saves[0].get()
+        let link = store.url(of: try await anna.shared("s"))
+        _ = try await store.acceptShare(link, as: carol.caller)
+        let heard = try await bob.heard(since: token).notifications.map(\.summary).sorted()
+        #expect(heard == ["shared database", "tasks database"])
+        #expect(try await carol.summary().isEmpty)
+    }
+
+    @Test func `who subscribes while others are being told hears of what comes after`() async throws
+    {
+        let carol = world.guest("carol")
+        let invited = [("bob", SharePermission.readWrite), ("carol", .readOnly)]
+        _ = try await anna.modify([try anna.share("s", of: "root", with: invited)]).saves[0].get()
+        let link = store.url(of: try await anna.shared("s"))
+        _ = try await store.acceptShare(link, as: carol.caller)
+        try await holdUpNotifier()
+        _ = try await anna.modify([try anna.node("leaf", ["n": 2])]).saves[0].get()
+        try await carol.subscribe(Subscription("hers", .database()))
+        try store.engine.writer().notifier.bell.arm(false)
+        _ = try await anna.modify([try anna.node("leaf", ["n": 3])]).saves[0].get()
+        #expect(try await carol.summary() == ["hers database"])
+    }
 }

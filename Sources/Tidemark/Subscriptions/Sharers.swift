@@ -1,0 +1,98 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// Who sees by shares what is listed under a key, as it stood at one position of the log after
+/// another.
+///
+/// So what somebody hears of a commit does not depend on how late it is looked at: not on who has
+/// come to a share since, or left it.
+struct Sharers {
+    private struct Part {
+        var participantID: String
+        /// The shared database of the user whose part it is.
+        var database: DatabaseID
+    }
+
+    /// Those who see something, by the zone or the audience that they see.
+    private var parts: [ZoneIdentity: [Part]] = [:]
+    /// The shared databases of those whose parts are among them.
+    private var databases: Set<DatabaseID> = []
+    /// How often subscriptions had changed when it was last asked.
+    private var changeCount = -1
+    /// The numbers of subscriptions by what is seen, as far as somebody asked.
+    private var numbers: [UInt64: [Int]] = [:]
+
+    /// The subscriptions of those who see what is listed under the key of a zone or an audience.
+    ///
+    /// The first time it costs a look-up for each user who subscribed to their shared database.
+    mutating func subscriptions(
+        to key: UInt64,
+        _ zone: ZoneIdentity,
+        among set: SubscriptionSet,
+        asOf position: UInt64,
+        _ engine: Engine,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [Int] {
+        if changeCount == set.changeCount {
+            if let known = numbers[key] { return known }
+        } else {
+            for database in set.shared.keys where databases.insert(database).inserted {
+                for known in try engine.participations(of: database.owner, in: database, picture) {
+                    if let part = try version(of: known, asOf: position, engine) {
+                        take(part, in: database)
+                    }
+                }
+            }
+            changeCount = set.changeCount
+            numbers = [:]
+        }
+        var found: [Int] = []
+        var seen: Set<DatabaseID> = []
+        for part in parts[zone] ?? [] where seen.insert(part.database).inserted {
+            found += set.shared[part.database] ?? []
+        }
+        numbers[key] = found
+        return found
+    }
+
+    /// Takes in that somebody takes part in a share from here on, or no longer, or otherwise.
+    mutating func update(_ part: Participation, in database: DatabaseID) {
+        if databases.contains(database) { take(part, in: database) }
+    }
+
+    private mutating func take(_ part: Participation, in database: DatabaseID) {
+        let zone = part.zoneIdentity(in: database)
+        let seen = part.isZoneWide ? zone : zone.audience(ofShare: part.token)
+        parts[seen]?.removeAll {
+            $0.participantID == part.participantID && $0.database == database
+        }
+        if part.showsSomething {
+            parts[seen, default: []].append(
+                Part(participantID: part.participantID, database: database)
+            )
+        }
+        numbers = [:]
+    }
+
+    /// A part as it was at a position, from what it is now; `nil` if there was none.
+    private func version(
+        of known: KnownParticipation,
+        asOf position: UInt64,
+        _ engine: Engine
+    ) throws(SyncError) -> Participation? {
+        if known.sequence.rawValue <= position { return known.participation }
+        var previous = known.previous
+        while previous > .zero {
+            let record = try engine.views.records(at: [previous])[0]
+            if previous.rawValue <= position {
+                guard record.event.state == .live else { return nil }
+                return ShareRecords.participation(in: try record.readBody())
+            }
+            previous = SequenceNumber(rawValue: record.event.previous)
+        }
+        return nil
+    }
+}
