@@ -136,6 +136,15 @@ extension SyncError {
         )
     }
 
+    /// A record would be below a share's own record.
+    package static func parentIsShare(_ record: RecordID, _ parent: Name) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "The record \(record) would have the share \(parent) as its parent. Records come under a "
+                + "share by a parent that is its root or below it."
+        )
+    }
+
     /// A parent that is the record itself or below it.
     package static func parentCycle(_ record: RecordID) -> SyncError {
         SyncError(

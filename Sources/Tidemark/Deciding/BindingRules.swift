@@ -140,7 +140,7 @@ extension BindingRules {
         return try neighbours.record(target) != nil
     }
 
-    /// Refuses a parent that is the record itself or lies below it, and lines that are too long.
+    /// Refuses a parent that is a share, the record itself or below it, and lines that are too long.
     private mutating func checkLine(
         of index: Int,
         from parent: Name,
@@ -152,11 +152,17 @@ extension BindingRules {
             guard let name = next else { return }
             if name == items[index].name { throw .parentCycle(recordID(index)) }
             let place = RecordPlace(zone: zone, name: name)
+            let isShare: Bool
             if let other = named[place], case .save = verdicts[other] {
+                isShare = request.saves[other].isShare
                 next = bindings[other]?.first { $0.value.contains(.parent) }?.key
             } else {
-                next = try neighbours.record(place)?.readBody().parentName.map { Name($0) }
+                let body = try neighbours.record(place)?.readBody()
+                isShare = body?.isShare ?? false
+                next = body?.parentName.map { Name($0) }
             }
+            // What a share shows is below its root; its own record is no place in the tree.
+            if isShare { throw .parentIsShare(recordID(index), name) }
         }
         throw .lineTooLong(recordID(index), limit: limits.ancestorsPerRecord)
     }

@@ -34,13 +34,10 @@ extension Engine {
         try takeIn(own, access, &content)
         let hasWalks = !content.walks.isEmpty
         var page = SharedPage()
-        do throws(ViewIndexError) {
-            try walk(&content, limit: limit, &page, picture)
-            if content.walks.isEmpty, page.entries.count < limit {
-                try list(access, &content, limit: limit - page.entries.count, &page, picture)
-            }
-        } catch {
-            throw SyncError(error)
+        var stays = SharedStays(of: own, since: content.sequence, self)
+        try walk(&content, &stays, limit: limit, &page, picture)
+        if content.walks.isEmpty, page.entries.count < limit {
+            try list(access, &content, &stays, limit: limit - page.entries.count, &page, picture)
         }
         let moreComing = !content.walks.isEmpty || content.sequence.rawValue < picture.bound
         // One list has each record once.
@@ -166,21 +163,30 @@ extension Engine {
     /// Walks the lists that come first, as far as the page has room.
     private func walk(
         _ content: inout TokenContent,
+        _ stays: inout SharedStays,
         limit: Int,
         _ page: inout SharedPage,
         _ picture: ViewPicture
-    ) throws(ViewIndexError) {
+    ) throws(SyncError) {
         let start = content.sequence
         while let walk = content.walks.first, page.entries.count < limit {
             let room = limit - page.entries.count
-            var versions = try picture.changes(
-                in: walk.audience,
-                after: walk.position,
-                quiet: walk.isLeaving ? start.rawValue : .max,
-                limit: room + 1
-            )
+            var versions = try synced { () throws(ViewIndexError) in
+                try picture.changes(
+                    in: walk.audience,
+                    after: walk.position,
+                    quiet: walk.isLeaving ? start.rawValue : .max,
+                    limit: room + 1
+                )
+            }
             if !walk.isLeaving { versions = Array(versions.prefix { $0.sequence <= start }) }
-            page.append(versions.prefix(room), isGone: walk.isLeaving)
+            let told = versions.prefix(room)
+            let unseen = try stays.unseen(
+                among: told,
+                in: walk.audience,
+                isLeaving: walk.isLeaving
+            )
+            page.append(told, but: unseen, isGone: walk.isLeaving)
             if versions.count > room {
                 content.walks[0].position = versions[room - 1].sequence.rawValue
             } else {
@@ -193,24 +199,40 @@ extension Engine {
     private func list(
         _ access: ZoneAccess,
         _ content: inout TokenContent,
+        _ stays: inout SharedStays,
         limit room: Int,
         _ page: inout SharedPage,
         _ picture: ViewPicture
-    ) throws(ViewIndexError) {
+    ) throws(SyncError) {
         var found: [RecordVersion] = []
+        var unseen: Set<SequenceNumber> = []
         for audience in access.parts.keys {
-            found += try picture.changes(
-                in: audience,
-                after: content.sequence.rawValue,
-                quiet: content.quiet.rawValue,
-                limit: room + 1
-            )
+            let listed = try synced { () throws(ViewIndexError) in
+                try picture.changes(
+                    in: audience,
+                    after: content.sequence.rawValue,
+                    quiet: content.quiet.rawValue,
+                    limit: room + 1
+                )
+            }
+            found += listed
+            unseen.formUnion(try stays.unseen(among: listed, in: audience, isLeaving: false))
         }
         found.sort { $0.sequence < $1.sequence }
-        page.append(found.prefix(room), isGone: false)
+        page.append(found.prefix(room), but: unseen, isGone: false)
         let end = found.count > room ? found[room - 1].sequence.rawValue : picture.bound
         content.sequence = SequenceNumber(rawValue: end)
         if content.quiet.rawValue <= end { content.quiet = .zero }
+    }
+
+    private func synced<Result>(
+        _ body: () throws(ViewIndexError) -> Result
+    ) throws(SyncError) -> Result {
+        do throws(ViewIndexError) {
+            return try body()
+        } catch {
+            throw SyncError(error)
+        }
     }
 }
 

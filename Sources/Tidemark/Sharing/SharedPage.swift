@@ -19,9 +19,13 @@ struct SharedPage {
     /// What is told, in order.
     private(set) var entries: [Entry] = []
 
-    /// Adds entries.
-    mutating func append(_ versions: some Sequence<RecordVersion>, isGone: Bool) {
-        for version in versions {
+    /// Adds entries, but for those at some positions.
+    mutating func append(
+        _ versions: some Sequence<RecordVersion>,
+        but unseen: Set<SequenceNumber>,
+        isGone: Bool
+    ) {
+        for version in versions where unseen.isEmpty || !unseen.contains(version.sequence) {
             entries.append(
                 Entry(slot: version.slot, sequence: version.sequence, isGone: isGone)
             )

@@ -65,7 +65,7 @@ struct Following {
     /// Takes out all subscriptions.
     mutating func removeAll() {
         set = SubscriptionSet()
-        sharers = nil
+        sharers = Sharers()
         spent = [:]
         zones = [:]
     }

@@ -173,6 +173,42 @@ import TidemarkModel
         #expect(try await store.zones(as: bob.caller).map(\.zoneID) == [bob.zone])
     }
 
+    @Test func `nobody is told that a record is gone that they never saw`() async throws {
+        let bob = try await shareTree()
+        var token = try await bob.changes().token
+        try await anna.modify([
+            try anna.node("early", under: "other"), try anna.share("t", of: "other"),
+        ])
+        // Gone from the other share before Bob came to it.
+        try await anna.modify([], delete: [RecordDeletion(anna.id("early"))])
+        let invited = try anna.share("t", of: "other", with: [("bob", .readOnly)])
+        try await anna.modify([invited, try anna.node("seen", under: "other")])
+        let link = store.url(of: try await anna.shared("t"))
+        _ = try await store.acceptShare(link, as: bob.caller)
+        var delta = try await bob.delta(since: token)
+        #expect(delta.changed == ["other", "seen", "t"])
+        #expect(delta.deleted.isEmpty)
+        token = delta.token
+        // Changed, added and deleted after he was taken out, before he fetches.
+        try await anna.modify([try anna.share("t", of: "other")])
+        try await anna.modify([
+            try anna.node("seen", ["n": 2]), try anna.node("late", under: "other"),
+            try anna.node("short", under: "other"),
+        ])
+        try await anna.modify([], delete: [RecordDeletion(anna.id("short"))])
+        delta = try await bob.delta(since: token)
+        #expect(delta.changed.isEmpty)
+        #expect(delta.deleted == ["other", "seen", "t"])
+    }
+
+    @Test func `a share's own record is no place in a tree`() async throws {
+        let bob = try await shareTree()
+        for client in [anna, bob] {
+            let save = try client.node("x", under: "s")
+            #expect(try await client.modify([save]).saves[0].error?.code == .invalidArguments)
+        }
+    }
+
     @Test func `a record is under one share at most`() async throws {
         _ = try await shareTree()
         func code(_ save: RecordSave) async throws -> SyncError.Code? {

@@ -1,0 +1,124 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// When a participant saw what a share shows: nobody is told that a record is gone that they never
+/// saw.
+struct SharedStays {
+    private let parts: [KnownParticipation]
+    private let engine: Engine
+    /// Lists that the participant came to or left after the token.
+    private let fresh: Set<UInt64>
+    private var known: [UInt64: [Range<UInt64>]] = [:]
+
+    /// Describes the stays of somebody who takes part, or took part, in the shares of a zone.
+    init(of parts: [KnownParticipation], since start: SequenceNumber, _ engine: Engine) {
+        self.parts = parts
+        self.engine = engine
+        fresh = Set(parts.filter { $0.sequence > start }.compactMap(\.audience))
+    }
+
+    /// The positions of what is gone from a list and was never seen there; with `isLeaving` all of it
+    /// is gone.
+    ///
+    /// Costs nothing where the participant did not come or go since the token; else reading what is
+    /// gone.
+    mutating func unseen(
+        among versions: some Sequence<RecordVersion>,
+        in audience: UInt64,
+        isLeaving: Bool
+    ) throws(SyncError) -> Set<SequenceNumber> {
+        guard fresh.contains(audience) else { return [] }
+        let stays = try stays(in: audience)
+        var unseen: Set<SequenceNumber> = []
+        for version in versions where isLeaving || version.state == .tombstone {
+            let wasSeen = try wasSeen(version, in: audience, stays)
+            if !wasSeen { unseen.insert(version.sequence) }
+        }
+        return unseen
+    }
+
+    private mutating func stays(in audience: UInt64) throws(SyncError) -> [Range<UInt64>] {
+        if let known = known[audience] { return known }
+        var stays: [Range<UInt64>] = []
+        for part in parts where part.audience == audience {
+            var end = UInt64.max
+            var next = part.sequence
+            var participation: Participation? = part.participation
+            var previous = part.previous
+            while next != .zero {
+                if participation?.showsSomething ?? false { stays.append(next.rawValue..<end) }
+                end = next.rawValue
+                next = previous
+                if next == .zero { break }
+                let record = try engine.views.records(at: [next])[0]
+                let isLive = record.event.state == .live
+                participation =
+                    isLive ? ShareRecords.participation(in: try record.readBody()) : nil
+                previous = SequenceNumber(rawValue: record.event.previous)
+            }
+        }
+        known[audience] = stays
+        return stays
+    }
+
+    /// Whether a record was in a list during one of some stays.
+    private func wasSeen(
+        _ version: RecordVersion,
+        in audience: UInt64,
+        _ stays: [Range<UInt64>]
+    ) throws(SyncError) -> Bool {
+        var sequence = version.sequence
+        var isLive = version.state == .live
+        var end = UInt64.max
+        while true {
+            let time = sequence.rawValue..<end
+            if isLive, stays.contains(where: { $0.overlaps(time) }) { return true }
+            end = sequence.rawValue
+            // What the log does not hold any more may have been seen.
+            guard let before = try previous(of: sequence, in: audience) else { return true }
+            guard let state = before.state else { return false }
+            (sequence, isLive) = (before.sequence, state == .live)
+        }
+    }
+
+    /// The event about the same record in a list before one, and what it made of the record there, no
+    /// state if there is none; `nil` if the event itself is not there.
+    private func previous(
+        of sequence: SequenceNumber,
+        in audience: UInt64
+    ) throws(SyncError) -> (sequence: SequenceNumber, state: RecordState?)? {
+        var place: AudiencePlace?
+        var failure: EventFormatError?
+        do throws(LogError) {
+            try engine.source.read([sequence]) { event in
+                do throws(EventFormatError) {
+                    if AudienceEvent.isOne(event.payload.span.bytes) {
+                        place = try AudienceEvent(event.payload.span.bytes).place
+                    } else {
+                        let own = try StoredRecord(sequence, zone: event.zone, event.payload).event
+                        // A zone's own list has its records by themselves.
+                        place =
+                            event.zone != audience
+                            ? own.audience
+                            : AudiencePlace(
+                                key: audience,
+                                previous: own.previous,
+                                previousState: own.previousState
+                            )
+                    }
+                } catch {
+                    failure = error
+                }
+                return false
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw SyncError(failure) }
+        guard let place else { return nil }
+        return (SequenceNumber(rawValue: place.previous), place.previousState)
+    }
+}
