@@ -75,19 +75,44 @@ struct RulesModel {
         var held: Int?
     }
 
+    /// What other rules say beside those of records and their ties.
+    struct Guards {
+        /// Why somebody may not change a record that is there, whatever they know of it.
+        var refusal: (_ name: String, _ isDeletion: Bool) -> SyncError.Code? = { _, _ in nil }
+        /// Whether a record can have others below it.
+        var canBeParent: (_ name: String) -> Bool = { _ in true }
+        /// What is wrong with saves and deletions once the request is done, by what each record is
+        /// bound to then, and which are gone.
+        var problems:
+            (_ after: [String: Set<Bond>], _ saved: [String], _ gone: Set<String>) -> [String:
+                SyncError.Code] = { _, _, _ in [:] }
+    }
+
     /// What a request is answered: for each item its error, if it has one.
     mutating func modify(
         _ saves: [Save],
         _ deletions: [Deletion],
         in zoneName: String,
-        isAtomic: Bool
+        isAtomic: Bool,
+        by guards: Guards = Guards()
     ) -> [SyncError.Code?] {
         guard zones[zoneName] != nil || zoneName == "_defaultZone" else {
             return Array(repeating: .zoneNotFound, count: saves.count + deletions.count)
         }
-        var codes = saves.map { code(of: $0, in: zoneName) }
-        codes += deletions.map { code(of: $0, in: zoneName) }
-        settle(saves, deletions, in: zoneName, &codes)
+        func refusal(_ name: String, _ isDeletion: Bool) -> SyncError.Code? {
+            live(name, in: zoneName) == nil ? nil : guards.refusal(name, isDeletion)
+        }
+        var codes = saves.map { refusal($0.name, false) ?? code(of: $0, in: zoneName) }
+        codes += deletions.map { refusal($0.name, true) ?? code(of: $0, in: zoneName) }
+        while true {
+            settle(saves, deletions, in: zoneName, &codes, guards)
+            let problems = problems(saves, deletions, in: zoneName, codes, guards)
+            if problems.isEmpty { break }
+            for (index, name) in (saves.map(\.name) + deletions.map(\.name)).enumerated()
+            where codes[index] == nil {
+                codes[index] = problems[name]
+            }
+        }
         if isAtomic, zoneName != "_defaultZone", codes.contains(where: { $0 != nil }) {
             return codes.map { $0 ?? .batchRequestFailed }
         }
@@ -132,16 +157,54 @@ struct RulesModel {
         )
     }
 
-    /// A new version that is the same but for its number.
-    private mutating func touch(_ name: String, in zone: String) {
+    private func problems(
+        _ saves: [Save],
+        _ deletions: [Deletion],
+        in zone: String,
+        _ codes: [SyncError.Code?],
+        _ guards: Guards
+    ) -> [String: SyncError.Code] {
+        let stored = live(in: zone)
+        var after = stored
+        var saved: [String] = []
+        for (save, code) in zip(saves, codes) where code == nil {
+            after[save.name] = bindings(of: save, in: zone)
+            saved.append(save.name)
+        }
+        var gone: Set<String> = []
+        for (deletion, code) in zip(deletions, codes.dropFirst(saves.count))
+        where code == nil && stored[deletion.name] != nil {
+            gone.formUnion(closure(of: deletion.name, after))
+        }
+        return guards.problems(after.filter { !gone.contains($0.key) }, saved, gone)
+    }
+
+    // MARK: What other rules change
+
+    /// Gives a record a new version that is the same but for its number.
+    mutating func touch(_ name: String, in zone: String) {
         guard var version = live(name, in: zone) else { return }
         version.number = nextNumber()
         zones[zone]?.records[name] = version
         history[version.number] = (zones[zone]?.epoch ?? 0, name, version.created)
     }
 
+    /// Makes a record without fields.
+    mutating func add(_ name: String, in zone: String) {
+        let number = nextNumber()
+        zones[zone]?.records[name] = Version(number: number, fields: [:], created: number)
+        history[number] = (zones[zone]?.epoch ?? 0, name, number)
+    }
+
+    /// Deletes a record, whatever is bound to it.
+    mutating func drop(_ name: String, in zone: String) {
+        guard let old = live(name, in: zone) else { return }
+        let gone = Version(number: nextNumber(), fields: nil, created: old.created)
+        zones[zone]?.records[name] = gone
+    }
+
     /// What each record that is there is bound to.
-    private func live(in zone: String) -> [String: Set<Bond>] {
+    func live(in zone: String) -> [String: Set<Bond>] {
         (zones[zone]?.records ?? [:]).filter { $0.value.fields != nil }.mapValues(\.bindings)
     }
 
@@ -176,7 +239,8 @@ struct RulesModel {
         _ saves: [Save],
         _ deletions: [Deletion],
         in zone: String,
-        _ codes: inout [SyncError.Code?]
+        _ codes: inout [SyncError.Code?],
+        _ guards: Guards
     ) {
         while true {
             let before = codes
@@ -190,7 +254,7 @@ struct RulesModel {
             for index in saving { after[saves[index].name] = bindings(of: saves[index], in: zone) }
             for index in saving {
                 let name = saves[index].name
-                codes[index] = problem(name, after, stored, roots)
+                codes[index] = problem(name, after, stored, roots, guards)
             }
             if codes != before { continue }
             let gone = roots.reduce(into: Set<String>()) { $0.formUnion(closure(of: $1, after)) }
@@ -217,7 +281,8 @@ struct RulesModel {
         _ name: String,
         _ after: [String: Set<Bond>],
         _ stored: [String: Set<Bond>],
-        _ roots: Set<String>
+        _ roots: Set<String>,
+        _ guards: Guards
     ) -> SyncError.Code? {
         let bonds = (after[name] ?? []).filter(\.binds)
         if bonds.contains(where: { roots.contains($0.target) }) { return .referenceViolation }
@@ -225,6 +290,7 @@ struct RulesModel {
         if new.contains(where: { after[$0.target] == nil }) { return .referenceViolation }
         guard new.contains(where: { $0.kind == .parent }) else { return nil }
         var next = bonds.first { $0.kind == .parent }?.target
+        if let next, !guards.canBeParent(next) { return .invalidArguments }
         var steps = 0
         while let place = next, steps < 1_000 {
             if place == name { return .invalidArguments }
@@ -234,7 +300,7 @@ struct RulesModel {
         return nil
     }
 
-    private func live(_ name: String, in zone: String) -> Version? {
+    func live(_ name: String, in zone: String) -> Version? {
         zones[zone]?.records[name].flatMap { $0.fields == nil ? nil : $0 }
     }
 

@@ -11,6 +11,8 @@ struct NotificationModel {
     struct Place: Hashable {
         var isPublic: Bool
         var owner: String
+        /// Whether it is what others share with the owner.
+        var isShared = false
     }
 
     struct Holder: Hashable {
@@ -96,6 +98,11 @@ struct NotificationModel {
         }
     }
 
+    /// What is shared with a user has changed, by one commit.
+    mutating func changeShared(with user: String, by author: Author) {
+        fire(nil, nil, "*", Place(isPublic: false, owner: user, isShared: true), author)
+    }
+
     private mutating func fire(
         _ record: Record?,
         _ reason: Subscription.Notification.Reason?,
@@ -107,7 +114,8 @@ struct NotificationModel {
         for holder in subscriptions.keys where holder.place == place {
             for (id, subscription) in subscriptions[holder] ?? [:] {
                 let origin = author.user == holder.user ? author.device ?? "" : nil
-                let base = "\(place.isPublic ? "public" : "private")/\(place.owner)/\(id)"
+                let kind = place.isPublic ? "public" : place.isShared ? "shared" : "private"
+                let base = "\(kind)/\(place.owner)/\(id)"
                 let isCustom = zone != ZoneID.defaultZoneName
                 switch subscription.kind {
                 case .query(let query):
