@@ -15,6 +15,10 @@ package protocol EventSource: AnyObject, Sendable {
     /// The last sequence number that is on disk for certain; zero for an empty log.
     var durableSequence: SequenceNumber { get }
 
+    /// The last position of a segment that compaction has written: what stands before it may lack
+    /// events that others refer to. Zero if there is none.
+    var compactedThrough: SequenceNumber { get }
+
     /// Reads events by position: ascending, each at most once, all within the log. Neighbours in
     /// one block cost one decoding. `visit` returns `false` to stop.
     func read(

@@ -28,11 +28,11 @@ package final class SegmentLog: EventSource {
     let queue: Lock<AppendQueue>
     let disk: Lock<Disk>
     private let watermark: Atomic<UInt64>
-    private let spareNumber = Atomic<UInt64>(0)
+    let spareNumber = Atomic<UInt64>(0)
     private let onDurable: @Sendable (SequenceNumber) -> Void
     private let writer = DispatchQueue(label: "tidemark.log.writer", qos: .userInitiated)
     private let background = DispatchQueue(label: "tidemark.log.background", qos: .utility)
-    private let backgroundWork = DispatchGroup()
+    let backgroundWork = DispatchGroup()
     private let markerIsDue = Atomic<Bool>(false)
     private let lockFile: any LogFile
 
@@ -106,6 +106,8 @@ package final class SegmentLog: EventSource {
 
     package var line: IncarnationLine { manifest.manifest.line }
 
+    package var compactedThrough: SequenceNumber { manifest.manifest.compactedThrough }
+
     package var durableSequence: SequenceNumber {
         SequenceNumber(rawValue: watermark.load(ordering: .acquiring))
     }
@@ -126,9 +128,15 @@ package final class SegmentLog: EventSource {
     /// inside its serialization point, where it reads `lastSequence` to learn what the positions
     /// will be). An `ownSequence` zone becomes the event's own position.
     ///
+    /// With `beginsSegment` all that was appended before is in segments that are finished once the
+    /// commit is durable.
+    ///
     /// Throws `full` if the disk has no room, in which case nothing has changed and a later call
     /// may succeed; `writerFailed` after a failed write or sync; `tooLarge` beyond 1 GiB.
-    package func append(_ draft: consuming CommitDraft) throws(LogError) -> SequenceNumber {
+    package func append(
+        _ draft: consuming CommitDraft,
+        beginsSegment: Bool = false
+    ) throws(LogError) -> SequenceNumber {
         precondition(!draft.events.isEmpty, "a commit has at least one event")
         let bound = FrameBuilder.byteCountBound(of: draft)
         guard bound <= Layout.commitByteCountLimit else {
@@ -140,8 +148,14 @@ package final class SegmentLog: EventSource {
         }
         let first = try queue.withLock { (queue) throws(LogError) -> SequenceNumber in
             if let failure = queue.failure { throw failure.asEndOfWriter }
-            if queue.lacksRoom(for: bound) { queue.keep(try prepareSpare(for: bound)) }
-            return queue.append(draft, bound: bound)
+            if beginsSegment {
+                // Small, since it may be long before it is full.
+                let room = Layout.smallestSegmentByteCount
+                queue.keepFirst(try prepareSpare(for: bound, room: room))
+            } else if queue.lacksRoom(for: bound) {
+                queue.keep(try prepareSpare(for: bound))
+            }
+            return queue.append(draft, bound: bound, beginsSegment: beginsSegment)
         }
         if !environment.writesInline { startWriting() }
         return first
@@ -327,7 +341,7 @@ extension SegmentLog {
         for waiter in ready { waiter.resume(nil) }
     }
 
-    private func fail(_ error: LogError) {
+    func fail(_ error: LogError) {
         for waiter in queue.withLock({ $0.fail(error) }) { waiter.resume(error.asEndOfWriter) }
     }
 
@@ -429,14 +443,17 @@ extension SegmentLog {
         return max(wanted, min(Layout.smallestSegmentByteCount, configuration.segmentByteCount))
     }
 
-    private func prepareSpare(for bound: Int = 0) throws(LogError) -> SpareSegment {
+    private func prepareSpare(
+        for bound: Int = 0,
+        room: Int = .max
+    ) throws(LogError) -> SpareSegment {
         try manifest.reserve()
         var sample = DictionarySample()
         if let reader = files.segments.last?.reader {
             sample = try DictionarySample.taken(from: reader)
         }
         return try SpareSegment.prepare(
-            room: max(nextRoom, bound + AppendQueue.reserveByteCount),
+            room: max(min(nextRoom, room), bound + AppendQueue.reserveByteCount),
             number: spareNumber.add(1, ordering: .relaxed).newValue,
             store: store,
             in: folder,

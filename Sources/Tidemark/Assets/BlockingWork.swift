@@ -19,6 +19,16 @@ struct BlockingWork: Sendable {
         self.runsInline = runsInline
     }
 
+    /// Waits for some time; not at all where everything runs on the thread that asks.
+    func pause(milliseconds: Int) async {
+        if runsInline { return }
+        await withCheckedContinuation { continuation in
+            queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) {
+                continuation.resume()
+            }
+        }
+    }
+
     /// Runs a closure to its end; not cancellable.
     func run<Answer: Sendable>(
         _ body: @escaping @Sendable () throws(SyncError) -> Answer

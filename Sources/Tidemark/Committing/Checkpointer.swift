@@ -15,8 +15,7 @@ package final class Checkpointer: Sendable {
     private static let overloadFactor = 3
 
     private let index: any ViewIndex
-    private let store: StoreID
-    private let line: IncarnationLine
+    private let source: any EventSource
     /// Waits until the log is durable up to a position.
     private let awaitDurable: @Sendable (SequenceNumber) throws(LogError) -> Void
     /// Whether checkpoints run on the thread that starts them, for simulations in one thread.
@@ -37,15 +36,13 @@ package final class Checkpointer: Sendable {
 
     package init(
         index: any ViewIndex,
-        store: StoreID,
-        line: IncarnationLine,
+        source: any EventSource,
         budget: Int,
         runsInline: Bool,
         awaitDurable: @escaping @Sendable (SequenceNumber) throws(LogError) -> Void
     ) {
         self.index = index
-        self.store = store
-        self.line = line
+        self.source = source
         self.budget = budget
         self.runsInline = runsInline
         self.awaitDurable = awaitDurable
@@ -107,7 +104,12 @@ package final class Checkpointer: Sendable {
             throw SyncError(error)
         }
         do throws(ViewIndexError) {
-            try index.take(generation, of: store, line)
+            try index.take(
+                generation,
+                of: source.store,
+                source.line,
+                compactedThrough: source.compactedThrough
+            )
         } catch {
             throw SyncError(error)
         }
@@ -119,14 +121,7 @@ package final class Checkpointer: Sendable {
     package func waitForRoom(_ views: ZoneViews) async throws(SyncError) {
         if runsInline { return runDue(views) }
         while isOverloaded.load(ordering: .relaxed), isFull(views) {
-            await withCheckedContinuation { continuation in
-                let isOver = state.withLock { state in
-                    if !state.isRunning { return true }
-                    state.waiting.append(continuation)
-                    return false
-                }
-                if isOver { continuation.resume() }
-            }
+            await waitForCheckpoint()
             if isFull(views), let failure = state.withLock({ $0.failure }) { throw failure }
         }
     }
@@ -147,6 +142,39 @@ package final class Checkpointer: Sendable {
             let generation = views.overlay.withLock({ $0.frozen })
         else { return }
         run(generation, views)
+    }
+
+    /// Takes into the index what was appended up to a position, while commits go on.
+    package func advance(
+        _ views: ZoneViews,
+        through position: UInt64
+    ) async throws(SyncError) {
+        while true {
+            let isThere = views.overlay.withLock { overlay in
+                if overlay.reach >= position { return true }
+                start(&overlay, of: views)
+                return false
+            }
+            if isThere { return }
+            if runsInline {
+                runDue(views)
+            } else {
+                await waitForCheckpoint()
+            }
+            if let failure = state.withLock({ $0.failure }) { throw failure }
+        }
+    }
+
+    /// Waits until the checkpoint that is under way has ended.
+    private func waitForCheckpoint() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if !state.isRunning { return true }
+                state.waiting.append(continuation)
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
     }
 
     /// Takes all there is into the index, after the checkpoint that is under way.
@@ -171,10 +199,14 @@ extension ViewIndex {
     package func take(
         _ generation: OverlayGeneration,
         of store: StoreID,
-        _ line: IncarnationLine
+        _ line: IncarnationLine,
+        compactedThrough: SequenceNumber
     ) throws(ViewIndexError) {
         let last = SequenceNumber(rawValue: generation.lastSequence)
-        let batch = try generation.makeBatch(over: try snapshot())
+        let batch = try generation.makeBatch(
+            over: try snapshot(),
+            compactedThrough: compactedThrough.rawValue
+        )
         let checkpoint = ViewCheckpoint(
             store: store,
             incarnation: line.incarnation(of: last),

@@ -34,12 +34,16 @@ package final class Committer: Sendable {
     /// Appends a plan, or returns `nil` if what it rests on has changed since it was decided: then
     /// decide again.
     ///
-    /// What is appended is not durable yet: see ``waitUntilDurable(_:)``.
-    package func append(_ plan: inout CommitPlan) throws(SyncError) -> Placed? {
+    /// What is appended is not durable yet: see ``waitUntilDurable(_:)``. With `beginsSegment` the
+    /// commit is the first of a segment of the log.
+    package func append(
+        _ plan: inout CommitPlan,
+        beginsSegment: Bool = false
+    ) throws(SyncError) -> Placed? {
         do throws(LogError) {
             return try views.overlay.withLock { overlay throws(LogError) in
                 guard plan.stillHolds(in: overlay) else { return nil }
-                return try place(&plan, in: &overlay)
+                return try place(&plan, in: &overlay, beginsSegment: beginsSegment)
             }
         } catch {
             throw SyncError(error)
@@ -48,7 +52,8 @@ package final class Committer: Sendable {
 
     private func place(
         _ plan: inout CommitPlan,
-        in overlay: inout Overlay
+        in overlay: inout Overlay,
+        beginsSegment: Bool
     ) throws(LogError) -> Placed {
         let lastTime = log.lastTime
         if lastTime > plan.draft.time { plan.raiseTime(to: lastTime) }
@@ -63,7 +68,7 @@ package final class Committer: Sendable {
             envelope: plan.draft.envelope,
             received: plan.draft.received
         )
-        let position = try log.append(plan.draft)
+        let position = try log.append(plan.draft, beginsSegment: beginsSegment)
         precondition(position.rawValue == first, "the log gave out a position that was not next")
         plan.apply(to: overlay.current, at: first)
         overlay.current.countPayloads(byteCount: payloads.count)
@@ -106,6 +111,7 @@ extension CommitPlan {
     fileprivate func stillHolds(in overlay: Overlay) -> Bool {
         if let assets, assets.takenCount != overlay.assets.takenCount { return false }
         if overlay.appended == bound { return true }
+        if restsOnAll { return false }
         guard overlay.reach <= bound, overlay.lastZoneSequence <= bound,
             overlay.lastSystemSequence <= bound
         else { return false }
@@ -139,6 +145,6 @@ extension Overlay {
 
     /// The first position of the commit that answered a request, if that is in the overlay.
     fileprivate func firstSequence(of request: RequestKey) -> UInt64? {
-        current.requests[request] ?? frozen?.requests[request]
+        (current.requests[request] ?? frozen?.requests[request])?.first
     }
 }

@@ -148,8 +148,10 @@ extension BindingRules {
     ) throws(SyncError) {
         let zone = items[index].zone
         var next: Name? = parent
+        var seen: Set<Name> = []
         for _ in 0..<limits.ancestorsPerRecord {
-            guard let name = next else { return }
+            // A circle further up is refused where another save of the request closes it.
+            guard let name = next, seen.insert(name).inserted else { return }
             if name == items[index].name { throw .parentCycle(recordID(index)) }
             let place = RecordPlace(zone: zone, name: name)
             let isShare: Bool

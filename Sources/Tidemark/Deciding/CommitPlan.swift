@@ -15,6 +15,8 @@ package struct CommitPlan: Sendable {
         /// Apart, so that it does not make room for itself in every record's effect.
         indirect case zoneCreated(ZoneCreation)
         case zoneDeleted(key: UInt64, ZoneDeletionReason)
+        case tombstonesForgotten(zone: UInt64, horizon: UInt64)
+        case compactionBegun(CompactionRun)
         case nothing
     }
 
@@ -36,6 +38,8 @@ package struct CommitPlan: Sendable {
     private var movingTimes: [MovingTimes] = []
     /// The key of the request that this answers.
     package var request: RequestKey?
+    /// Whether the request is remembered for good.
+    package var requestNeverExpires = false
     /// Whether it changes a zone that the store keeps for itself.
     package var changesSystemZone = false
     /// The assets that it may name anew; `nil` if it names none.
@@ -52,6 +56,8 @@ package struct CommitPlan: Sendable {
     private var audiences: [(event: Int, slot: SlotChange, audience: AudienceChange)] = []
     /// Where in the payloads the key of an audience lies that the commit begins.
     private var audienceKeyOffsets: [Int] = []
+    /// Whether the plan rests on all there is.
+    package var restsOnAll = false
     /// Whether the plan rests on the audiences that records have.
     package var restsOnAudiences = false
     private let hash: StoreHash
@@ -117,6 +123,19 @@ package struct CommitPlan: Sendable {
     package mutating func noteRequest() {
         draft.append(zone: 0) { $0.append(contentsOf: [EventKind.requestNoted.rawValue, 0, 0, 0]) }
         add(.nothing)
+    }
+
+    /// Adds the beginning of a compaction, and how far it forgets the tombstones of zones.
+    mutating func compact(
+        _ run: CompactionRun,
+        horizons: [(zone: UInt64, horizon: UInt64)]
+    ) {
+        draft.append(zone: 0) { run.append(to: &$0) }
+        add(.compactionBegun(run))
+        for (zone, horizon) in horizons {
+            draft.append(zone: zone) { TombstoneHorizon.append(horizon, to: &$0) }
+            add(.tombstonesForgotten(zone: zone, horizon: horizon))
+        }
     }
 
     /// Adds a record's save over a version of it, or over nothing: then the record begins anew, even
@@ -323,7 +342,8 @@ package struct CommitPlan: Sendable {
             slot: item.slot,
             previous: item.old?.sequence.rawValue ?? 0,
             state: state,
-            previousState: item.old?.event.state
+            previousState: item.old?.event.state,
+            isProbed: item.probeCount > 0
         )
     }
 
@@ -381,7 +401,7 @@ extension CommitPlan {
                 effects[index] = .zoneCreated(creation)
             case .zoneDeleted(let key, let reason):
                 effects[index] = .zoneDeleted(key: placed(key, at: first), reason)
-            case .nothing:
+            case .tombstonesForgotten, .compactionBegun, .nothing:
                 break
             }
         }
@@ -449,12 +469,19 @@ extension CommitPlan {
                 generation.apply(creation, key: first + UInt64(index))
             case .zoneDeleted(let key, let reason):
                 generation.applyDeletion(of: key, at: first + UInt64(index), reason: reason)
+            case .tombstonesForgotten(let zone, let horizon):
+                generation.applyHorizon(horizon, of: zone, at: first + UInt64(index))
+            case .compactionBegun(let run):
+                generation.apply(run, at: first + UInt64(index))
             case .nothing:
                 generation.applyNothing(at: first + UInt64(index))
             }
         }
         for (_, change) in references { generation.apply(change) }
-        if let request { generation.apply(request, first: first) }
+        if let request {
+            let answered = AnsweredRequest(first: first, neverExpires: requestNeverExpires)
+            generation.apply(request, answered)
+        }
     }
 }
 

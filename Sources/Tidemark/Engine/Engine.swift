@@ -33,6 +33,8 @@ final class Engine: Sendable {
     let scanned = Lock<ScannedQuery?>(nil)
     /// What databases take up that have a quota.
     let usages = Lock(UsageCounts())
+    /// Whether a compaction is under way.
+    let compacting = Lock(Compacting())
     /// Who has asked how much lately.
     let requests = Lock(RequestCounts())
     /// The statuses of accounts that requests needed last.

@@ -91,6 +91,7 @@ private struct LineBuilder {
         // Positions of this log mean nothing to another, and so do its change tags.
         let kind = payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil
         if identity.systemZone == .notified || kind == .recordTouched { return }
+        if kind == .tombstonesForgotten { return }
         choosePart(for: identity)
         switch kind {
         case .zoneCreated:

@@ -84,6 +84,13 @@ extension Engine {
                 "The store's last event is \(picture.bound); there is no event \(position)."
             )
         }
+        let horizon: UInt64
+        do throws(ViewIndexError) {
+            horizon = try picture.compaction()?.history ?? 0
+        } catch {
+            throw SyncError(error)
+        }
+        guard position.rawValue >= horizon else { throw .historyPruned(position, horizon) }
         return position.rawValue
     }
 

@@ -57,7 +57,8 @@ struct PastState {
             zones[event.sequence.rawValue] = try ZoneEvent.readCreation(payload).identity
         case .zoneDeleted:
             zones[event.zone] = nil
-        case .requestNoted, .audienceEntered, .audienceLeft:
+        case .requestNoted, .audienceEntered, .audienceLeft, .tombstonesForgotten,
+            .compactionBegun:
             break
         case .recordSaved, .recordDeleted, .recordTouched, nil:
             let change = try fold.recordChange(event.sequence, zone: event.zone, payload)

@@ -165,6 +165,12 @@ extension CommitEnvelope {
         return RequestKey(low: span.integer(at: 2), high: span.integer(at: 10))
     }
 
+    /// Whether the request of an envelope that has one is remembered for good.
+    @inline(__always)
+    package static func requestNeverExpires(in span: RawSpan) -> Bool {
+        span.byte(at: flagsOffset) & Flag.neverExpires != 0
+    }
+
     static let cutOff = EventFormatError("A commit envelope is cut off.")
 
     private static func readRequest(

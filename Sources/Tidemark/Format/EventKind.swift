@@ -16,8 +16,13 @@ package enum EventKind: UInt8, CaseIterable, Sendable {
     case zoneCreated = 32
     /// A zone ended, with all that it holds.
     case zoneDeleted = 33
-    /// A request changed nothing; its commit is there so that the request's id is remembered.
+    /// Tombstones of a zone are forgotten, up to a position.
+    case tombstonesForgotten = 34
+    /// What a request changed is told by no event of its commit, because nothing changed or because
+    /// compaction has dropped it; the commit is there so that the request's id is remembered.
     case requestNoted = 48
+    /// A compaction began: what is forgotten from here on.
+    case compactionBegun = 49
     /// A record came under a share without being changed.
     case audienceEntered = 64
     /// A record is under a share no more.

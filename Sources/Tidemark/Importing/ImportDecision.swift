@@ -138,6 +138,7 @@ struct ImportDecision {
     /// Outcomes are not kept: that the commit is there is the answer.
     mutating func seal(_ line: ChangeStreamLine, _ request: RequestIdentity, isDerived: Bool) {
         plan.request = request.key
+        plan.requestNeverExpires = true
         plan.draft.envelope =
             CommitEnvelope(
                 user: line.user.userRecordName,

@@ -74,7 +74,7 @@ struct StoreOpening {
             source: log,
             line: line
         ).openForWriting(besideReaders: log.hasOlderReaders, progress)
-        let checkpointer = makeCheckpointer(views.index, log, line)
+        let checkpointer = makeCheckpointer(views.index, log)
         checkpointer.begin(views)
         log.sealLeftovers()
         let engine = Engine(
@@ -155,13 +155,11 @@ struct StoreOpening {
 
     private func makeCheckpointer(
         _ index: any ViewIndex,
-        _ log: SegmentLog,
-        _ line: IncarnationLine
+        _ log: SegmentLog
     ) -> Checkpointer {
         Checkpointer(
             index: index,
-            store: log.store,
-            line: line,
+            source: log,
             budget: options.checkpointEventCount,
             runsInline: environment.log.writesInline,
             awaitDurable: { (sequence) throws(LogError) in try log.blockUntilDurable(sequence) }

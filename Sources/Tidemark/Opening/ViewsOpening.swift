@@ -139,7 +139,12 @@ struct ViewsOpening {
         into index: any ViewIndex
     ) throws(ReplayError) {
         try translated { () throws(ViewIndexError) in
-            try index.take(generation, of: source.store, line)
+            try index.take(
+                generation,
+                of: source.store,
+                line,
+                compactedThrough: source.compactedThrough
+            )
         }
     }
 

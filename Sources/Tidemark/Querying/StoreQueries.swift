@@ -75,6 +75,26 @@ final class StoreQueries: Sendable {
         }
     }
 
+    /// Brings the index forward to a position, if there is one; what cannot be brought forward is
+    /// thrown away.
+    func advance(through bound: UInt64) async throws(SyncError) {
+        let discardCount = state.withLock(\.discardCount)
+        do {
+            guard try isThere else { return }
+            _ = try await index(through: bound)
+        } catch {
+            try discard(ifStill: discardCount)
+        }
+    }
+
+    private var isThere: Bool {
+        get throws {
+            if state.withLock({ $0.opened != nil }) { return true }
+            guard let folder else { return false }
+            return try PosixFileSystem().exists(folder + "/" + Self.fileName)
+        }
+    }
+
     private func index(through bound: UInt64) async throws -> QueryIndex {
         while true {
             let index = try open()
@@ -131,7 +151,8 @@ extension StoreQueries {
     private func isOfThisLog(_ position: IndexPosition) throws -> Bool {
         let sequence = SequenceNumber(rawValue: position.sequence)
         if sequence == .zero { return true }
-        guard sequence <= source.durableSequence,
+        // Behind a compaction, deletions may be missing between the index and the log.
+        guard sequence <= source.durableSequence, sequence >= source.compactedThrough,
             line.contains(sequence, of: Incarnation(rawValue: position.incarnation))
         else { return false }
         var received: Int64?

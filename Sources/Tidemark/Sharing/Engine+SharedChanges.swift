@@ -32,6 +32,7 @@ extension Engine {
         var content = try start(of: request, key, access, picture)
         let own = parts.filter { $0.participation.zone == request.zone }
         try takeIn(own, access, &content)
+        try check(content, picture)
         let hasWalks = !content.walks.isEmpty
         var page = SharedPage()
         var stays = SharedStays(of: own, since: content.sequence, self)
@@ -113,6 +114,15 @@ extension Engine {
             return horizon
         } catch {
             throw SyncError(error)
+        }
+    }
+
+    /// Refuses a token from before what a list that the caller left has forgotten: what is gone could
+    /// not be told.
+    private func check(_ content: TokenContent, _ picture: ViewPicture) throws(SyncError) {
+        for walk in content.walks where walk.isLeaving {
+            let horizon = (try? picture.zone(walk.audience).tombstoneHorizon) ?? 0
+            guard content.sequence.rawValue >= horizon else { throw SyncError(.belowHorizon) }
         }
     }
 

@@ -94,6 +94,7 @@ struct SharedStays {
         var failure: EventFormatError?
         do throws(LogError) {
             try engine.source.read([sequence]) { event in
+                if event.isNote { return false }
                 do throws(EventFormatError) {
                     if AudienceEvent.isOne(event.payload.span.bytes) {
                         place = try AudienceEvent(event.payload.span.bytes).place

@@ -96,7 +96,7 @@ struct EventReading {
             }
         case .audienceEntered, .audienceLeft:
             try takePassage(event)
-        case .requestNoted:
+        case .requestNoted, .tombstonesForgotten, .compactionBegun:
             break
         }
     }

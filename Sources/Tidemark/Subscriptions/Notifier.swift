@@ -106,6 +106,18 @@ actor Notifier {
         try await committer.waitUntilDurable(lastMade)
     }
 
+    /// Makes the notifications of all events up to a durable position, and keeps that they are made:
+    /// no later start reads events before it.
+    func settle(through target: UInt64, _ engine: Engine) async throws(SyncError) {
+        try await catchUp(through: target, engine)
+        guard var following, following.subscriptionsZone != 0,
+            following.keptPosition < target
+        else { return }
+        lastMade = try commit(NotificationBatch(), &following, engine)
+        self.following = following
+        try await engine.writer().committer.waitUntilDurable(lastMade)
+    }
+
     /// How far notifications are made; the end of the log while there are no subscriptions.
     private func position(_ engine: Engine) throws(SyncError) -> UInt64 {
         if let following { return following.position }

@@ -99,7 +99,7 @@ extension Engine {
                 effect.add(growth, to: identity.database)
             case .zoneDeleted(let key, _):
                 effect.endings.append(try identity(of: key, in: plan, picture).database)
-            case .zoneCreated, .nothing:
+            case .zoneCreated, .tombstonesForgotten, .compactionBegun, .nothing:
                 break
             }
         }

@@ -57,13 +57,21 @@ package struct Fold: Sendable {
             )
         case .requestNoted:
             generation.applyNothing(at: event.sequence.rawValue)
+        case .compactionBegun:
+            generation.apply(try CompactionRun(payload), at: event.sequence.rawValue)
+        case .tombstonesForgotten:
+            generation.applyHorizon(
+                try TombstoneHorizon.read(payload),
+                of: event.zone,
+                at: event.sequence.rawValue
+            )
         case nil:
             throw Self.unknown(event, kind: payload.byte(at: 0))
         }
         if event.sequence == event.commit.first,
             let request = CommitEnvelope.requestKey(in: event.envelope.span.bytes)
         {
-            generation.apply(request, first: event.sequence.rawValue)
+            generation.apply(request, AnsweredRequest(event))
         }
     }
 
@@ -96,7 +104,8 @@ package struct Fold: Sendable {
             sequence: sequence.rawValue,
             previous: event.previous,
             state: event.state,
-            previousState: event.previousState
+            previousState: event.previousState,
+            isProbed: event.probeCount > 0
         )
     }
 

@@ -4,15 +4,25 @@
 extension OverlayGeneration {
     /// What a checkpoint has to change in the view index so that it holds this generation too.
     ///
-    /// `snapshot` is the index as the checkpoint before left it. O(entries), and one look-up for
-    /// each zone that was changed.
-    package func makeBatch(over snapshot: any ViewSnapshot) throws(ViewIndexError) -> ViewBatch {
+    /// `snapshot` is the index as the checkpoint before left it. Events up to `compactedThrough` may
+    /// refer to others that the log does not have any more. O(entries), and one look-up for each zone
+    /// that was changed.
+    package func makeBatch(
+        over snapshot: any ViewSnapshot,
+        compactedThrough: UInt64 = 0
+    ) throws(ViewIndexError) -> ViewBatch {
         var batch = ViewBatch()
+        var forgetting = try Forgetting(self, over: snapshot)
+        try forgetting.addRemovals(to: &batch)
         for entry in entries {
             if entry.older == SlotChains.none, entry.previous != 0 {
                 batch.remove(ViewKey(entry.zone, entry.previous), from: .sync)
             }
             if entry.newer == SlotChains.none {
+                if forgetting.forgets(entry) {
+                    batch.remove(ViewKey(entry.zone, entry.slot), from: .names)
+                    continue
+                }
                 let tag = entry.state.rawValue
                 batch.put(
                     .word(entry.sequence, tag: tag),
@@ -26,18 +36,26 @@ extension OverlayGeneration {
                 )
             }
         }
+        var changed: [UInt64: ChangedZone] = [:]
         for zone in zones {
-            try add(zone, over: snapshot, to: &batch)
+            changed[zone.key] = try self.changed(
+                zone,
+                over: snapshot,
+                compactedThrough: compactedThrough
+            )
+            if let creation = zone.creation {
+                batch.put(.word(zone.key, tag: 0), in: .zoneNames, for: creation.place)
+            }
         }
-        for (request, first) in requests {
+        for (request, answered) in requests where !forgetting.forgets(answered) {
             batch.put(
-                .word(first, tag: 0),
+                answered.stored,
                 in: .requests,
                 for: ViewKey(request.high, request.low)
             )
         }
         for change in references.changes {
-            if change.binding.isEmpty {
+            if change.binding.isEmpty || forgetting.forgets(zone: change.zone) {
                 batch.remove(change.key, from: .references)
             } else {
                 let value = ViewValue.word(change.zone, tag: change.binding.rawValue)
@@ -45,61 +63,70 @@ extension OverlayGeneration {
             }
         }
         for change in audiences.changes {
-            if change.audience == 0 {
+            if change.audience == 0 || forgetting.forgets(change) {
                 batch.remove(change.record, from: .audiences)
             } else {
                 batch.put(.word(change.audience, tag: 0), in: .audiences, for: change.record)
             }
         }
+        try forgetting.change(&changed)
+        for (key, zone) in changed { zone.add(to: &batch, key: key) }
+        if let compaction { batch.put(compaction.run.stored, in: .zones, for: .compaction) }
         return batch
     }
 
-    private func add(
+    /// What is known of a zone once this generation is in the index.
+    private func changed(
         _ zone: OverlayZone,
         over snapshot: any ViewSnapshot,
-        to batch: inout ViewBatch
-    ) throws(ViewIndexError) {
-        var entry: ZoneEntry
-        if let creation = zone.creation {
-            entry = ZoneEntry(creation, key: zone.key)
-            batch.put(.word(zone.key, tag: 0), in: .zoneNames, for: creation.place)
-        } else {
-            guard let value = try snapshot.value(in: .zones, for: .zone(zone.key)) else {
-                throw ViewIndexError(
-                    .damaged,
-                    "The view index does not know zone \(zone.key), which the log writes to; "
-                        + "the index is thrown away and rebuilt from the log."
-                )
+        compactedThrough: UInt64
+    ) throws(ViewIndexError) -> ChangedZone {
+        var changed =
+            if let creation = zone.creation {
+                ChangedZone(entry: ZoneEntry(creation, key: zone.key))
+            } else {
+                try ChangedZone(indexed: zone.key, snapshot)
             }
-            entry = try ZoneEntry(value, key: zone.key)
-            batch.remove(ViewKey(entry.place.high, entry.head), from: .zoneHeads)
+        changed.entry.head = head(of: zone, through: .max)
+        changed.entry.end = zone.end ?? changed.entry.end
+        changed.entry.isProbed = changed.entry.isProbed || zone.isProbed
+        let forgotten = max(compactedThrough, changed.entry.tombstoneHorizon)
+        var failure: ViewIndexError?
+        let change = countChange(of: zone, through: .max) { entry in
+            guard entry.previous <= forgotten else { return false }
+            do throws(ViewIndexError) {
+                let place = ViewKey(entry.zone, entry.previous)
+                return try snapshot.value(in: .sync, for: place) == nil
+            } catch {
+                failure = error
+                return false
+            }
         }
-        entry.head = head(of: zone, through: .max)
-        entry.end = zone.end ?? entry.end
-        let change = countChange(of: zone, through: .max)
-        entry.liveCount += change.live
-        entry.tombstoneCount += change.tombstones
-        batch.put(.bytes(entry.bytes), in: .zones, for: .zone(zone.key))
-        batch.put(
-            .word(zone.key, tag: entry.end == nil ? 0 : 1),
-            in: .zoneHeads,
-            for: ViewKey(entry.place.high, entry.head)
-        )
+        if let failure { throw failure }
+        changed.entry.liveCount += change.live
+        changed.entry.tombstoneCount += change.tombstones
+        return changed
     }
 
     /// By how much a zone's records and tombstones became more here.
+    ///
+    /// `isFirst` says of the first event of a slot here that nothing stood before it after all: what
+    /// it replaced is forgotten.
     package func countChange(
         of zone: OverlayZone,
-        through bound: UInt64
+        through bound: UInt64,
+        isFirst: (Entry) -> Bool
     ) -> (live: Int64, tombstones: Int64) {
         var live: Int64 = 0
         var tombstones: Int64 = 0
         for index in zone.entries.prefix(entryCount(of: zone, through: bound)) {
             let entry = entries[Int(index)]
-            switch entry.previousState {
-            case .live: live -= 1
-            case .tombstone: tombstones -= 1
-            case nil: break
+            if entry.older != SlotChains.none || entry.previous == 0 || !isFirst(entry) {
+                switch entry.previousState {
+                case .live: live -= 1
+                case .tombstone: tombstones -= 1
+                case nil: break
+                }
             }
             switch entry.state {
             case .live: live += 1
@@ -110,14 +137,57 @@ extension OverlayGeneration {
     }
 
     /// By how much the records and tombstones of each zone became more here, up to a bound.
+    ///
+    /// `isAll` says that nothing came before this generation.
     package func countChanges(
-        through bound: UInt64
+        through bound: UInt64,
+        isAll: Bool
     ) -> [(zone: UInt64, live: Int64, tombstones: Int64)] {
         zones.indices.lazy
             .filter { self.head(of: self.zones[$0], through: bound) > 0 }
             .map { index in
-                let change = self.countChange(of: self.zones[index], through: bound)
+                let change = self.countChange(of: self.zones[index], through: bound) { _ in
+                    isAll
+                }
                 return (self.zones[index].key, change.live, change.tombstones)
             }
+    }
+}
+
+/// A zone whose entry in the view index changes.
+struct ChangedZone {
+    var entry: ZoneEntry
+    /// The head that the index lists; `nil` for a zone that it does not know yet.
+    var indexedHead: UInt64?
+
+    init(entry: ZoneEntry) {
+        self.entry = entry
+    }
+
+    /// A zone as the index knows it.
+    init(indexed key: UInt64, _ snapshot: any ViewSnapshot) throws(ViewIndexError) {
+        guard let value = try snapshot.value(in: .zones, for: .zone(key)) else {
+            throw ViewIndexError(
+                .damaged,
+                "The view index does not know zone \(key), which the log writes to; "
+                    + "the index is thrown away and rebuilt from the log."
+            )
+        }
+        entry = try ZoneEntry(value, key: key)
+        indexedHead = entry.head
+    }
+
+    /// Adds what changes to a batch.
+    func add(to batch: inout ViewBatch, key: UInt64) {
+        let database = entry.place.high
+        if let indexedHead, indexedHead != entry.head {
+            batch.remove(ViewKey(database, indexedHead), from: .zoneHeads)
+        }
+        batch.put(.bytes(entry.bytes), in: .zones, for: .zone(key))
+        batch.put(
+            .word(key, tag: entry.end == nil ? 0 : 1),
+            in: .zoneHeads,
+            for: ViewKey(database, entry.head)
+        )
     }
 }

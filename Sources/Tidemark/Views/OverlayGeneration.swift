@@ -27,8 +27,12 @@ package final class OverlayGeneration: @unchecked Sendable {
     @exclusivity(unchecked) private var lastZoneIndex = 0
     /// Epochs of zones created here, by place in the table of zone names, ascending.
     private var zoneKeys: [ViewKey: [UInt64]] = [:]
-    /// The first position of the commit that answered a request.
-    package private(set) var requests: [RequestKey: UInt64] = [:]
+    /// The commits that answered requests.
+    package private(set) var requests: [RequestKey: AnsweredRequest] = [:]
+    /// The last compaction that began here.
+    package private(set) var compaction: (run: CompactionRun, sequence: UInt64)?
+    /// How far tombstones of zones were forgotten here, and where that was said.
+    package private(set) var horizons: [UInt64: (horizon: UInt64, sequence: UInt64)] = [:]
     /// Bytes of the payloads of all events.
     @exclusivity(unchecked) private var payloadByteCount = 0
     /// What happened to bindings between records.
@@ -58,7 +62,7 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// audiences.
     package var heldCount: Int {
         chains.entries.count + zones.count + requests.count + references.changes.count
-            + audiences.changes.count
+            + audiences.changes.count + horizons.count
     }
 
     /// What the checkpoint policy counts: events of records, zones and requests; or, where that is
@@ -88,6 +92,15 @@ package final class OverlayGeneration: @unchecked Sendable {
     @inline(__always)
     package func newest(zone: UInt64, slot: UInt64) -> Entry? {
         chains.newest(zone: zone, slot: slot)
+    }
+
+    /// The oldest entry of a slot.
+    ///
+    /// O(versions).
+    package func first(zone: UInt64, slot: UInt64) -> Entry? {
+        guard var entry = newest(zone: zone, slot: slot) else { return nil }
+        while entry.older != SlotChains.none { entry = chains.entries[Int(entry.older)] }
+        return entry
     }
 
     /// The newest entry of a slot at or before a bound.
@@ -123,6 +136,7 @@ extension OverlayGeneration {
         lastSequence = change.sequence
         let zone = zoneIndex(change.zone)
         zones[zone].lastChange = change.sequence
+        if change.isProbed { zones[zone].isProbed = true }
         if chains.entries.count > count { zones[zone].entries.append(index) }
     }
 
@@ -164,8 +178,23 @@ extension OverlayGeneration {
     }
 
     /// Takes in the request that a commit answered.
-    package func apply(_ request: RequestKey, first: UInt64) {
-        requests[request] = first
+    package func apply(_ request: RequestKey, _ answered: AnsweredRequest) {
+        requests[request] = answered
+    }
+
+    /// Takes in the beginning of a compaction.
+    package func apply(_ run: CompactionRun, at sequence: UInt64) {
+        compaction = (run, sequence)
+        lastSequence = sequence
+        // Whoever has looked up what is forgotten now has to look again.
+        lastZoneSequence = sequence
+    }
+
+    /// Takes in how far the tombstones of a zone are forgotten.
+    package func applyHorizon(_ horizon: UInt64, of zone: UInt64, at sequence: UInt64) {
+        horizons[zone] = (horizon, sequence)
+        lastSequence = sequence
+        lastZoneSequence = sequence
     }
 
     @inline(__always)

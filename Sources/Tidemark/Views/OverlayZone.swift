@@ -11,6 +11,8 @@ package struct OverlayZone: Sendable {
     package var entries: [UInt32] = []
     /// Position of the last event of one of its records; zero if there is none.
     package var lastChange: UInt64 = 0
+    /// Whether the name of one of its records was given another slot than its hash.
+    package var isProbed = false
     /// Its creation, if that happened here.
     package var creation: ZoneCreation?
     /// Its end, if that happened here.

@@ -41,6 +41,8 @@ package struct SlotChange: Hashable, Sendable {
     package var state: RecordState
     /// What the record was before; no state if this is the slot's first event.
     package var previousState: RecordState?
+    /// Whether the slot is not the hash of the record's name, because another name had that.
+    package var isProbed = false
 
     package init(
         zone: UInt64,
@@ -48,7 +50,8 @@ package struct SlotChange: Hashable, Sendable {
         sequence: UInt64 = 0,
         previous: UInt64,
         state: RecordState,
-        previousState: RecordState?
+        previousState: RecordState?,
+        isProbed: Bool = false
     ) {
         self.zone = zone
         self.slot = slot
@@ -56,5 +59,6 @@ package struct SlotChange: Hashable, Sendable {
         self.previous = previous
         self.state = state
         self.previousState = previousState
+        self.isProbed = isProbed
     }
 }

@@ -19,6 +19,8 @@ package struct ZoneStanding: Hashable, Sendable {
     package var tombstoneHorizon: UInt64 = 0
     /// Its end; `nil` while it lives.
     package var end: OverlayZone.End?
+    /// Whether the name of one of its records was ever given another slot than its hash.
+    package var isProbed = false
 }
 
 /// What looking for a zone by its name gave.
@@ -90,11 +92,18 @@ extension ViewPicture {
                 createdTime: entry.createdTime,
                 head: entry.head,
                 tombstoneHorizon: entry.tombstoneHorizon,
-                end: entry.end
+                end: entry.end,
+                isProbed: entry.isProbed
             )
         }
         standing.head = max(standing.head, newer?.head ?? 0, older?.head ?? 0)
         standing.end = newer?.end ?? older?.end ?? standing.end
+        func isProbed(_ generation: OverlayGeneration) -> Bool {
+            generation.withZone(key, \.isProbed) ?? false
+        }
+        standing.isProbed =
+            standing.isProbed || withCurrent(isProbed) || withFrozen(isProbed) ?? false
+        standing.tombstoneHorizon = max(standing.tombstoneHorizon, overlaidHorizon(of: key))
         return standing
     }
 
@@ -193,7 +202,7 @@ extension ViewPicture {
     /// O(zones of the store).
     package func zones() throws(ViewIndexError) -> [ZoneStanding] {
         var keys = overlaidZoneKeys(after: 0)
-        try snapshot.scan(.zones, from: ViewKey(0, 0), through: ViewKey(.max, .max)) { key, _ in
+        try snapshot.scan(.zones, from: .firstZone, through: ViewKey(.max, .max)) { key, _ in
             keys.insert(key.high)
             return true
         }
@@ -220,7 +229,7 @@ extension ViewPicture {
         }
         var entries: [(UInt64, Int64, Int64)] = []
         var failure: ViewIndexError?
-        try snapshot.scan(.zones, from: ViewKey(0, 0), through: ViewKey(.max, .max)) { key, value in
+        try snapshot.scan(.zones, from: .firstZone, through: ViewKey(.max, .max)) { key, value in
             do throws(ViewIndexError) {
                 let entry = try ZoneEntry(value, key: key.high)
                 entries.append((key.high, entry.liveCount, entry.tombstoneCount))
@@ -233,12 +242,13 @@ extension ViewPicture {
         if let failure { throw failure }
         for (key, live, tombstones) in entries { try add(key, (live, tombstones)) }
         let bound = bound
-        let newer = withCurrent { $0.countChanges(through: bound) }
+        let isAll = snapshot.checkpoint == nil
+        let newer = withCurrent { $0.countChanges(through: bound, isAll: isAll) }
         for change in newer { try add(change.zone, (change.live, change.tombstones)) }
         // A checkpoint that has just gone in is in the index and still here.
         let indexed = snapshot.checkpoint?.sequence.rawValue ?? 0
         let older = withFrozen { frozen in
-            frozen.lastSequence > indexed ? frozen.countChanges(through: bound) : nil
+            frozen.lastSequence > indexed ? frozen.countChanges(through: bound, isAll: isAll) : nil
         }
         for change in older ?? [] {
             try add(change.zone, (change.live, change.tombstones))

@@ -10,6 +10,8 @@ import TidemarkLog
 /// without.
 package struct ViewPicture: Sendable {
     let views: ZoneViews
+    /// Keeps what the picture shows in the log.
+    private let pin: PicturePins.Pin
     package let snapshot: any ViewSnapshot
     private let frozen: OverlayGeneration?
     private let current: OverlayGeneration
@@ -24,8 +26,9 @@ package struct ViewPicture: Sendable {
     /// How many blobs collections had taken away when this picture was taken.
     let takenBlobCount: UInt64
 
-    package init(
+    init(
         views: ZoneViews,
+        pin: PicturePins.Pin,
         snapshot: any ViewSnapshot,
         frozen: OverlayGeneration?,
         current: OverlayGeneration,
@@ -35,6 +38,7 @@ package struct ViewPicture: Sendable {
         takenBlobCount: UInt64
     ) {
         self.views = views
+        self.pin = pin
         self.snapshot = snapshot
         self.frozen = frozen
         self.current = current
@@ -86,7 +90,43 @@ extension ViewPicture {
                 )
             }
         }
+        leaveOutForgotten(&versions, at: slots)
         return versions
+    }
+
+    /// Leaves out tombstones that are forgotten, and that no checkpoint has taken away yet: the log
+    /// may not have them any more.
+    private func leaveOutForgotten(_ versions: inout [RecordVersion?], at slots: [ViewKey]) {
+        if !withCurrent({ !$0.horizons.isEmpty }), frozen?.horizons.isEmpty ?? true { return }
+        for index in versions.indices {
+            guard let version = versions[index], version.state == .tombstone else { continue }
+            if version.sequence.rawValue <= overlaidHorizon(of: slots[index].high) {
+                versions[index] = nil
+            }
+        }
+    }
+
+    /// How far the tombstones of a zone are forgotten, as far as the overlay says; else zero.
+    func overlaidHorizon(of zone: UInt64) -> UInt64 {
+        let bound = bound
+        func horizon(_ generation: OverlayGeneration) -> UInt64 {
+            guard let raised = generation.horizons[zone], raised.sequence <= bound else { return 0 }
+            return raised.horizon
+        }
+        return max(withCurrent(horizon), withFrozen(horizon) ?? 0)
+    }
+
+    /// What the last compaction has forgotten; `nil` if there was none.
+    package func compaction() throws(ViewIndexError) -> CompactionRun? {
+        let bound = bound
+        func run(_ generation: OverlayGeneration) -> CompactionRun? {
+            guard let begun = generation.compaction, begun.sequence <= bound else { return nil }
+            return begun.run
+        }
+        if let run = withCurrent(run) ?? withFrozen(run) { return run }
+        return try snapshot.value(in: .zones, for: .compaction).map {
+            (value) throws(ViewIndexError) in try CompactionRun(value)
+        }
     }
 
     /// The last event of one slot.
@@ -126,7 +166,9 @@ extension ViewPicture {
     /// The first position of the commit that answered a request; `nil` if none did.
     package func firstSequence(of request: RequestKey) throws(ViewIndexError) -> UInt64? {
         let overlaid = withCurrent { $0.requests[request] }
-        if let first = overlaid ?? frozen?.requests[request], first <= bound { return first }
+        if let first = (overlaid ?? frozen?.requests[request])?.first, first <= bound {
+            return first
+        }
         guard
             case .word(let first, _) = try snapshot.value(
                 in: .requests,

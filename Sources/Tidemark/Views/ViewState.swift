@@ -15,7 +15,7 @@ struct ViewState: Equatable {
     /// The key it lies under, in LMDB's unnamed table.
     static let key: StaticString = "state"
     /// The version of everything in the index's folder.
-    static let formatVersion: UInt32 = 2
+    static let formatVersion: UInt32 = 3
     /// Its length.
     static let byteCount = 56
 

@@ -22,6 +22,8 @@ package struct ZoneEntry: Hashable, Sendable {
     package var tombstoneHorizon: UInt64 = 0
     /// Why and where it ended; `nil` while it lives.
     package var end: OverlayZone.End?
+    /// Whether the name of one of its records was ever given another slot than its hash.
+    package var isProbed = false
 
     package init(_ creation: ZoneCreation, key: UInt64) {
         identity = creation.identity
@@ -45,7 +47,7 @@ package struct ZoneEntry: Hashable, Sendable {
         bytes.append(integer: tombstoneCount)
         bytes.append(integer: tombstoneHorizon)
         bytes.append(integer: end?.sequence ?? 0)
-        bytes.append(integer: UInt64(0))
+        bytes.append(integer: UInt64(isProbed ? 1 : 0))
         bytes.append(contentsOf: identity.bytes)
         return bytes
     }
@@ -65,6 +67,7 @@ package struct ZoneEntry: Hashable, Sendable {
         liveCount = span.integer(at: 34)
         tombstoneCount = span.integer(at: 42)
         tombstoneHorizon = span.integer(at: 50)
+        isProbed = span.byte(at: 66) != 0
         if span.byte(at: 1) != 0 {
             guard let reason = ZoneDeletionReason(rawValue: span.byte(at: 1) - 1) else {
                 throw Self.damage(key)

@@ -39,11 +39,14 @@ extension ViewPicture {
         of database: DatabaseID
     ) throws(ViewIndexError) -> [ZoneFigures] {
         let bound = bound
-        var changes = withCurrent { $0.countChanges(through: bound) }
+        let isAll = snapshot.checkpoint == nil
+        var changes = withCurrent { $0.countChanges(through: bound, isAll: isAll) }
         // A checkpoint that has just gone in is in the index and still here.
         let indexed = snapshot.checkpoint?.sequence.rawValue ?? 0
         changes +=
-            withFrozen { $0.lastSequence > indexed ? $0.countChanges(through: bound) : [] } ?? []
+            withFrozen {
+                $0.lastSequence > indexed ? $0.countChanges(through: bound, isAll: isAll) : []
+            } ?? []
         var figures: [ZoneFigures] = []
         for standing in try zones(of: database, after: 0, limit: .max)
         where standing.end == nil && !standing.identity.isSystem {

@@ -110,7 +110,7 @@ extension ZoneViews {
             try source.read(wanted) { event in
                 // A reader passes over what is damaged.
                 while position < order.count, sequences[order[position]] <= event.sequence {
-                    if sequences[order[position]] == event.sequence {
+                    if sequences[order[position]] == event.sequence, !event.isNote {
                         found[order[position]] = Found(zone: event.zone, payload: event.payload)
                     }
                     position += 1

@@ -18,6 +18,8 @@ package final class ZoneViews: Sendable {
     package let index: any ViewIndex
     /// What came after the index's checkpoint.
     package let overlay: Lock<Overlay>
+    /// Who uses a picture.
+    let pins = PicturePins()
     /// The zones that requests named last.
     let epochs = Lock(ZoneEpochs())
 
@@ -112,6 +114,7 @@ extension ZoneViews {
         try overlay.withLock { (overlay) throws(ViewIndexError) in
             ViewPicture(
                 views: self,
+                pin: pins.pin(),
                 snapshot: try index.snapshot(),
                 frozen: overlay.frozen,
                 current: overlay.current,

@@ -18,6 +18,8 @@ struct DecodedEvent {
         case audienceChanged(AudienceEvent)
         /// A request that changed nothing, and is remembered all the same.
         case requestNoted
+        case tombstonesForgotten(through: UInt64)
+        case compactionBegun(CompactionRun)
     }
 
     let event: LogEvent
@@ -33,7 +35,7 @@ struct DecodedEvent {
         case .recordSaved(_, let body): body.recordName
         case .recordDeleted(_, let name, _): name
         case .audienceChanged(let event): event.name.string
-        case .zoneCreated, .zoneDeleted, .requestNoted: nil
+        case .zoneCreated, .zoneDeleted, .requestNoted, .tombstonesForgotten, .compactionBegun: nil
         }
     }
 
@@ -43,7 +45,7 @@ struct DecodedEvent {
         case .recordSaved(_, let body): body.recordType
         case .recordDeleted(_, _, let type): type
         case .audienceChanged(let event): event.type.string
-        case .zoneCreated, .zoneDeleted, .requestNoted: nil
+        case .zoneCreated, .zoneDeleted, .requestNoted, .tombstonesForgotten, .compactionBegun: nil
         }
     }
 }
@@ -99,6 +101,10 @@ struct EventDecoder {
             return .zoneDeleted(try ZoneEvent.readDeletion(payload))
         case .requestNoted:
             return .requestNoted
+        case .tombstonesForgotten:
+            return .tombstonesForgotten(through: try TombstoneHorizon.read(payload))
+        case .compactionBegun:
+            return .compactionBegun(try CompactionRun(payload))
         case .audienceEntered, .audienceLeft:
             return .audienceChanged(try AudienceEvent(payload))
         case nil:

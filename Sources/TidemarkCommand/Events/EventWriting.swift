@@ -47,6 +47,16 @@ extension [UInt8] {
             append(jsonNumber: event.place.key)
             append(literal: ",\"version\":")
             append(jsonNumber: event.version)
+        case .tombstonesForgotten(let horizon):
+            append(literal: ",\"tombstones\":")
+            append(jsonNumber: horizon)
+        case .compactionBegun(let run):
+            append(literal: ",\"history\":")
+            append(jsonNumber: run.history)
+            append(literal: ",\"tombstones\":")
+            append(jsonNumber: run.tombstones)
+            append(literal: ",\"requests\":")
+            append(jsonNumber: run.requests)
         case .zoneCreated, .requestNoted: break
         }
         append(literal: ",\"commit\":")
@@ -126,6 +136,8 @@ extension DecodedEvent {
         case .audienceChanged(let event):
             event.state == .live ? "audienceEntered" : "audienceLeft"
         case .requestNoted: "requestNoted"
+        case .tombstonesForgotten: "tombstonesForgotten"
+        case .compactionBegun: "compactionBegun"
         }
     }
 
@@ -146,6 +158,10 @@ extension DecodedEvent {
                 "\(event.state == .live ? "shown " : "hidden")   \(place)/\(event.name.string)  "
                     + "\(event.type.string)  (audience \(event.place.key))"
             case .requestNoted: "noted    request \(envelope.request?.id ?? "")"
+            case .tombstonesForgotten(let horizon):
+                "forgot   deletions up to \(horizon) in zone \(place)"
+            case .compactionBegun(let run):
+                "began    compaction, forgetting history before \(run.history)"
             }
         let who = [envelope.user, envelope.device].compactMap(\.self).joined(separator: " on ")
         let time = RFC3339.text(milliseconds: event.commit.time)

@@ -157,6 +157,7 @@ struct FoldedViews {
     private let fold: Fold
     private let store: StoreID
     private let line: IncarnationLine
+    private let compactedThrough: SequenceNumber
     private let index = MemoryViewIndex()
     private var generation = OverlayGeneration()
     private var last = SequenceNumber.zero
@@ -167,6 +168,7 @@ struct FoldedViews {
         fold = Fold(hash: StoreHash(store: reader.store))
         store = reader.store
         line = reader.line
+        compactedThrough = reader.compactedThrough
     }
 
     /// Takes in the next event.
@@ -187,7 +189,10 @@ struct FoldedViews {
     private mutating func merge() throws {
         guard last > .zero else { return }
         index.apply(
-            try generation.makeBatch(over: index.snapshot()),
+            try generation.makeBatch(
+                over: index.snapshot(),
+                compactedThrough: compactedThrough.rawValue
+            ),
             checkpoint: ViewCheckpoint(
                 store: store,
                 incarnation: line.incarnation(of: last),

@@ -4,6 +4,14 @@
 import CLZ4
 import Dispatch
 
+/// How much time compressing may take.
+enum CompressionLevel {
+    /// LZ4.
+    case fast
+    /// LZ4HC: the same format, found by a longer search.
+    case high
+}
+
 /// Compresses the blocks of a frame, those of a large one on two threads at once.
 ///
 /// One lone caller waits for its frame to be compressed, and nothing else of it can be done
@@ -14,8 +22,10 @@ struct FrameCompressor: Sendable {
 
     private let lanes: [BlockCompressor]
 
-    init(dictionary: [UInt8]) {
-        lanes = [BlockCompressor(dictionary: dictionary), BlockCompressor(dictionary: dictionary)]
+    /// Compressors against a dictionary: fast ones for those who wait, or ones that take twenty
+    /// times as long and make blocks shorter, for those who have time.
+    init(dictionary: [UInt8], level: CompressionLevel = .fast) {
+        lanes = (0..<2).map { _ in BlockCompressor(dictionary: dictionary, level: level) }
     }
 
     /// Writes the stored form of neighbouring blocks, one right after another, to the start of a
@@ -61,20 +71,35 @@ struct FrameCompressor: Sendable {
 /// Unchecked: a frame is compressed by one writer at a time, and each of its threads has one of the
 /// two compressors to itself.
 final class BlockCompressor: @unchecked Sendable {
-    private let template: UnsafeMutablePointer<LZ4_stream_t>
-    private let stream: UnsafeMutablePointer<LZ4_stream_t>
+    /// LZ4's state with the dictionary loaded, and the one that each block spoils.
+    private let template: UnsafeMutableRawPointer
+    private let stream: UnsafeMutableRawPointer
+    private let streamByteCount: Int
+    private let level: CompressionLevel
     private let dictionaryByteCount: Int
     private let buffer: UnsafeMutableRawBufferPointer
     private static let inputByteCount = 2 * Layout.blockByteCount
 
-    init(dictionary: [UInt8]) {
+    init(dictionary: [UInt8], level: CompressionLevel) {
+        self.level = level
         dictionaryByteCount = dictionary.count
         buffer = .allocate(byteCount: dictionary.count + Self.inputByteCount, alignment: 16)
         buffer.copyBytes(from: dictionary)
-        template = .allocate(capacity: 1)
-        stream = .allocate(capacity: 1)
-        LZ4_initStream(template, MemoryLayout<LZ4_stream_t>.size)
-        _ = LZ4_loadDict(template, UnsafeRawBufferPointer(buffer).text, Int32(dictionary.count))
+        streamByteCount =
+            level == .fast
+            ? MemoryLayout<LZ4_stream_t>.size : MemoryLayout<LZ4_streamHC_t>.size
+        template = .allocate(byteCount: streamByteCount, alignment: 16)
+        stream = .allocate(byteCount: streamByteCount, alignment: 16)
+        let text = UnsafeRawBufferPointer(buffer).text
+        switch level {
+        case .fast:
+            let state = LZ4_initStream(template, streamByteCount)
+            _ = LZ4_loadDict(state, text, Int32(dictionary.count))
+        case .high:
+            let state = LZ4_initStreamHC(template, streamByteCount)
+            LZ4_resetStreamHC_fast(state, LZ4HC_CLEVEL_DEFAULT)
+            _ = LZ4_loadDictHC(state, text, Int32(dictionary.count))
+        }
     }
 
     deinit {
@@ -119,15 +144,28 @@ final class BlockCompressor: @unchecked Sendable {
             room.copyMemory(from: raw)
             source = UnsafeRawBufferPointer(rebasing: room[..<raw.count])
         }
-        stream.update(from: template, count: 1)
-        let stored = LZ4_compress_fast_continue(
-            stream,
-            source.text,
-            UnsafeMutableRawPointer(output.baseAddress)?.assumingMemoryBound(to: CChar.self),
-            Int32(raw.count),
-            Int32(raw.count - 1),
-            1
-        )
+        stream.copyMemory(from: template, byteCount: streamByteCount)
+        let room = UnsafeMutableRawPointer(output.baseAddress)?.assumingMemoryBound(to: CChar.self)
+        let stored =
+            switch level {
+            case .fast:
+                LZ4_compress_fast_continue(
+                    stream.assumingMemoryBound(to: LZ4_stream_t.self),
+                    source.text,
+                    room,
+                    Int32(raw.count),
+                    Int32(raw.count - 1),
+                    1
+                )
+            case .high:
+                LZ4_compress_HC_continue(
+                    stream.assumingMemoryBound(to: LZ4_streamHC_t.self),
+                    source.text,
+                    room,
+                    Int32(raw.count),
+                    Int32(raw.count - 1)
+                )
+            }
         if stored > 0 { return Int(stored) }
         output.copyMemory(from: raw)
         return raw.count

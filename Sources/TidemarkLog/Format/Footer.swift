@@ -219,9 +219,14 @@ package struct EventHash: Hashable, Sendable {
 
     /// Adds one event: its position, zone and payload.
     package mutating func add(_ event: LogEvent) {
-        let seed = Layout.seed(salt: event.zone, offset: event.sequence.rawValue)
         let payload = event.payload
-        let hash = xxh3Wide(payload.span.bytes, seed: seed)
+        add(event.sequence, zone: event.zone, payload.span.bytes)
+    }
+
+    /// Adds what an event is made of.
+    mutating func add(_ sequence: SequenceNumber, zone: UInt64, _ payload: RawSpan) {
+        let seed = Layout.seed(salt: zone, offset: sequence.rawValue)
+        let hash = xxh3Wide(payload, seed: seed)
         low &+= hash.low
         high &+= hash.high
     }

@@ -19,6 +19,8 @@ struct FrameBuilder: Sendable {
     private(set) var commitCount = 0
     private(set) var lastTime = Int64.min
     private(set) var lastReceived = Int64.min
+    /// The commit whose entry the last block has last, where events are gathered one by one.
+    private var openCommit: SequenceNumber?
     private var raw: [UInt8] = []
     private var blocks: [Block] = []
 
@@ -78,6 +80,45 @@ struct FrameBuilder: Sendable {
         }
     }
 
+    /// Gathers one event of another segment at its own position, which is not before `next`, or in its
+    /// place one of the store itself.
+    ///
+    /// Positions in between become a gap. `isFirst` says that no event of its commit was gathered
+    /// before, in whichever frame.
+    mutating func append(_ event: LogEvent, isFirst: Bool, payload replacement: [UInt8]? = nil) {
+        let payload = replacement.map { $0[...] } ?? event.payload
+        if event.sequence > next {
+            appendGap(UInt32(event.sequence.rawValue - next.rawValue))
+        }
+        if isFirst { commitCount += 1 }
+        lastTime = max(lastTime, event.commit.time)
+        lastReceived = max(lastReceived, event.commit.received)
+        let envelope = event.envelope
+        let needed =
+            payload.count + 21 + (openCommit == event.commit.first ? 0 : 64 + envelope.count)
+        if blocks.isEmpty
+            || raw.count - blocks[blocks.count - 1].start + needed > Layout.blockByteCount,
+            blocks.last?.positionCount != 0
+        {
+            blocks.append(Block(start: raw.count, first: next))
+            openCommit = nil
+        }
+        if openCommit != event.commit.first {
+            appendCommit(
+                event.commit,
+                envelope,
+                eventIndex: Int(event.sequence.rawValue - event.commit.first.rawValue)
+            )
+            openCommit = event.commit.first
+        }
+        raw.append(EntryTag.event)
+        raw.append(variableInteger: replacement == nil ? event.zone : 0)
+        raw.append(variableInteger: UInt64(payload.count))
+        raw.append(contentsOf: payload)
+        positionCount += 1
+        blocks[blocks.count - 1].positionCount += 1
+    }
+
     /// Gathers positions that hold no event.
     mutating func appendGap(_ gapCount: UInt32) {
         if blocks.isEmpty { blocks.append(Block(start: raw.count, first: next)) }
@@ -107,13 +148,27 @@ struct FrameBuilder: Sendable {
     }
 
     private mutating func appendCommit(_ draft: borrowing CommitDraft, eventIndex: Int) {
+        let commit = LogCommit(
+            first: .zero,
+            eventCount: draft.events.count,
+            time: draft.time,
+            received: draft.received
+        )
+        appendCommit(commit, draft.envelope[...], eventIndex: eventIndex)
+    }
+
+    private mutating func appendCommit(
+        _ commit: LogCommit,
+        _ envelope: ArraySlice<UInt8>,
+        eventIndex: Int
+    ) {
         raw.append(EntryTag.commit)
-        raw.append(variableInteger: UInt64(draft.events.count))
+        raw.append(variableInteger: UInt64(commit.eventCount))
         raw.append(variableInteger: UInt64(eventIndex))
-        raw.append(variableInteger: zigzag(draft.time))
-        raw.append(variableInteger: zigzag(draft.received &- draft.time))
-        raw.append(variableInteger: UInt64(draft.envelope.count))
-        raw.append(contentsOf: draft.envelope)
+        raw.append(variableInteger: zigzag(commit.time))
+        raw.append(variableInteger: zigzag(commit.received &- commit.time))
+        raw.append(variableInteger: UInt64(envelope.count))
+        raw.append(contentsOf: envelope)
     }
 
     /// The frame's bytes for one place in one file, and its block table.

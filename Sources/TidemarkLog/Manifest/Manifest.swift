@@ -8,6 +8,8 @@ package struct Manifest: Hashable, Sendable {
     package struct Segment: Hashable, Sendable {
         package var id: SegmentID
         package var incarnation: Incarnation
+        /// Whether compaction wrote it: it may lack events that its positions had.
+        package var isCompacted = false
         /// The last position it covers; `nil` while it takes events.
         package var last: SequenceNumber?
         /// Where its frames end; `nil` while it takes events.
@@ -32,6 +34,11 @@ package struct Manifest: Hashable, Sendable {
     /// The segment that takes events, if there is one.
     package var active: Segment? { segments.last.flatMap { $0.last == nil ? $0 : nil } }
 
+    /// The last position of a segment that compaction has written; zero if there is none.
+    package var compactedThrough: SequenceNumber {
+        segments.last { $0.isCompacted }?.last ?? .zero
+    }
+
     /// Applies an edit; `false` if it does not fit what is there.
     package mutating func apply(_ edit: ManifestEdit) -> Bool {
         switch edit {
@@ -40,6 +47,8 @@ package struct Manifest: Hashable, Sendable {
                 return false
             }
             segments.append(Segment(id: id, incarnation: incarnation))
+        case .compacted(let id, let incarnation, let last):
+            return replace(with: id, incarnation, last: last)
         case .ended(let id, let last, let framesEnd):
             guard let index = segments.lastIndex(where: { $0.id == id }),
                 last.rawValue + 1 >= id.first.rawValue
@@ -63,13 +72,42 @@ package struct Manifest: Hashable, Sendable {
         return true
     }
 
+    /// Puts a compacted segment where it belongs; `false` if it does not begin and end where the
+    /// segments that it replaces do.
+    private mutating func replace(
+        with id: SegmentID,
+        _ incarnation: Incarnation,
+        last: SequenceNumber
+    ) -> Bool {
+        var segment = Segment(id: id, incarnation: incarnation)
+        segment.isCompacted = true
+        segment.last = last
+        guard last >= id.first else { return false }
+        guard let start = segments.firstIndex(where: { $0.id.first >= id.first }) else {
+            guard active == nil, segments.last.map({ $0.last?.next == id.first }) ?? true else {
+                return false
+            }
+            segments.append(segment)
+            return true
+        }
+        guard segments[start].id.first == id.first,
+            let end = segments[start...].firstIndex(where: { $0.last == last })
+        else { return false }
+        segments.replaceSubrange(start...end, with: [segment])
+        return true
+    }
+
     /// The edits that make this state out of nothing: what a new manifest file begins with.
     ///
     /// A clean close is not among them, since it is over once a writer has opened the store.
     package var snapshot: [ManifestEdit] {
         var edits = line.entries.map { ManifestEdit.began($0.incarnation, first: $0.first) }
         for segment in segments {
-            edits.append(.added(segment.id, segment.incarnation))
+            if segment.isCompacted, let last = segment.last {
+                edits.append(.compacted(segment.id, segment.incarnation, last: last))
+            } else {
+                edits.append(.added(segment.id, segment.incarnation))
+            }
             if let last = segment.last, let framesEnd = segment.framesEnd {
                 edits.append(.ended(segment.id, last: last, framesEnd: framesEnd))
             }

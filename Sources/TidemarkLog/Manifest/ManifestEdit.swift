@@ -7,6 +7,9 @@
 package enum ManifestEdit: Hashable, Sendable {
     /// A segment begins to take events.
     case added(SegmentID, Incarnation)
+    /// Compaction has written a segment: it takes the place of all segments up to a position, or
+    /// follows the others.
+    case compacted(SegmentID, Incarnation, last: SequenceNumber)
     /// A segment takes no more events: the last position it covers, and where its frames end.
     case ended(SegmentID, last: SequenceNumber, framesEnd: UInt64)
     /// A segment has its footer, and the whole file is so long.
@@ -28,6 +31,7 @@ package enum ManifestEdit: Hashable, Sendable {
         static let removed: UInt8 = 4
         static let began: UInt8 = 5
         static let closed: UInt8 = 6
+        static let compacted: UInt8 = 7
     }
 
     /// Every edit takes this many bytes: a tag, seven zeros and four words.
@@ -42,6 +46,14 @@ package enum ManifestEdit: Hashable, Sendable {
         switch self {
         case .added(let id, let incarnation):
             append(Tag.added, id.first.rawValue, UInt64(id.generation), incarnation.rawValue)
+        case .compacted(let id, let incarnation, let last):
+            append(
+                Tag.compacted,
+                id.first.rawValue,
+                UInt64(id.generation),
+                incarnation.rawValue,
+                last.rawValue
+            )
         case .ended(let id, let last, let framesEnd):
             append(
                 Tag.ended,
@@ -74,6 +86,12 @@ package enum ManifestEdit: Hashable, Sendable {
         switch word(0) {
         case UInt64(Tag.added):
             self = .added(segment(), Incarnation(rawValue: word(3)))
+        case UInt64(Tag.compacted):
+            self = .compacted(
+                segment(),
+                Incarnation(rawValue: word(3)),
+                last: SequenceNumber(rawValue: word(4))
+            )
         case UInt64(Tag.ended):
             self = .ended(
                 segment(),

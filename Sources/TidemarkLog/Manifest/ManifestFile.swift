@@ -148,6 +148,15 @@ final class ManifestFile: Sendable {
         return areLeft
     }
 
+    /// Whether nobody reads by this manifest.
+    ///
+    /// Whoever begins to from here on finds in it what has been written to it by now.
+    func hasNoReaders() throws(FileError) -> Bool {
+        let isFree = try file.lock(.exclusive)
+        try file.unlock()
+        return isFree
+    }
+
     /// Locks the file against its removal, as a reader does.
     func lockShared() throws(LogError) -> Bool {
         try LogError.wrapping { () throws(FileError) in try file.lock(.shared) }

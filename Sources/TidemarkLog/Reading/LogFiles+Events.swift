@@ -14,7 +14,7 @@ extension LogFiles {
             if cursor.entry.last < sequence {
                 cursor = .nowhere
                 ahead = ahead.drop { $0.entry.last < sequence }
-                if ahead.isEmpty, let found = try self.reader(at: self.index(of: sequence)) {
+                if ahead.isEmpty, let (found, _) = try readerOrNext(at: sequence) {
                     reader = found
                     ahead = blocks(wanted(by: sequences[index...], in: found), in: found)[...]
                 }
@@ -60,12 +60,11 @@ extension LogFiles {
         through last: SequenceNumber,
         _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
-        guard first <= last else { return }
-        var segmentIndex = index(of: first)
         // Few at first: many walks end soon.
         var count = 1
-        while let reader = try readerOrNext(at: &segmentIndex) {
-            var blockIndex = reader.index(of: first)
+        var position = first
+        while position <= last, let (reader, end) = try readerOrNext(at: position) {
+            var blockIndex = reader.index(of: position)
             while true {
                 let entries = reader.entries(from: blockIndex, count: count)
                     .prefix { $0.first <= last }
@@ -73,14 +72,15 @@ extension LogFiles {
                 for next in blocks(Array(entries), in: reader, keeping: false) {
                     guard let block = try sound(next) else { continue }
                     var cursor = BlockCursor(block)
-                    while try advance(&cursor, of: reader, to: first) {
+                    while try advance(&cursor, of: reader, to: position) {
                         guard cursor.sequence <= last, visit(cursor.event) else { return }
                     }
                 }
                 blockIndex += entries.count
                 count = min(2 * count, BlockAhead.countLimit)
             }
-            segmentIndex += 1
+            guard let end else { return }
+            position = end.next
         }
     }
 
@@ -92,9 +92,8 @@ extension LogFiles {
         through last: SequenceNumber,
         _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
-        guard first <= last else { return }
-        var segmentIndex = index(of: first)
-        while let reader = try readerOrNext(at: &segmentIndex) {
+        var position = first
+        while position <= last, let (reader, end) = try readerOrNext(at: position) {
             guard reader.header.first <= last else { return }
             let blocks: any Sequence<Int> =
                 if let postings = reader.postings {
@@ -103,16 +102,17 @@ extension LogFiles {
                     0..<reader.blockCount
                 }
             for index in blocks {
-                guard let entry = reader.entry(at: index), entry.last >= first else { continue }
+                guard let entry = reader.entry(at: index), entry.last >= position else { continue }
                 guard entry.first <= last else { return }
                 guard let block = try block(entry, in: reader, keeping: false) else { continue }
                 var cursor = BlockCursor(block)
-                while try advance(&cursor, of: reader, to: first) {
+                while try advance(&cursor, of: reader, to: position) {
                     if cursor.zone != zone { continue }
                     guard cursor.sequence <= last, visit(cursor.event) else { return }
                 }
             }
-            segmentIndex += 1
+            guard let end else { return }
+            position = end.next
         }
     }
 
@@ -120,22 +120,41 @@ extension LogFiles {
     ///
     /// See ``EventSource/lastSequence(atOrBefore:)``. Times never go back, so both searches halve.
     func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber {
+        while true {
+            let segments = segments
+            // Compaction may put one segment in the place of several meanwhile.
+            var isUnchanged: Bool {
+                self.segments.map(\.id).starts(with: segments.map(\.id))
+            }
+            do throws(LogError) {
+                let result = try lastSequence(atOrBefore: time, in: segments)
+                if isUnchanged { return result }
+            } catch {
+                if isUnchanged { throw error }
+            }
+        }
+    }
+
+    private func lastSequence(
+        atOrBefore time: Int64,
+        in segments: [Segment]
+    ) throws(LogError) -> SequenceNumber {
         var low = 0
         var high = segments.count
         while low < high {
             let middle = (low + high) / 2
-            if try firstTime(ofSegment: middle).map({ $0 <= time }) ?? false {
+            if try firstTime(in: segments[middle...]).map({ $0 <= time }) ?? false {
                 low = middle + 1
             } else {
                 high = middle
             }
         }
-        guard low > 0, let reader = try reader(at: low - 1) else { return .zero }
+        guard low > 0, let reader = try reader(of: segments[low - 1]) else { return .zero }
         var lowBlock = 0
         var highBlock = reader.blockCount
         while lowBlock < highBlock {
             let middle = (lowBlock + highBlock) / 2
-            if try firstTime(ofBlock: middle, in: reader).map({ $0 <= time }) ?? true {
+            if try firstTime(fromBlock: middle, in: reader).map({ $0 <= time }) ?? false {
                 lowBlock = middle + 1
             } else {
                 highBlock = middle
@@ -151,27 +170,52 @@ extension LogFiles {
         return result
     }
 
-    private func firstTime(ofSegment index: Int) throws(LogError) -> Int64? {
-        guard let reader = try reader(at: index) else { return nil }
-        return try firstTime(ofBlock: 0, in: reader)
+    /// The time of the first event of some segments.
+    ///
+    /// Compaction may have left a segment none.
+    private func firstTime(in segments: ArraySlice<Segment>) throws(LogError) -> Int64? {
+        for segment in segments {
+            if let reader = try reader(of: segment),
+                let time = try firstTime(fromBlock: 0, in: reader)
+            {
+                return time
+            }
+        }
+        return nil
     }
 
+    /// The time of the first event in a block or after it.
     private func firstTime(
-        ofBlock index: Int,
+        fromBlock first: Int,
         in reader: SegmentReader
     ) throws(LogError) -> Int64? {
-        guard let entry = reader.entry(at: index),
-            let block = try block(entry, in: reader, keeping: true)
-        else { return nil }
-        var cursor = BlockCursor(block)
-        return try advance(&cursor, of: reader) ? cursor.commit.time : nil
+        var index = first
+        while let entry = reader.entry(at: index) {
+            index += 1
+            guard let block = try block(entry, in: reader, keeping: true) else { continue }
+            var cursor = BlockCursor(block)
+            if try advance(&cursor, of: reader) { return cursor.commit.time }
+        }
+        return nil
     }
 
-    /// The reader at an index, passing over segments that cannot be read.
-    private func readerOrNext(at index: inout Int) throws(LogError) -> SegmentReader? {
-        while index < segmentCount {
-            if let reader = try reader(at: index) { return reader }
-            index += 1
+    /// The reader of the segment that covers a position, or of the first one after it that can be
+    /// read, and the last position of that segment, unless it takes events.
+    ///
+    /// By position, because compaction may put one segment in the place of several between two calls.
+    private func readerOrNext(
+        at position: SequenceNumber
+    ) throws(LogError) -> (reader: SegmentReader, last: SequenceNumber?)? {
+        var position = position
+        while let segment = segment(at: position) {
+            do throws(LogError) {
+                if let reader = try reader(of: segment) { return (reader, segment.last) }
+            } catch {
+                if isPart(segment.id) { throw error }
+                continue
+            }
+            guard let last = segment.last else { return nil }
+            position = last.next
         }
         return nil
     }

@@ -73,8 +73,8 @@ final class LogFiles: Sendable {
         }
     }
 
-    /// The index of the segment that covers a position, or of the first one after it.
-    func index(of sequence: SequenceNumber) -> Int {
+    /// The segment that covers a position, or the first one after it; `nil` past the last one.
+    func segment(at sequence: SequenceNumber) -> Segment? {
         state.withLock { state in
             var low = 0
             var high = state.segments.count
@@ -86,20 +86,23 @@ final class LogFiles: Sendable {
                     high = middle
                 }
             }
-            return low
+            guard low < state.segments.count else { return nil }
+            state.useCount += 1
+            state.segments[low].lastUse = state.useCount
+            return state.segments[low]
         }
     }
 
-    /// The reader of the segment at an index; `nil` past the last one, and for one that is too
-    /// damaged to read and was passed over.
-    func reader(at index: Int) throws(LogError) -> SegmentReader? {
-        let segment: Segment? = state.withLock { state in
-            guard state.segments.indices.contains(index) else { return nil }
-            state.useCount += 1
-            state.segments[index].lastUse = state.useCount
-            return state.segments[index]
-        }
-        guard let segment else { return nil }
+    /// Whether a segment is one of the log's, still.
+    func isPart(_ id: SegmentID) -> Bool {
+        state.withLock { $0.segments.contains { $0.id == id } }
+    }
+
+    /// The reader of a segment; `nil` for one that is too damaged to read and was passed over.
+    ///
+    /// A segment that compaction has replaced meanwhile may be gone: then this throws, and the
+    /// segment is no part of the log any more.
+    func reader(of segment: Segment) throws(LogError) -> SegmentReader? {
         if let reader = segment.reader { return reader }
         guard let reader = try load(segment) else { return nil }
         state.withLock { state in

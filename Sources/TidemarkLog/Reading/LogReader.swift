@@ -63,6 +63,10 @@ package final class LogReader: EventSource {
 
     package var line: IncarnationLine { state.withLock { $0.loaded.manifest.line } }
 
+    package var compactedThrough: SequenceNumber {
+        state.withLock { $0.loaded.manifest.compactedThrough }
+    }
+
     package var durableSequence: SequenceNumber { state.withLock { $0.durable } }
 
     /// Whether another process had the store open for writing when it was last looked at.

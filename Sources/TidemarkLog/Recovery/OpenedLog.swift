@@ -298,9 +298,9 @@ struct LogOpening {
         let file = try write(manifest, number: loaded.number + 1)
         // Not before: a process that was killed may have left a manifest that is read but not yet on
         // disk, and the one before it may need what this one does not.
-        try remove(orphans, sparing: manifest)
         loaded.file.close()
         let hasOlderReaders = file.removeOlder(in: folder, fileSystem: fileSystem)
+        try remove(orphans, sparing: manifest, isRead: hasOlderReaders)
         guard let reader = begun ?? found?.reader else {
             preconditionFailure("a log is opened with a segment that takes events")
         }
@@ -478,10 +478,11 @@ struct LogOpening {
         return false
     }
 
-    /// What a crash left behind: prepared segments, and a segment that got its name but not
-    /// its line in the manifest.
+    /// What a crash left behind: prepared segments, a segment that got its name but not its line in
+    /// the manifest, and segments that compaction was about to remove.
     ///
-    /// Such a one is empty; one with commits means that the manifest is not the one it should be.
+    /// One behind the manifest's last is empty; one with commits there means that the manifest is
+    /// not the one it should be.
     private func orphans(of manifest: Manifest) throws(LogError) -> [String] {
         let known = Set(manifest.segments.map(\.id))
         var orphans: [String] = []
@@ -505,10 +506,16 @@ struct LogOpening {
         return orphans
     }
 
-    /// Removes orphans, but those whose name a new segment has taken.
-    private func remove(_ orphans: [String], sparing manifest: Manifest) throws(LogError) {
+    /// Removes orphans, but those whose name a new segment has taken, and segments that somebody may
+    /// still read who found the store as it was before compaction replaced them.
+    private func remove(
+        _ orphans: [String],
+        sparing manifest: Manifest,
+        isRead: Bool
+    ) throws(LogError) {
         let known = Set(manifest.segments.map(\.id.fileName))
-        for name in orphans where !known.contains(name) {
+        for name in orphans
+        where !known.contains(name) && (!isRead || StoreFolder.isSpare(name)) {
             let path = folder.segments + "/" + name
             try LogError.wrapping { () throws(FileError) in
                 if try fileSystem.exists(path) { try fileSystem.remove(path) }

@@ -66,9 +66,18 @@ struct AppendQueue {
         spares.append(spare)
     }
 
+    /// Keeps a segment that has been prepared to be the very next.
+    mutating func keepFirst(_ spare: SpareSegment) {
+        spares.insert(spare, at: 0)
+    }
+
     /// Accepts a commit, for which there is room, and returns its first position.
-    mutating func append(_ draft: borrowing CommitDraft, bound: Int) -> SequenceNumber {
-        if bound > room { startSegment(with: bound) }
+    mutating func append(
+        _ draft: borrowing CommitDraft,
+        bound: Int,
+        beginsSegment: Bool
+    ) -> SequenceNumber {
+        if bound > room || beginsSegment { startSegment(with: bound) }
         var batch =
             open
             ?? Batch(

@@ -34,17 +34,8 @@ struct SpareSegment: Sendable {
             created: 0,
             salt: environment.random()
         )
-        let stored =
-            sample.bytes.isEmpty ? [] : LZ4.compressDictionary(sample.bytes)
-        header.dictionary.storedByteCount = UInt32(stored.count)
-        header.dictionary.rawByteCount = UInt32(sample.bytes.count)
-        header.dictionary.sourceFirst = sample.source.first
-        header.dictionary.sourceGeneration = sample.source.generation
+        let stored = header.setDictionary(sample)
         let offset = UInt64(Layout.fileHeaderByteCount)
-        header.dictionary.checksum = xxh3(
-            stored.span.bytes,
-            seed: Layout.seed(salt: header.salt, offset: offset)
-        )
         header.allocatedByteCount = UInt64(header.framesOffset + Layout.aligned(room))
         let byteCount = header.allocatedByteCount
         let fileSystem = environment.fileSystem
@@ -94,5 +85,21 @@ struct DictionarySample: Sendable {
             sample.bytes.append(contentsOf: block.prefix(pieceByteCount))
         }
         return sample
+    }
+}
+
+extension FileHeader {
+    /// Says what the dictionary is, and returns the bytes to put behind the header.
+    mutating func setDictionary(_ sample: DictionarySample) -> [UInt8] {
+        let stored = sample.bytes.isEmpty ? [] : LZ4.compressDictionary(sample.bytes)
+        dictionary.storedByteCount = UInt32(stored.count)
+        dictionary.rawByteCount = UInt32(sample.bytes.count)
+        dictionary.sourceFirst = sample.source.first
+        dictionary.sourceGeneration = sample.source.generation
+        dictionary.checksum = xxh3(
+            stored.span.bytes,
+            seed: Layout.seed(salt: salt, offset: UInt64(Layout.fileHeaderByteCount))
+        )
+        return stored
     }
 }

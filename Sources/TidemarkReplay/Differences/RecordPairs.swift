@@ -38,6 +38,7 @@ struct RecordPairs {
         var entries: [Entry] = []
         try log.read(records.map { SequenceNumber(rawValue: $0.witness) }) {
             event throws(EventFormatError) in
+            if event.isNote { return true }
             while records[index].witness < event.sequence.rawValue { index += 1 }
             let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
             if let name {
@@ -97,6 +98,7 @@ struct RecordPairs {
             .filter { $0 != 0 }.sorted()
         var records: [UInt64: Record] = [:]
         try log.read(sequences.map(SequenceNumber.init)) { event throws(EventFormatError) in
+            if event.isNote { return true }
             let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
             records[event.sequence.rawValue] = Record(
                 zone: zone,

@@ -75,7 +75,7 @@ struct RecordChains: Sendable {
     /// The next older thing that happened; `nil` at the end.
     mutating func next() throws(SyncError) -> RecordHistory.Entry? {
         while let sequence = chains.map(\.next).max() {
-            guard let event = try log.event(at: sequence) else {
+            guard let event = try log.event(at: sequence), !event.isNote else {
                 chains.removeAll { $0.next == sequence }
                 return .pruned(through: SequenceNumber(rawValue: sequence))
             }
@@ -162,7 +162,7 @@ extension PastLog {
     func version(replacedBy stored: StoredRecord) throws(EventFormatError) -> RecordBody? {
         guard stored.event.previousState == .live else { return nil }
         // What cannot be read here is met again by whoever goes there.
-        guard let event = try? event(at: stored.event.previous) else { return nil }
+        guard let event = try? event(at: stored.event.previous), !event.isNote else { return nil }
         return try StoredRecord(event.sequence, zone: event.zone, event.payload).body()
     }
 }

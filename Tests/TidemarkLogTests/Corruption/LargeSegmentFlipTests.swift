@@ -119,7 +119,7 @@ import Testing
                 segments[$0].framesEnd ?? 0 < segments[$1].framesEnd ?? 0
             }
         )
-        let reader = try #require(try log.files.reader(at: index))
+        let reader = try #require(try log.files.reader(of: log.files.segments[index]))
         let path = reader.file.path
         let byteCount = try disk.contents(of: path).count
         #expect(byteCount > Self.byteCount / 2)

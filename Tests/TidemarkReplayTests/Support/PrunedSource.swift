@@ -20,6 +20,7 @@ final class PrunedSource: EventSource {
     var store: StoreID { log.store }
     var line: IncarnationLine { log.line }
     var durableSequence: SequenceNumber { log.durableSequence }
+    var compactedThrough: SequenceNumber { log.durableSequence }
 
     func read(
         _ sequences: [SequenceNumber],

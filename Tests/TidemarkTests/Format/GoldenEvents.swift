@@ -96,6 +96,7 @@ struct GoldenEvents {
         ]
             + zip(0..., CommitEnvelopeTests.envelopes).map { ("envelope\($0)", $1.bytes) }
             + [("recordBound", bound)] + sharing + [("recordTouched", try touchedPayload)]
+            + compaction
     }
 
     /// What sharing adds.
@@ -138,6 +139,14 @@ struct GoldenEvents {
             ),
             ("sharedChangeToken", token.token(of: Self.store, hash: hash).bytes),
         ]
+    }
+
+    private var compaction: [(String, [UInt8])] {
+        var begun: [UInt8] = []
+        CompactionRun(history: 500, tombstones: 400, requests: 300).append(to: &begun)
+        var forgotten: [UInt8] = []
+        TombstoneHorizon.append(390, to: &forgotten)
+        return [("compactionBegun", begun), ("tombstonesForgotten", forgotten)]
     }
 
     /// The record of `recordBound` with a new tag: its fields were set by the event at position 9.

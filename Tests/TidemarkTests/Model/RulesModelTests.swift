@@ -23,8 +23,23 @@ import TidemarkModel
         /// Tokens, with the zone, its epoch, and the number that the model had.
         var tokens: [(token: ChangeToken, zone: String, epoch: Int, number: Int)] = []
         let zoneNames = ["a", "b", "_defaultZone"]
+        /// Whether the log is compacted now and then.
+        let compacts: Bool
+        /// How far deletions are forgotten, by zone and epoch.
+        var horizons: [String: UInt64] = [:]
+        /// Tokens that were below.
+        var expiredCount = 0
 
-        init(_ folder: ScratchFolder, seed: UInt64, slotMask: UInt64, isStrict: Bool) throws {
+        init(
+            _ folder: ScratchFolder,
+            seed: UInt64,
+            slotMask: UInt64,
+            isStrict: Bool,
+            compacts: Bool
+        ) throws {
+            self.compacts = compacts
+            // Small ones, so that there are many.
+            if compacts { options.segmentByteCount = 16 << 10 }
             path = folder.path("\(seed).tide")
             random = SeededGenerator(seed: seed)
             environment.slotMask = slotMask
@@ -77,11 +92,36 @@ import TidemarkModel
         try await play(seed, slotMask, isStrict: true)
     }
 
-    private func play(_ seed: UInt64, _ slotMask: UInt64, isStrict: Bool) async throws {
+    @Test(
+        arguments: zip(
+            UInt64(201)...220,
+            [UInt64](repeating: .max, count: 16) + [0b1111, 0b111, 0b11, 0]
+        )
+    )
+    func `a store that is compacted answers as the model does, or says that a token expired`(
+        _ seed: UInt64,
+        _ slotMask: UInt64
+    ) async throws {
+        try await play(seed, slotMask, isStrict: seed % 4 == 0, compacts: true)
+    }
+
+    private func play(
+        _ seed: UInt64,
+        _ slotMask: UInt64,
+        isStrict: Bool,
+        compacts: Bool = false
+    ) async throws {
         let folder = try ScratchFolder()
-        let run = try Run(folder, seed: seed, slotMask: slotMask, isStrict: isStrict)
+        let run = try Run(
+            folder,
+            seed: seed,
+            slotMask: slotMask,
+            isStrict: isStrict,
+            compacts: compacts
+        )
         for step in 0..<220 {
             switch Int.random(in: 0..<100, using: &run.random) {
+            case 0..<5 where compacts: try await compact(run)
             case 0..<4: try await changeZones(run)
             case 4..<8: try restart(run)
             case 8..<25: try await rememberToken(run)
@@ -113,6 +153,17 @@ import TidemarkModel
                 as: client.caller
             )
             #expect(result.deletions[0].error?.code == run.model.deleteZone(name))
+        }
+    }
+
+    private func compact(_ run: Run) async throws {
+        var policy = CompactionPolicy()
+        policy.history = run.chance(80) ? .none : .all
+        policy.tombstones = run.chance(50) ? .none : .all
+        let report = try await run.open().compact(policy)
+        for expiry in report.expiries {
+            let epoch = run.model.zones[expiry.zoneName]?.epoch ?? 0
+            run.horizons["\(expiry.zoneName) \(epoch)"] = expiry.position
         }
     }
 
@@ -191,7 +242,8 @@ import TidemarkModel
         let expected = run.model.modify(saves, deletions, in: zone, isAtomic: isAtomic)
         let result = try await run.open().modifyRecords(request, as: caller)
         let codes = result.saves.map { $0.error?.code } + result.deletions.map { $0.error?.code }
-        #expect(codes == expected)
+        let messages = result.saves.compactMap { $0.error?.message }
+        #expect(codes == expected, "\(messages)")
         for (save, answer) in zip(saves, result.saves) {
             if let version = run.model.zones[zone]?.records[save.name],
                 let record = try? answer.get()
@@ -298,6 +350,15 @@ import TidemarkModel
                 }
                 continue
             }
+            let position = try run.open().position(of: token).rawValue
+            if position < run.horizons["\(name) \(zone.epoch)"] ?? 0 {
+                run.expiredCount += 1
+                let error = await #expect(throws: SyncError.self) {
+                    try await client.changes(since: token)
+                }
+                #expect(error?.code == .changeTokenExpired)
+                continue
+            }
             let delta = try await client.changes(since: token, limit: run.chance(50) ? 3 : nil)
             try expect(delta.changes, run.model.delta(of: name, after: number))
         }
@@ -360,7 +421,12 @@ import TidemarkModel
         )
         func take(_ generation: OverlayGeneration) throws(ReplayError) {
             do throws(ViewIndexError) {
-                try twin.take(generation, of: reader.store, reader.line)
+                try twin.take(
+                    generation,
+                    of: reader.store,
+                    reader.line,
+                    compactedThrough: reader.compactedThrough
+                )
             } catch {
                 throw .views(error)
             }
@@ -374,7 +440,16 @@ import TidemarkModel
         if rest.lastSequence > 0 { try take(rest) }
         let expected = twin.snapshot()
         for table in ViewTable.allCases {
-            #expect(try contents(of: table, in: found) == contents(of: table, in: expected))
+            let (found, expected) = try (
+                contents(of: table, in: found), contents(of: table, in: expected)
+            )
+            let differing = Set(found.keys).union(expected.keys).filter {
+                found[$0] != expected[$0]
+            }
+            #expect(
+                differing.isEmpty,
+                "\(table): \(differing.sorted().map { ($0, found[$0], expected[$0]) })"
+            )
         }
         try checkOracle(found, reader)
     }
@@ -417,7 +492,12 @@ import TidemarkModel
                 listed.append(key.low)
                 return true
             }
-            for start in stride(from: UInt64(0), through: reader.durableSequence.rawValue, by: 1) {
+            let value = try #require(try snapshot.value(in: .zones, for: .zone(zone)))
+            let entry = try ZoneEntry(value, key: zone)
+            // What is forgotten is not told any more, whether or not the log still has it.
+            if entry.end != nil, reader.compactedThrough > .zero { continue }
+            let last = reader.durableSequence.rawValue
+            for start in stride(from: entry.tombstoneHorizon, through: last, by: 1) {
                 var last: [[UInt8]: UInt64] = [:]
                 for event in events where event.zone == zone && event.sequence > start {
                     last[event.name] = event.sequence

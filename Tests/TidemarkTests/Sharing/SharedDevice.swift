@@ -10,6 +10,8 @@ struct SharedDevice {
     var databaseToken: ChangeToken?
     var zoneToken: ChangeToken?
     var records: [String: RecordChangeTag] = [:]
+    /// How often it had to begin anew, because its token expired.
+    private(set) var expiredCount = 0
 
     init(_ client: Client) {
         self.client = client
@@ -51,6 +53,12 @@ struct SharedDevice {
                 zoneToken = page.token
                 moreComing = page.moreComing
             } catch {
+                if error.code == .changeTokenExpired, zoneToken != nil {
+                    expiredCount += 1
+                    zoneToken = nil
+                    records = [:]
+                    continue
+                }
                 guard error.code == .zoneNotFound else { throw error }
                 return true
             }

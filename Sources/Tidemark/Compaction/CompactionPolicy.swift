@@ -1,0 +1,68 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a compaction may forget.
+///
+/// Lifetimes are counted by our own clock, from when an event was received, in milliseconds.
+public struct CompactionPolicy: Hashable, Sendable {
+    /// How long something is kept.
+    public enum Retention: Hashable, Sendable {
+        /// For good.
+        case all
+        /// Not longer than it has to be.
+        case none
+        /// At least for so many milliseconds.
+        case milliseconds(Int64)
+    }
+
+    /// How long a version stays after another one has replaced it.
+    ///
+    /// Reads as of a point are exact back to here, and are refused as pruned before. What was
+    /// forgotten does not come back when more is kept later.
+    public var history = Retention.all
+    /// How long a deletion is told to devices that come back, if the history goes back no further.
+    ///
+    /// A device with an older change token is told that it is expired.
+    public var tombstones = Retention.milliseconds(180 * 24 * 60 * 60 * 1000)
+
+    /// Keeps all history; forgets nothing.
+    public init() {}
+}
+
+/// What a compaction came to; or would come to, if it was a dry run.
+public struct CompactionReport: Hashable, Sendable {
+    /// Reads as of this position and later ones are exact.
+    public internal(set) var historyHorizon: UInt64 = 0
+    /// When the commit at the history horizon was made, in milliseconds since 1970; `nil` if all
+    /// history is kept.
+    public internal(set) var historyTime: Int64?
+    /// Segments of the log that are written anew.
+    public internal(set) var segmentCount = 0
+    /// Events that were in them.
+    public internal(set) var eventCount: UInt64 = 0
+    /// Events of those that are dropped.
+    public internal(set) var droppedCount: UInt64 = 0
+    /// Events that a later one has replaced, and that stay because a request may be asked again.
+    public internal(set) var requestCount: UInt64 = 0
+    /// Bytes of finished segments before.
+    public internal(set) var oldByteCount: UInt64 = 0
+    /// Bytes of those that took their place; in a dry run about what it would be, or less.
+    public internal(set) var newByteCount: UInt64 = 0
+    /// The zones in which deletions are forgotten now that were not before.
+    public internal(set) var expiries: [TokenExpiry] = []
+    /// Bytes of assets that no version names any more, and that are removed.
+    public internal(set) var assetByteCount: UInt64 = 0
+    /// Whether another process still reads the old segments: they take room until the next
+    /// compaction or opening after it has ended.
+    public internal(set) var isRead = false
+
+    /// Change tokens of a zone that expire.
+    public struct TokenExpiry: Hashable, Sendable {
+        /// The zone's name.
+        public internal(set) var zoneName: String
+        /// Whose zone it is.
+        public internal(set) var owner: String
+        /// Tokens from before this position expire.
+        public internal(set) var position: UInt64
+    }
+}

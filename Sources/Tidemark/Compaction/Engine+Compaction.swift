@@ -1,0 +1,274 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import TidemarkLog
+import TidemarkModel
+
+extension Engine {
+    /// See ``Store/compact(_:isDryRun:)``.
+    func compact(
+        _ policy: CompactionPolicy,
+        isDryRun: Bool
+    ) async throws(SyncError) -> CompactionReport {
+        let writing = try writer()
+        guard compacting.withLock({ $0.begin() }) else {
+            throw SyncError(.zoneBusy, "A compaction of this store is under way.")
+        }
+        defer { compacting.withLock { $0.end() } }
+        // What follows the log reads all that comes before the horizons once more, and then never.
+        let start = source.durableSequence.rawValue
+        if !isDryRun { try await writing.notifier.settle(through: start, self) }
+        let marks = try await blockingWork.run { () throws(SyncError) in
+            try self.marks(policy)
+        }
+        if isDryRun {
+            let plan = try plan(marks, in: try picture(.appended))
+            return try await blockingWork.run { () throws(SyncError) in
+                try self.dryRun(marks, plan)
+            }
+        }
+        let begun = try await begin(marks, writing)
+        try await writing.checkpointer.advance(views, through: begun.last.rawValue)
+        try await writing.queries.advance(through: begun.last.rawValue)
+        await waitForReaders()
+        var report = try await blockingWork.run { () throws(SyncError) in
+            try self.rewrite(marks, begun.plan, through: begun.first, writing.log)
+        }
+        report.assetByteCount = try await collectAssets(isDryRun: false)
+            .reduce(0) { $0 + $1.byteCount }
+        return report
+    }
+
+    // MARK: Deciding
+
+    /// The horizons of zones that a compaction raises, and how far those of all others are.
+    private struct Plan: Sendable {
+        var raised: [(zone: ZoneStanding, horizon: UInt64)] = []
+        var horizons: [UInt64: UInt64] = [:]
+
+        func fates(_ marks: HistoryMarks) -> EventFates {
+            EventFates(marks, horizons: horizons, raised: Set(raised.map(\.zone.key)))
+        }
+    }
+
+    private func marks(_ policy: CompactionPolicy) throws(SyncError) -> HistoryMarks {
+        let picture = try picture(.visible)
+        let before: CompactionRun?
+        do throws(ViewIndexError) {
+            before = try picture.compaction()
+        } catch {
+            throw SyncError(error)
+        }
+        let question = HistoryMarks.Question(
+            policy: policy,
+            before: before ?? CompactionRun(history: 0, tombstones: 0, requests: 0),
+            now: now(),
+            requestLifetime: options.requestLifetime
+        )
+        var marks = HistoryMarks(question)
+        try visitAll { (event) throws(EventFormatError) in try marks.add(event) }
+        marks.finish()
+        return marks
+    }
+
+    private func visitAll(
+        _ visit: (LogEvent) throws(EventFormatError) -> Void
+    ) throws(SyncError) {
+        var failure: EventFormatError?
+        do throws(LogError) {
+            let last = source.durableSequence
+            try source.scan(from: SequenceNumber(rawValue: 1), through: last) { event in
+                do throws(EventFormatError) {
+                    try visit(event)
+                    return true
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw SyncError(failure) }
+    }
+
+    private func plan(
+        _ marks: HistoryMarks,
+        in picture: ViewPicture
+    ) throws(SyncError) -> Plan {
+        var plan = Plan()
+        do throws(ViewIndexError) {
+            for zone in try picture.zones() where zone.tombstoneHorizon > 0 {
+                plan.horizons[zone.key] = zone.tombstoneHorizon
+            }
+            for (list, horizon) in marks.horizons().sorted(by: { $0.key < $1.key }) {
+                let zone = try picture.zone(list)
+                if horizon <= zone.tombstoneHorizon { continue }
+                // A name that was given another slot than its hash is found by way of the names
+                // before it, also those that are gone: they have to stay.
+                if zone.end == nil, zone.isProbed { continue }
+                plan.raised.append((zone, horizon))
+                plan.horizons[list] = horizon
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        return plan
+    }
+
+    /// Writes down what is forgotten, as the first commit of a new segment: all that came before is
+    /// in finished ones.
+    private func begin(
+        _ marks: HistoryMarks,
+        _ writing: Writing
+    ) async throws(SyncError) -> (first: SequenceNumber, last: SequenceNumber, plan: Plan) {
+        while true {
+            try await writing.committer.waitForRoom()
+            let picture = try picture(.appended)
+            let plan = try plan(marks, in: picture)
+            var commit = CommitPlan(
+                time: now(),
+                received: now(),
+                bound: picture.bound,
+                hash: views.hash
+            )
+            commit.compact(marks.run, horizons: plan.raised.map { ($0.zone.key, $0.horizon) })
+            commit.restsOnAll = true
+            commit.draft.envelope = CommitEnvelope().bytes
+            guard let placed = try writing.committer.append(&commit, beginsSegment: true) else {
+                continue
+            }
+            try await writing.committer.waitUntilDurable(placed.last)
+            return (placed.first, placed.last, plan)
+        }
+    }
+
+    /// Waits until nobody uses a picture that shows what is forgotten.
+    private func waitForReaders() async {
+        let era = views.pins.beginEra()
+        while views.pins.isAnyLeft(before: era) {
+            await blockingWork.pause(milliseconds: 5)
+        }
+    }
+
+    // MARK: Rewriting
+
+    /// What would become of the finished segments, and of the one that takes events.
+    private func dryRun(
+        _ marks: HistoryMarks,
+        _ plan: Plan
+    ) throws(SyncError) -> CompactionReport {
+        let log = try writer().log
+        var fates = plan.fates(marks)
+        do throws(LogError) {
+            let loads = try loads(of: log.segmentLoads(), &fates, log)
+            return report(marks, plan, fates, log.rewrites(of: loads), of: loads)
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    private func rewrite(
+        _ marks: HistoryMarks,
+        _ plan: Plan,
+        through first: SequenceNumber,
+        _ log: SegmentLog
+    ) throws(SyncError) -> CompactionReport {
+        var fates = plan.fates(marks)
+        do throws(LogError) {
+            let last = SequenceNumber(rawValue: first.rawValue - 1)
+            let finished = try log.finishedSegments(through: last)
+            let loads = try loads(of: finished, &fates, log)
+            let groups = log.rewrites(of: loads)
+            var report = report(marks, plan, fates, groups, of: loads)
+            report.newByteCount = report.oldByteCount
+            for group in groups {
+                let rewrite = try log.rewrite(group, fate: fates.fate)
+                report.newByteCount -= rewrite.oldByteCount
+                report.newByteCount += rewrite.newByteCount
+            }
+            report.isRead = try !log.removeReplacedSegments()
+            return report
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    /// Decides about every event of some segments.
+    private func loads(
+        of segments: [SegmentLoad],
+        _ fates: inout EventFates,
+        _ log: SegmentLog
+    ) throws(LogError) -> [SegmentLoad] {
+        var loads = segments
+        var failure: EventFormatError?
+        for index in loads.indices {
+            try log.scan(from: loads[index].id.first, through: loads[index].last) { event in
+                do throws(EventFormatError) {
+                    loads[index].count(event, try fates.add(event))
+                    return true
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+            if let failure { throw LogError(.newerVersion, failure.message) }
+        }
+        return loads
+    }
+
+    private func report(
+        _ marks: HistoryMarks,
+        _ plan: Plan,
+        _ fates: EventFates,
+        _ groups: [[SegmentLoad]],
+        of loads: [SegmentLoad]
+    ) -> CompactionReport {
+        var report = CompactionReport()
+        report.historyHorizon = marks.run.history
+        report.historyTime = marks.historyTime
+        report.oldByteCount = loads.reduce(0) { $0 + $1.byteCount }
+        report.newByteCount = report.oldByteCount
+        report.requestCount = fates.requestCount
+        for load in groups.joined() {
+            report.segmentCount += 1
+            report.eventCount += load.eventCount
+            report.droppedCount += load.changedCount
+            report.newByteCount -= load.byteCount
+            report.newByteCount += load.expectedByteCount
+        }
+        report.expiries = plan.raised.map { zone, horizon in
+            CompactionReport.TokenExpiry(
+                zoneName: zone.identity.zoneName.string,
+                owner: zone.identity.database.owner.userRecordName,
+                position: horizon
+            )
+        }
+        return report
+    }
+}
+
+/// Whether a compaction of the store is under way.
+struct Compacting: Sendable {
+    private var isUnderWay = false
+
+    mutating func begin() -> Bool {
+        if isUnderWay { return false }
+        isUnderWay = true
+        return true
+    }
+
+    mutating func end() { isUnderWay = false }
+}
+
+extension SyncError {
+    /// What is asked for is below the history horizon.
+    static func historyPruned(_ position: SequenceNumber, _ horizon: UInt64) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "History pruned: compaction has dropped what the store held as of event \(position). "
+                + "The oldest point that is still exact is event \(horizon)."
+        )
+    }
+}

@@ -1,0 +1,126 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+/// Decides which events a compaction drops, one after another in the order of the log.
+///
+/// What is forgotten of a record is always the beginning of its chain, in each list: an event goes
+/// only if the one before it is gone. So a later fold of the log never takes an old version for the
+/// last one, whichever tombstones are gone, and wherever a run was cut off.
+struct EventFates {
+    /// Events that go.
+    private(set) var dropped = PositionSet()
+    /// Those whose place is taken by a note of their commit's request.
+    private(set) var noted = PositionSet()
+    /// Events that could go but for a request that may be asked again.
+    private(set) var requestCount: UInt64 = 0
+    private var marks: HistoryMarks
+    /// How far tombstones of each list are forgotten.
+    private let horizons: [UInt64: UInt64]
+    /// The lists whose horizon the run raises.
+    private let raised: Set<UInt64>
+    private var commit = SequenceNumber.zero
+    private var request = KeptRequest.none
+
+    /// What the commit of the last event keeps for its request.
+    private enum KeptRequest {
+        case none
+        /// That it was answered.
+        case note
+        /// What it was answered with.
+        case answer
+    }
+
+    init(_ marks: HistoryMarks, horizons: [UInt64: UInt64], raised: Set<UInt64>) {
+        self.marks = marks
+        self.horizons = horizons
+        self.raised = raised
+    }
+
+    /// What becomes of the next event.
+    mutating func add(_ event: LogEvent) throws(EventFormatError) -> EventFate {
+        let position = event.sequence.rawValue
+        guard position <= marks.last, try mayGo(event) else { return .kept }
+        readRequest(of: event)
+        if request == .answer {
+            requestCount += 1
+            return .kept
+        }
+        marks.present.remove(position)
+        dropped.insert(position)
+        guard request == .note, event.sequence == event.commit.first else { return .dropped }
+        noted.insert(position)
+        return .replaced(Self.note)
+    }
+
+    /// What was decided about an event before.
+    func fate(of event: LogEvent) -> EventFate {
+        let position = event.sequence.rawValue
+        guard dropped.contains(position) else { return .kept }
+        return noted.contains(position) ? .replaced(Self.note) : .dropped
+    }
+
+    private static let note: [UInt8] = [EventKind.requestNoted.rawValue, 0, 0, 0]
+
+    private func mayGo(_ event: LogEvent) throws(EventFormatError) -> Bool {
+        let position = event.sequence.rawValue
+        if let listed = try ListedEvent(event) {
+            if marks.unforgotten.contains(event.zone) { return false }
+            if let previous = listed.previous, marks.ends[event.zone] == nil {
+                guard goes(position, event.zone, listed, over: previous, isOfAudience: false)
+                else { return false }
+            }
+            if let audience = listed.audience, marks.ends[audience.key] == nil {
+                let previous = audience.previous
+                guard goes(position, audience.key, listed, over: previous, isOfAudience: true)
+                else { return false }
+            }
+            return true
+        }
+        guard position <= marks.run.history else { return false }
+        switch event.payload.first.flatMap(EventKind.init(rawValue:)) {
+        case .requestNoted:
+            let envelope = event.envelope.span.bytes
+            return position <= marks.run.requests
+                && !(CommitEnvelope.requestKey(in: envelope) != nil
+                    && CommitEnvelope.requestNeverExpires(in: envelope))
+        case .compactionBegun:
+            return true
+        case .tombstonesForgotten:
+            return marks.raised[event.zone] ?? 0 > position || raised.contains(event.zone)
+        default:
+            return false
+        }
+    }
+
+    /// Whether an event is not needed in one of its lists.
+    private func goes(
+        _ position: UInt64,
+        _ list: UInt64,
+        _ listed: ListedEvent,
+        over previous: UInt64,
+        isOfAudience: Bool
+    ) -> Bool {
+        let isReplaced = (isOfAudience ? marks.replacedInAudience : marks.replaced)
+            .contains(position)
+        let isExpired =
+            listed.isTombstone && position <= horizons[list] ?? 0
+            && marks.isLast(position, isOfAudience: isOfAudience)
+        return (isReplaced || isExpired) && !marks.present.contains(previous)
+    }
+
+    private mutating func readRequest(of event: LogEvent) {
+        if event.commit.first == commit { return }
+        commit = event.commit.first
+        let envelope = event.envelope.span.bytes
+        request =
+            if CommitEnvelope.requestKey(in: envelope) == nil {
+                .none
+            } else if CommitEnvelope.requestNeverExpires(in: envelope) {
+                .note
+            } else {
+                commit.rawValue > marks.run.requests ? .answer : .none
+            }
+    }
+}

@@ -1,0 +1,168 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+/// What one walk over the log learns for a compaction: which events later ones have replaced, how far
+/// the horizons reach, which zones have ended.
+///
+/// A function of the log, the policy and the clock's reading; a few bits of memory per position.
+struct HistoryMarks {
+    /// What the walk was asked to find.
+    struct Question {
+        var policy: CompactionPolicy
+        /// The horizons of the compaction before.
+        var before: CompactionRun
+        /// Milliseconds since 1970.
+        var now: Int64
+        /// How long requests are remembered, in milliseconds.
+        var requestLifetime: Int64
+    }
+
+    /// How far the walk went.
+    private(set) var last: UInt64 = 0
+    /// The horizons.
+    private(set) var run: CompactionRun
+    /// When the commit at the history horizon was made.
+    private(set) var historyTime: Int64?
+    /// Events that are there.
+    var present = PositionSet()
+    /// Events that one at or below the history horizon has replaced in their zone.
+    private(set) var replaced = PositionSet()
+    /// The same in their audience.
+    private(set) var replacedInAudience = PositionSet()
+    /// Events that one above the history horizon has replaced in their zone or their audience.
+    private(set) var replacedLater = PositionSet()
+    /// Zones whose end is old enough for all that they held to go, each with its end: at or below
+    /// the history horizon, or, since an audience's list tells who left what is gone, at or below the
+    /// tombstone horizon.
+    private(set) var ends: [UInt64: UInt64] = [:]
+    private var audiences: Set<UInt64> = []
+    /// Zones of which everything stays: who took part in which share, and when, answers tokens of
+    /// any age.
+    private(set) var unforgotten: Set<UInt64> = []
+    /// The last event that raised the tombstone horizon of each zone.
+    private(set) var raised: [UInt64: UInt64] = [:]
+    /// Tombstones that are old enough to go, each with the list that it stands in.
+    private var expired: [(position: UInt64, list: UInt64, isOfAudience: Bool)] = []
+    private var history: Prefix
+    private var tombstones: Prefix
+    private var requests: Prefix
+
+    /// The positions up to the first commit that is younger than a limit.
+    private struct Prefix {
+        /// Positions up to here belong to it in any case.
+        let least: UInt64
+        /// Commits received after this end it, in milliseconds since 1970.
+        let limit: Int64
+        var isOpen = true
+        var end: UInt64
+
+        init(_ retention: CompactionPolicy.Retention, since least: UInt64, now: Int64) {
+            self.least = least
+            end = least
+            switch retention {
+            case .all: limit = .min
+            case .none: limit = .max
+            case .milliseconds(let lifetime): limit = now.subtractingSaturated(lifetime)
+            }
+        }
+
+        /// Whether an event belongs to it.
+        mutating func take(_ event: LogEvent) -> Bool {
+            let position = event.sequence.rawValue
+            if isOpen, event.commit.received > limit { isOpen = false }
+            if isOpen { end = max(end, position) }
+            return isOpen || position <= least
+        }
+    }
+
+    init(_ question: Question) {
+        history = Prefix(question.policy.history, since: question.before.history, now: question.now)
+        tombstones = Prefix(
+            question.policy.tombstones,
+            since: question.before.tombstones,
+            now: question.now
+        )
+        requests = Prefix(
+            .milliseconds(question.requestLifetime),
+            since: question.before.requests,
+            now: question.now
+        )
+        run = question.before
+    }
+
+    /// Takes in the next event.
+    mutating func add(_ event: LogEvent) throws(EventFormatError) {
+        let position = event.sequence.rawValue
+        last = position
+        present.insert(position)
+        let isHistory = history.take(event)
+        let mayExpire = tombstones.take(event) && isHistory
+        _ = requests.take(event)
+        if isHistory { historyTime = event.commit.time }
+        if let listed = try ListedEvent(event) {
+            if let previous = listed.previous {
+                note(previous, isHistory ? \.replaced : \.replacedLater)
+                if listed.isTombstone, mayExpire { expired.append((position, event.zone, false)) }
+            }
+            if let audience = listed.audience {
+                note(audience.previous, isHistory ? \.replacedInAudience : \.replacedLater)
+                if listed.isTombstone, mayExpire { expired.append((position, audience.key, true)) }
+            }
+            return
+        }
+        switch event.payload.first.flatMap(EventKind.init(rawValue:)) {
+        case .zoneCreated:
+            let identity = try ZoneEvent.readCreation(event.payload.span.bytes).identity
+            if identity.isAudience { audiences.insert(position) }
+            if identity.systemZone == .shares { unforgotten.insert(position) }
+        case .zoneDeleted:
+            if audiences.contains(event.zone) ? mayExpire : isHistory {
+                ends[event.zone] = position
+            }
+        case .tombstonesForgotten: raised[event.zone] = position
+        default: break
+        }
+    }
+
+    private mutating func note(
+        _ previous: UInt64,
+        _ marks: WritableKeyPath<HistoryMarks, PositionSet>
+    ) {
+        if previous > 0 { self[keyPath: marks].insert(previous) }
+    }
+
+    /// Ends the walk.
+    mutating func finish() {
+        run.history = max(history.least, min(history.end, last))
+        run.tombstones = min(max(tombstones.least, tombstones.end), run.history)
+        run.requests = max(requests.least, requests.end)
+        if run.history == 0 { historyTime = nil }
+    }
+
+    /// The last tombstone to go in each list that has some, and the ends of audiences that go.
+    func horizons() -> [UInt64: UInt64] {
+        var horizons = ends.filter { audiences.contains($0.key) }
+        for (position, list, isOfAudience) in expired
+        where ends[list] == nil && !unforgotten.contains(list)
+            && isLast(position, isOfAudience: isOfAudience)
+        {
+            horizons[list] = max(horizons[list] ?? 0, position)
+        }
+        return horizons
+    }
+
+    /// Whether no event has replaced another in its list.
+    func isLast(_ position: UInt64, isOfAudience: Bool) -> Bool {
+        !(isOfAudience ? replacedInAudience : replaced).contains(position)
+            && !replacedLater.contains(position)
+    }
+}
+
+extension Int64 {
+    fileprivate func subtractingSaturated(_ other: Int64) -> Int64 {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (other > 0 ? .min : .max) : difference
+    }
+}

@@ -1,0 +1,36 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+/// An event of a record as compaction sees it: which lists it stands in, and what it replaces there.
+///
+/// A list is a zone's, or an audience's. In each a record has a chain of events, from new to old.
+struct ListedEvent {
+    /// The record's event before this one in its zone, zero for its first; `nil` if this one is none
+    /// of the zone's.
+    var previous: UInt64?
+    /// The audience that it stands in.
+    var audience: AudiencePlace?
+    /// Whether the record is gone from there on.
+    var isTombstone: Bool
+
+    /// Reads an event; `nil` if it is not about a record.
+    init?(_ event: LogEvent) throws(EventFormatError) {
+        let bytes = event.payload
+        let payload = bytes.span.bytes
+        switch payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil {
+        case .recordSaved, .recordDeleted, .recordTouched:
+            let (record, _) = try RecordEvent.read(payload)
+            previous = record.previous
+            audience = record.audience
+            isTombstone = record.state == .tombstone
+        case .audienceEntered, .audienceLeft:
+            let moved = try AudienceEvent(payload)
+            audience = moved.place
+            isTombstone = moved.state == .tombstone
+        default:
+            return nil
+        }
+    }
+}

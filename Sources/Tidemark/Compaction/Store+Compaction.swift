@@ -1,0 +1,23 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+extension Store {
+    /// Writes the finished part of the log anew, without what the policy allows to be forgotten.
+    ///
+    /// The store goes on as usual meanwhile. What is forgotten is written into the log first, so a
+    /// compaction that is cut off at any moment has lost nothing else, and the next one goes on with
+    /// it. Every change token that is not reported as expired is answered as before. A dry run changes
+    /// nothing.
+    ///
+    /// Throws `zoneBusy` while another compaction of this store is under way, `quotaExceeded` if the
+    /// disk has no room for one more segment, and `internalError` for damage, before anything is
+    /// dropped. O(bytes of the log).
+    public func compact(
+        _ policy: CompactionPolicy = CompactionPolicy(),
+        isDryRun: Bool = false
+    ) async throws(SyncError) -> CompactionReport {
+        try await engine.compact(policy, isDryRun: isDryRun)
+    }
+}

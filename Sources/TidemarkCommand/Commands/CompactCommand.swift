@@ -1,0 +1,133 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark compact`: the log without what may be forgotten.
+struct CompactCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "compact",
+        abstract: "Write the log anew, shorter, and without what may be forgotten.",
+        discussion: """
+            A version that another one has replaced is kept for as long as --keep-history says, \
+            from when the other one came; older points in time cannot be read any more. A deletion \
+            is kept for as long as --tombstones says, where history does not keep it longer; \
+            devices that come back after that are told to begin anew. A duration is a number and s, \
+            m, h, d, w or y: 12h, 30d. Without options nothing is forgotten, and the log still \
+            becomes shorter, since it is compressed better.
+
+            Requests that may be asked again, for 90 days, keep what they were answered with. The \
+            store can be used meanwhile, and a compaction that is cut off loses nothing: run it \
+            again.
+
+              tidemark compact notes.tide --keep-history 30d --dry-run
+              tidemark compact notes.tide --keep-history none --tombstones 90d
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(help: "How long replaced versions are kept: a duration, all or none.")
+    var keepHistory = RetentionArgument(CompactionPolicy().history)
+
+    @Option(help: "How long deletions are kept: a duration, all or none.")
+    var tombstones = RetentionArgument(CompactionPolicy().tombstones)
+
+    @Flag(help: "Only tell what would be won, and which change tokens would expire.")
+    var dryRun = false
+
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        var policy = CompactionPolicy()
+        policy.history = keepHistory.retention
+        policy.tombstones = tombstones.retention
+        try await store.write { store in
+            try print(try await store.compact(policy, isDryRun: dryRun))
+        }
+    }
+
+    private func print(_ report: CompactionReport) throws {
+        var output = StandardOutput()
+        if options.isJSON(output) {
+            try output.line { $0.append(json: report, isDryRun: dryRun) }
+        } else {
+            for line in report.text(isDryRun: dryRun) { try output.line(line) }
+        }
+        try output.flush()
+    }
+}
+
+extension CompactionReport {
+    /// The report as lines of text.
+    fileprivate func text(isDryRun: Bool) -> [String] {
+        let history =
+            historyTime.map { time in
+                "History is exact from event \(historyHorizon) on, "
+                    + "\(RFC3339.text(milliseconds: time))."
+            } ?? "All history is kept."
+        var lines = [
+            "\(isDryRun ? "Would drop" : "Dropped") \(droppedCount) of \(eventCount) events in "
+                + "\(segmentCount) segments: \(oldByteCount) bytes "
+                + "\(isDryRun ? "would become about" : "became") \(newByteCount).",
+            history,
+        ]
+        if requestCount > 0 {
+            lines.append(
+                "\(requestCount) replaced versions stay, since their requests may be asked again."
+            )
+        }
+        for expiry in expiries {
+            lines.append(
+                "Zone \(expiry.zoneName) of \(expiry.owner): change tokens from before event "
+                    + "\(expiry.position) \(isDryRun ? "would expire" : "have expired")."
+                    .printable
+            )
+        }
+        if assetByteCount > 0 { lines.append("Removed \(assetByteCount) bytes of assets.") }
+        if isRead {
+            lines.append(
+                "Another process still reads the old segments; they are removed by the next "
+                    + "opening after it has ended."
+            )
+        }
+        return lines
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(json report: CompactionReport, isDryRun: Bool) {
+        append(literal: "{\"dryRun\":")
+        append(contentsOf: (isDryRun ? "true" : "false").utf8)
+        append(literal: ",\"segments\":")
+        append(jsonNumber: report.segmentCount)
+        append(literal: ",\"events\":")
+        append(jsonNumber: report.eventCount)
+        append(literal: ",\"dropped\":")
+        append(jsonNumber: report.droppedCount)
+        append(literal: ",\"keptForRequests\":")
+        append(jsonNumber: report.requestCount)
+        append(literal: ",\"bytesBefore\":")
+        append(jsonNumber: report.oldByteCount)
+        append(literal: ",\"bytesAfter\":")
+        append(jsonNumber: report.newByteCount)
+        append(literal: ",\"assetBytes\":")
+        append(jsonNumber: report.assetByteCount)
+        append(literal: ",\"historyFrom\":")
+        append(jsonNumber: report.historyHorizon)
+        append(literal: ",\"expired\":[")
+        for (index, expiry) in report.expiries.enumerated() {
+            if index > 0 { append(literal: ",") }
+            append(literal: "{\"zone\":")
+            append(jsonString: expiry.zoneName)
+            append(literal: ",\"owner\":")
+            append(jsonString: expiry.owner)
+            append(literal: ",\"before\":")
+            append(jsonNumber: expiry.position)
+            append(literal: "}")
+        }
+        append(literal: "]}")
+    }
+}

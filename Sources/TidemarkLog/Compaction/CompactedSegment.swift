@@ -1,0 +1,125 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A segment that compaction writes: from its first frame to its footer in one go, then never again.
+///
+/// It has the same frames as any other; positions whose events are left out are gaps.
+struct CompactedSegment: ~Copyable {
+    private let path: String
+    private let file: any LogFile
+    private let header: FileHeader
+    private let fileSystem: any FileSystem
+    private let compressor: FrameCompressor
+    private var builder: FrameBuilder
+    private var offset: UInt64
+    private var chain: UInt64
+    /// The commit of the last event.
+    private var lastCommit = SequenceNumber.zero
+    /// What the written events add up to.
+    private(set) var eventHash = EventHash()
+    private(set) var eventCount: UInt64 = 0
+
+    /// Begins a file under a name that nobody takes for a segment's.
+    init(
+        _ id: SegmentID,
+        incarnation: Incarnation,
+        store: StoreID,
+        sample: DictionarySample,
+        at path: String,
+        environment: LogEnvironment
+    ) throws(LogError) {
+        self.path = path
+        fileSystem = environment.fileSystem
+        var header = FileHeader(
+            kind: .segment,
+            store: store,
+            incarnation: incarnation,
+            first: id.first,
+            generation: id.generation,
+            created: environment.now(),
+            salt: environment.random()
+        )
+        let stored = header.setDictionary(sample)
+        self.header = header
+        compressor = FrameCompressor(dictionary: sample.bytes, level: .high)
+        builder = FrameBuilder(first: id.first)
+        offset = UInt64(header.framesOffset)
+        chain = header.chain
+        let encoded = header.encoded()
+        let fileSystem = fileSystem
+        file = try LogError.wrapping { () throws(FileError) -> any LogFile in
+            if try fileSystem.exists(path) { try fileSystem.remove(path) }
+            let file = try fileSystem.open(path, .create)
+            try file.write(encoded.span.bytes, at: 0)
+            if !stored.isEmpty {
+                try file.write(stored.span.bytes, at: UInt64(Layout.fileHeaderByteCount))
+            }
+            return file
+        }
+    }
+
+    /// Adds an event, which comes after those before it, or in its place one of the store itself.
+    mutating func append(_ event: LogEvent, payload: [UInt8]? = nil) throws(LogError) {
+        let isFirst = event.commit.first != lastCommit
+        if isFirst, builder.rawByteCount >= Layout.frameByteCountTarget { try writeFrame() }
+        builder.append(event, isFirst: isFirst, payload: payload)
+        lastCommit = event.commit.first
+        if let payload {
+            eventHash.add(event.sequence, zone: 0, payload.span.bytes)
+        } else {
+            eventHash.add(event)
+        }
+        eventCount += 1
+    }
+
+    private mutating func writeFrame() throws(LogError) {
+        let place = FramePlace(salt: header.salt, offset: offset, syncedOffset: 0, chain: chain)
+        let next = builder.next
+        let frame = builder.encoded(at: place, compressor: compressor).bytes
+        builder = FrameBuilder(first: next)
+        let (file, start) = (file, offset)
+        try LogError.wrapping { () throws(FileError) in
+            try file.write(frame.span.bytes, at: start)
+        }
+        offset += UInt64(frame.count)
+        chain = chainWord(after: frame.span.bytes)
+    }
+
+    /// Ends the segment at a position, reads all of it back, and makes it durable under its own name.
+    ///
+    /// Throws `corrupted`, and leaves no file, if what is read is not what was written.
+    consuming func finish(
+        through last: SequenceNumber,
+        in folder: StoreFolder
+    ) throws(LogError) -> (framesEnd: UInt64, fileByteCount: UInt64) {
+        if last >= builder.next {
+            builder.appendGap(UInt32(last.rawValue - builder.next.rawValue + 1))
+        }
+        if !builder.isEmpty { try writeFrame() }
+        let id = SegmentID(first: header.first, generation: header.generation)
+        let (file, framesEnd, path) = (file, offset, path)
+        var fold = try SegmentFold(file, header: header)
+        try fold.walk(framesEnd: framesEnd, meet: { (error) throws(LogError) in throw error })
+        guard fold.summary.eventHash == eventHash, fold.summary.eventCount == eventCount,
+            fold.summary.last == last
+        else {
+            throw LogError(
+                .corrupted,
+                "The compacted segment holds \(fold.summary.eventCount) events up to "
+                    + "\(fold.summary.last), or others than were written to it: expected "
+                    + "\(eventCount) up to \(last). The log is as it was; check the disk and the "
+                    + "memory of this machine.",
+                path: path
+            )
+        }
+        let footer = fold.footer().encoded(salt: header.salt)
+        let fileSystem = fileSystem
+        try LogError.wrapping { () throws(FileError) in
+            try file.write(footer.span.bytes, at: framesEnd)
+            try file.sync()
+            try fileSystem.rename(path, to: folder.segment(id))
+            try fileSystem.syncDirectory(folder.segments)
+        }
+        return (framesEnd, framesEnd + UInt64(footer.count))
+    }
+}

@@ -1,0 +1,294 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is to become of an event when its segment is rewritten.
+package enum EventFate: Hashable, Sendable {
+    case kept
+    case dropped
+    /// It is dropped, and an event of the store itself takes its position.
+    case replaced([UInt8])
+}
+
+/// A finished segment that a compaction looks at, and what it would keep of it.
+package struct SegmentLoad: Hashable, Sendable {
+    package let id: SegmentID
+    /// The last position that it covers.
+    package let last: SequenceNumber
+    /// Length of the file.
+    package let byteCount: UInt64
+    /// Whether a compaction wrote it.
+    package let isCompacted: Bool
+    /// Events that are in it.
+    package var eventCount: UInt64 = 0
+    /// Bytes of their payloads.
+    package var payloadByteCount: UInt64 = 0
+    /// Events that are not kept as they are.
+    package var changedCount: UInt64 = 0
+    /// Bytes of payloads of those.
+    package var changedByteCount: UInt64 = 0
+
+    /// Takes an event into account.
+    package mutating func count(_ event: LogEvent, _ fate: EventFate) {
+        let byteCount = UInt64(event.payloadRange.count)
+        eventCount += 1
+        payloadByteCount += byteCount
+        guard fate != .kept else { return }
+        changedCount += 1
+        changedByteCount += byteCount
+    }
+
+    /// About how long the file would be with what is kept.
+    package var expectedByteCount: UInt64 {
+        guard payloadByteCount > 0 else { return 0 }
+        let share = Double(payloadByteCount - changedByteCount) / Double(payloadByteCount)
+        return UInt64(Double(byteCount) * share)
+    }
+}
+
+/// What rewriting some segments came to.
+package struct SegmentRewrite: Hashable, Sendable {
+    /// How many segments became one.
+    package var segmentCount: Int
+    /// Bytes of their files.
+    package var oldByteCount: UInt64
+    /// Bytes of the one that took their place.
+    package var newByteCount: UInt64
+    /// Events that were dropped or replaced.
+    package var changedCount: UInt64
+}
+
+extension SegmentLog {
+    /// The finished segments that lie before a position or end at it, oldest first, each with its
+    /// footer.
+    ///
+    /// Waits for those that are being sealed.
+    package func finishedSegments(
+        through last: SequenceNumber
+    ) throws(LogError) -> [SegmentLoad] {
+        backgroundWork.wait()
+        for segment in manifest.manifest.segments where segment.fileByteCount == nil {
+            if segment.last != nil { seal(segment.id) }
+        }
+        var loads: [SegmentLoad] = []
+        for segment in manifest.manifest.segments {
+            guard let end = segment.last, end <= last, let byteCount = segment.fileByteCount else {
+                break
+            }
+            loads.append(
+                SegmentLoad(
+                    id: segment.id,
+                    last: end,
+                    byteCount: byteCount,
+                    isCompacted: segment.isCompacted
+                )
+            )
+        }
+        return loads
+    }
+
+    /// All segments, as they are: what a compaction would look at if it began now.
+    package func segmentLoads() -> [SegmentLoad] {
+        let durable = durableSequence
+        // The file of a segment that takes events is longer than what is in it.
+        let activeByteCount = disk.withLock { $0.active.offset }
+        return manifest.manifest.segments.compactMap { segment in
+            guard let last = segment.last ?? (durable >= segment.id.first ? durable : nil) else {
+                return nil
+            }
+            return SegmentLoad(
+                id: segment.id,
+                last: last,
+                byteCount: segment.fileByteCount ?? segment.framesEnd ?? activeByteCount,
+                isCompacted: segment.isCompacted
+            )
+        }
+    }
+
+    /// Which neighbouring segments are worth being written anew as one, oldest first.
+    ///
+    /// A segment that compaction has written and that loses nothing stays as it is, unless it is
+    /// small. All others are written anew, which makes them shorter even where nothing is dropped.
+    package func rewrites(of loads: [SegmentLoad]) -> [[SegmentLoad]] {
+        let target = UInt64(configuration.segmentByteCount)
+        var groups: [[SegmentLoad]] = []
+        var group: [SegmentLoad] = []
+        var byteCount: UInt64 = 0
+        func isSettled(_ load: SegmentLoad) -> Bool { load.isCompacted && load.changedCount == 0 }
+        func endGroup() {
+            if group.count > 1 || group.contains(where: { !isSettled($0) }) { groups.append(group) }
+            group = []
+            byteCount = 0
+        }
+        for load in loads {
+            if isSettled(load), load.byteCount >= target / 4 {
+                endGroup()
+                continue
+            }
+            if !group.isEmpty, byteCount + load.expectedByteCount > target { endGroup() }
+            group.append(load)
+            byteCount += load.expectedByteCount
+        }
+        endGroup()
+        return groups
+    }
+
+    /// Writes neighbouring segments anew as one that holds what is kept of them, and puts it in
+    /// their place, all or nothing.
+    ///
+    /// `fate` is asked once for every event, in the order of the log, and must answer the same if
+    /// it is asked for the same segments again. Readers that are in the middle of the old ones go
+    /// on with them. What was read is compared with what the old footers promise, and what was
+    /// written is read back, before anything changes.
+    ///
+    /// Throws `corrupted` for damage, `full`, or `unreadable`: the log is as it was.
+    package func rewrite(
+        _ group: [SegmentLoad],
+        fate: (LogEvent) -> EventFate
+    ) throws(LogError) -> SegmentRewrite {
+        guard let start = group.first, let end = group.last,
+            let first = manifest.manifest.segments.first(where: { $0.id == start.id })
+        else { preconditionFailure("segments that are not of the log cannot be rewritten") }
+        let id = SegmentID(first: start.id.first, generation: start.id.generation + 1)
+        let path = folder.spare(spareNumber.add(1, ordering: .relaxed).newValue)
+        do throws(LogError) {
+            var output = try CompactedSegment(
+                id,
+                incarnation: first.incarnation,
+                store: store,
+                sample: try sample(of: group, id),
+                at: path,
+                environment: environment
+            )
+            var changedCount: UInt64 = 0
+            for load in group {
+                changedCount += try copy(load, to: &output, fate)
+            }
+            let place = try output.finish(through: end.last, in: folder)
+            try swap(group, for: id, first.incarnation, place)
+            return SegmentRewrite(
+                segmentCount: group.count,
+                oldByteCount: group.reduce(0) { $0 + $1.byteCount },
+                newByteCount: place.fileByteCount,
+                changedCount: changedCount
+            )
+        } catch {
+            // Give the space back at once; the first failure is the one to tell.
+            try? environment.fileSystem.remove(path)
+            throw error
+        }
+    }
+
+    /// Copies what is kept of one segment, and returns how many events were not.
+    private func copy(
+        _ load: SegmentLoad,
+        to output: inout CompactedSegment,
+        _ fate: (LogEvent) -> EventFate
+    ) throws(LogError) -> UInt64 {
+        var hash = EventHash()
+        var changedCount: UInt64 = 0
+        var failure: LogError?
+        try files.scan(from: load.id.first, through: load.last) { event in
+            hash.add(event)
+            do throws(LogError) {
+                switch fate(event) {
+                case .kept:
+                    try output.append(event)
+                case .dropped:
+                    changedCount += 1
+                case .replaced(let payload):
+                    changedCount += 1
+                    try output.append(event, payload: payload)
+                }
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        if let failure { throw failure }
+        let (file, header) = try SegmentReader.open(
+            load.id,
+            store: store,
+            in: folder,
+            fileSystem: environment.fileSystem
+        )
+        let summary = try SegmentReader.footerSummary(of: file, header: header)
+        guard summary.eventHash == hash else {
+            throw LogError(
+                .corrupted,
+                "The events that were read are not those that the segment's footer promises. The "
+                    + "log is as it was; run `tidemark log verify`.",
+                path: file.path
+            )
+        }
+        return changedCount
+    }
+
+    /// Puts a segment in the place of others, for the manifest and for readers.
+    private func swap(
+        _ group: [SegmentLoad],
+        for id: SegmentID,
+        _ incarnation: Incarnation,
+        _ place: (framesEnd: UInt64, fileByteCount: UInt64)
+    ) throws(LogError) {
+        guard let last = group.last?.last else { return }
+        do throws(LogError) {
+            try manifest.append([
+                .compacted(id, incarnation, last: last),
+                .ended(id, last: last, framesEnd: place.framesEnd),
+                .sealed(id, fileByteCount: place.fileByteCount),
+            ])
+        } catch {
+            // A manifest that could not be synced must not be written again: its end is unknown.
+            fail(error)
+            throw error
+        }
+        let replaced = Set(group.map(\.id))
+        files.update { segments in
+            guard let start = segments.firstIndex(where: { $0.id == group[0].id }) else { return }
+            segments.removeAll { replaced.contains($0.id) }
+            segments.insert(
+                LogFiles.Segment(id: id, last: last, framesEnd: place.framesEnd, isSealed: true),
+                at: start
+            )
+        }
+    }
+
+    /// Pieces of the blocks of all segments of a group, for the dictionary of the one that replaces
+    /// them.
+    private func sample(
+        of group: [SegmentLoad],
+        _ id: SegmentID
+    ) throws(LogError) -> DictionarySample {
+        var result = DictionarySample(source: id)
+        let share = Layout.dictionaryByteCount / group.count
+        for load in group {
+            guard let segment = files.segment(at: load.id.first),
+                let reader = try files.reader(of: segment)
+            else { continue }
+            let sample = try DictionarySample.taken(from: reader)
+            result.bytes.append(contentsOf: sample.bytes.prefix(share))
+        }
+        return result
+    }
+
+    /// Removes the files of segments that others have taken the place of, unless another process
+    /// may still be reading them; says whether none are left.
+    ///
+    /// Those that are left are removed by the next call, or by the next opening.
+    package func removeReplacedSegments() throws(LogError) -> Bool {
+        let known = Set(manifest.manifest.segments.map(\.id))
+        return try LogError.wrapping { () throws(FileError) in
+            let fileSystem = environment.fileSystem
+            let replaced = try fileSystem.list(folder.segments).compactMap(
+                SegmentID.init(fileName:)
+            )
+            .filter { !known.contains($0) && $0.first < (known.max() ?? $0).first }
+            if replaced.isEmpty { return true }
+            guard !hasOlderReaders, try manifest.hasNoReaders() else { return false }
+            for id in replaced { try fileSystem.remove(folder.segment(id)) }
+            try fileSystem.syncDirectory(folder.segments)
+            return true
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// `tidemark compact`, as a user runs it.
+@Suite struct CompactCommandTests {
+    private func makeStore(in folder: TemporaryFolder) async throws -> String {
+        let store = folder.path("notes.tide")
+        var lines = ""
+        for number in 1...40 {
+            lines +=
+                "{\"time\":\(number)000,\"user\":\"anna\",\"changes\":[{\"op\":\"save\",\"zone\":\"a\","
+                + "\"recordName\":\"r\(number % 4)\",\"recordType\":\"Note\","
+                + "\"fields\":{\"n\":\(number)}}]}\n"
+        }
+        lines +=
+            "{\"time\":50000,\"user\":\"anna\",\"changes\":[{\"op\":\"delete\",\"zone\":\"a\","
+            + "\"recordName\":\"r1\"}]}\n"
+        #expect(try await Command.run("import", store, "-", input: lines).status == 0)
+        return store
+    }
+
+    @Test func `what is there stays, what was is gone, and the log says so`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let before = try await Command.run("export", store).output
+        let dry = try await Command.run(
+            "compact",
+            store,
+            "--keep-history",
+            "none",
+            "--tombstones",
+            "none",
+            "--dry-run"
+        )
+        #expect(dry.status == 0)
+        #expect(dry.output.contains("\"dryRun\":true"))
+        #expect(dry.output.contains("\"expired\":[{\"zone\":\"a\""))
+        #expect(try await Command.run("export", store, "--at", "20").status == 0)
+        let done = try await Command.run(
+            "compact",
+            store,
+            "--keep-history",
+            "none",
+            "--tombstones",
+            "none",
+            "--text"
+        )
+        #expect(done.status == 0)
+        #expect(done.output.contains("Zone a of __defaultOwner__: change tokens from before event"))
+        let now = try await Command.run("export", store).output
+        #expect(now == before)
+        let past = try await Command.run("export", store, "--at", "20")
+        #expect(past.status == 1)
+        #expect(past.errors.contains("History pruned"))
+        let verified = try await Command.run("log", "verify", store)
+        #expect(verified.status == 0)
+        #expect(verified.output.contains("\"findings\":0"))
+        #expect(try await Command.run("log", "dump", store).output.contains("compactionBegun"))
+    }
+
+    @Test(arguments: ["30", "d", "-3d", "3x", "1.5h", ""])
+    func `what is no duration is refused`(argument: String) async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let result = try await Command.run("compact", store, "--keep-history", argument)
+        #expect(result.status == 64)
+        #expect(result.errors.contains("--keep-history"))
+    }
+
+    @Test func `without options nothing is forgotten`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let changes = try await Command.run("log", "dump", store).output
+        #expect(try await Command.run("compact", store).output.contains("\"dropped\":0"))
+        let after = try await Command.run("log", "dump", store).output
+        #expect(after.hasPrefix(changes))
+        #expect(try await Command.run("export", store, "--at", "20").status == 0)
+    }
+}

@@ -1,0 +1,295 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import TidemarkLog
+
+/// Segments that are written anew without some of their events.
+@Suite struct RewriteTests {
+    /// What a rule leaves of a log: two in three events go, and one of those is replaced.
+    private static func fate(_ event: LogEvent) -> EventFate {
+        switch event.sequence.rawValue % 6 {
+        case 0, 3: .kept
+        case 5: .replaced([9, 9, 9])
+        default: .dropped
+        }
+    }
+
+    /// What `fate` makes of events up to a position.
+    private static func kept(_ events: [WrittenEvent], through last: UInt64) -> [WrittenEvent] {
+        events.compactMap { event in
+            guard event.sequence <= last else { return event }
+            var event = event
+            switch event.sequence % 6 {
+            case 0, 3: break
+            case 5:
+                event.payload = [9, 9, 9]
+                event.zone = 0
+            default: return nil
+            }
+            return event
+        }
+    }
+
+    /// A log with several finished segments, and the last position in them.
+    private static func makeLog(
+        on files: any FileSystem,
+        seed: UInt64 = 1,
+        commitCount: Int = 40
+    ) throws -> (log: SegmentLog, last: SequenceNumber) {
+        let (log, _) = try CrashWorkload.open(files, seed: seed)
+        var drafts = DraftSource(seed: seed)
+        for _ in 0..<commitCount {
+            _ = try log.append(drafts.draft(events: 1...7))
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        let last = log.lastSequence
+        _ = try log.append(drafts.draft(), beginsSegment: true)
+        try log.blockUntilDurable(log.lastSequence)
+        return (log, last)
+    }
+
+    /// Rewrites all finished segments, and returns how many groups there were.
+    @discardableResult
+    private static func compact(
+        _ log: SegmentLog,
+        through last: SequenceNumber
+    ) throws(LogError) -> Int {
+        var loads = try log.finishedSegments(through: last)
+        for index in loads.indices {
+            let load = loads[index]
+            try log.scan(from: load.id.first, through: load.last) { event in
+                loads[index].count(event, fate(event))
+                return true
+            }
+        }
+        let groups = log.rewrites(of: loads)
+        for group in groups { _ = try log.rewrite(group, fate: fate) }
+        return groups.count
+    }
+
+    @Test func `A rewritten log holds what was kept, where it was`() throws {
+        let disk = SimulatedFileSystem()
+        let (log, last) = try Self.makeLog(on: disk)
+        let before = try log.written()
+        let segmentCount = log.manifest.manifest.segments.count
+        #expect(segmentCount > 4)
+        #expect(log.compactedThrough == .zero)
+        #expect(try Self.compact(log, through: last) > 0)
+        let expected = Self.kept(before, through: last.rawValue)
+        #expect(try log.written() == expected)
+        #expect(log.compactedThrough == last)
+        #expect(log.manifest.manifest.segments.count < segmentCount)
+        #expect(try log.removeReplacedSegments())
+        try log.close()
+        let reader = try LogReader(CrashWorkload.path, fileSystem: disk)
+        #expect(try reader.written() == expected)
+        #expect(try reader.verify().damage == [])
+        #expect(reader.compactedThrough == last)
+        let (again, report) = try CrashWorkload.open(disk, seed: 9)
+        #expect(report.wasClean)
+        #expect(try again.written() == expected)
+        #expect(again.compactedThrough == last)
+        // Every position can still be asked for, alone and together, and every time.
+        let all = (1...again.lastSequence.rawValue).map(SequenceNumber.init(rawValue:))
+        var found: [WrittenEvent] = []
+        try again.read(all) {
+            found.append(WrittenEvent($0))
+            return true
+        }
+        #expect(found == expected)
+        for sequence in all {
+            var alone: WrittenEvent?
+            try again.read([sequence]) {
+                alone = WrittenEvent($0)
+                return true
+            }
+            #expect(alone == expected.first { $0.sequence == sequence.rawValue })
+        }
+        for time in (before[0].time - 1)...(before[before.count - 1].time + 1) {
+            let event = expected.last { $0.time <= time }
+            let position = event.map { $0.commitFirst + UInt64($0.eventCount) - 1 } ?? 0
+            #expect(try again.lastSequence(atOrBefore: time).rawValue == position)
+        }
+        for zone in 0..<9 as Range<UInt64> {
+            var events: [WrittenEvent] = []
+            try reader.scan(zone: zone, from: all[0], through: all[all.count - 1]) {
+                events.append(WrittenEvent($0))
+                return true
+            }
+            #expect(events == expected.filter { $0.zone == zone })
+        }
+        try again.close()
+    }
+
+    @Test func `Rewriting twice drops nothing more and writes no segment that is as it should be`()
+        throws
+    {
+        let disk = SimulatedFileSystem()
+        let (log, last) = try Self.makeLog(on: disk, seed: 3)
+        let before = try log.written()
+        try Self.compact(log, through: last)
+        let expected = Self.kept(before, through: last.rawValue)
+        var loads = try log.finishedSegments(through: last)
+        #expect(loads.allSatisfy { $0.isCompacted })
+        loads = loads.map { load in
+            var load = load
+            load.eventCount = 1
+            return load
+        }
+        let large = loads.filter {
+            $0.byteCount >= UInt64(CrashWorkload.configuration.segmentByteCount) / 4
+        }
+        for group in log.rewrites(of: loads) { #expect(!group.contains { large.contains($0) }) }
+        try Self.compact(log, through: last)
+        #expect(try log.written() == expected)
+        try log.close()
+    }
+
+    @Test func `All of a log may go`() throws {
+        let disk = SimulatedFileSystem()
+        let (log, last) = try Self.makeLog(on: disk, seed: 4)
+        let rest = try log.written().filter { $0.sequence > last.rawValue }
+        let loads = try log.finishedSegments(through: last)
+        for group in log.rewrites(of: loads) { _ = try log.rewrite(group) { _ in .dropped } }
+        #expect(try log.written() == rest)
+        #expect(try log.lastSequence(atOrBefore: rest[0].time - 1) == .zero)
+        #expect(try log.lastSequence(atOrBefore: rest[0].time) == log.lastSequence)
+        try log.close()
+        let (again, report) = try CrashWorkload.open(disk, seed: 9)
+        #expect(report.wasClean)
+        #expect(try again.written() == rest)
+        try again.close()
+        #expect(try LogReader(CrashWorkload.path, fileSystem: disk).verify().damage == [])
+    }
+
+    @Test func `After a crash at any moment each event is there, unless it was to go`() throws {
+        let verdict = Verdict()
+        let disk = SimulatedFileSystem()
+        let (log, last) = try Self.makeLog(on: disk, seed: 5, commitCount: 14)
+        let before = try log.written()
+        try log.close()
+        let expected = Self.kept(before, through: last.rawValue)
+        let files = WatchedFileSystem(disk) { disk in
+            for outcome in disk.crashOutcomes(limit: 6) + [.processKilled] {
+                verdict.add(
+                    Self.violation(on: disk.crash(outcome), before, expected),
+                    at: "before call \(disk.callCount + 1), \(outcome)"
+                )
+            }
+        }
+        let (again, _) = try CrashWorkload.open(files, seed: 6)
+        try Self.compact(again, through: last)
+        #expect(try again.removeReplacedSegments())
+        try again.close()
+        #expect(verdict.violations.prefix(3) == [])
+        #expect(verdict.triedCount > 100)
+        #expect(try LogReader(CrashWorkload.path, fileSystem: disk).written() == expected)
+    }
+
+    /// What is wrong with a store after a crash, if anything: it must go on, and finish.
+    private static func violation(
+        on disk: SimulatedFileSystem,
+        _ before: [WrittenEvent],
+        _ expected: [WrittenEvent]
+    ) -> String? {
+        do throws(LogError) {
+            let (log, _) = try CrashWorkload.open(disk, seed: 77)
+            let found = try log.written()
+            let kept = Dictionary(uniqueKeysWithValues: expected.map { ($0.sequence, $0) })
+            let positions = Set(found.map(\.sequence))
+            for event in before where kept[event.sequence] != nil {
+                guard positions.contains(event.sequence) else {
+                    return "event \(event.sequence) is gone"
+                }
+            }
+            for event in found {
+                let old = before.first { $0.sequence == event.sequence }
+                guard event == old || event == kept[event.sequence] else {
+                    return "event \(event.sequence) is another one"
+                }
+            }
+            let last = before[before.count - 1].commitFirst - 1
+            try compact(log, through: SequenceNumber(rawValue: last))
+            guard try log.written() == expected else { return "it was not finished rightly" }
+            try log.close()
+            let damage = try LogReader(CrashWorkload.path, fileSystem: disk).verify().damage
+            return damage.first?.message
+        } catch {
+            return error.message
+        }
+    }
+
+    @Test func `When a call fails the log is as it was or as it should be`() throws {
+        let disk = SimulatedFileSystem()
+        let (log, last) = try Self.makeLog(on: disk, seed: 7, commitCount: 14)
+        let before = try log.written()
+        try log.close()
+        let expected = Self.kept(before, through: last.rawValue)
+        let image = disk.crash(.processKilled)
+        let (opened, _) = try CrashWorkload.open(image, seed: 8)
+        let first = image.callCount
+        try Self.compact(opened, through: last)
+        let calls = (first + 1)...image.callCount
+        #expect(calls.count > 20)
+        for call in calls {
+            for (number, forGood) in [(EIO, false), (ENOSPC, false), (EIO, true)] {
+                let disk = disk.crash(.processKilled)
+                let (log, _) = try CrashWorkload.open(disk, seed: 8)
+                disk.failCall(call, with: number, forGood: forGood)
+                let failure = #expect(throws: LogError.self) {
+                    try Self.compact(log, through: last)
+                    // A failure to remove what is left over is nobody's business.
+                    throw LogError(.full, "nothing failed")
+                }
+                #expect(failure?.path != nil || failure?.message == "nothing failed")
+                disk.clearFaults()
+                let violation = Self.violation(
+                    on: disk.crash(.processKilled),
+                    before,
+                    expected
+                )
+                #expect(violation == nil, "call \(call), error \(number)")
+            }
+        }
+    }
+
+    @Test func `A process that reads keeps the old segments until it ends`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/s.tide"
+        var configuration = LogConfiguration()
+        configuration.segmentByteCount = 6 << 10
+        let (log, _) = try SegmentLog.openAndSeal(
+            path,
+            creating: true,
+            configuration: configuration,
+            environment: .fixed(PosixFileSystem()),
+            onDurable: { _ in }
+        )
+        var drafts = DraftSource(seed: 8)
+        for _ in 0..<40 { _ = try log.append(drafts.draft()) }
+        let last = log.lastSequence
+        _ = try log.append(drafts.draft(), beginsSegment: true)
+        try log.blockUntilDurable(log.lastSequence)
+        log.vouch()
+        var reader: LogReader? = try LogReader(path, fileSystem: PosixFileSystem())
+        let before = try log.written()
+        let seen = try reader?.written()
+        #expect(seen?.prefix(Int(last.rawValue)) == before.prefix(Int(last.rawValue)))
+        try Self.compact(log, through: last)
+        #expect(try !log.removeReplacedSegments())
+        #expect(try reader?.written() == seen)
+        reader = nil
+        #expect(try log.removeReplacedSegments())
+        let count = try FileManager.default.contentsOfDirectory(atPath: path + "/segments")
+            .filter { $0.hasSuffix(".seg") }.count
+        #expect(count == log.manifest.manifest.segments.count)
+        #expect(
+            try LogReader(path, fileSystem: PosixFileSystem()).written().prefix(5)
+                == Self.kept(before, through: last.rawValue).prefix(5)
+        )
+        try log.close()
+    }
+}

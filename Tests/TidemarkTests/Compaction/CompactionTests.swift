@@ -1,0 +1,402 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// What a compaction forgets, and what it does not.
+@Suite struct CompactionTests {
+    /// A clock that is set by hand.
+    private final class Clock: Sendable {
+        private let time = Lock<Int64>(1_700_000_000_000)
+
+        var now: Int64 { time.withLock { $0 } }
+
+        func pass(_ milliseconds: Int64) { time.withLock { $0 += milliseconds } }
+    }
+
+    /// Something that others wait for.
+    private final class Signal: Sendable {
+        private let state = Lock(false)
+
+        var isGiven: Bool { state.withLock { $0 } }
+
+        func give() { state.withLock { $0 = true } }
+    }
+
+    /// A store on disk.
+    private final class World {
+        let folder: ScratchFolder
+        let clock = Clock()
+        var options = StoreOptions()
+        private(set) var store: Store?
+
+        static let day: Int64 = 24 * 60 * 60 * 1000
+
+        init(_ change: (inout StoreOptions) -> Void = { _ in }) throws {
+            folder = try ScratchFolder()
+            options.segmentByteCount = 64 << 10
+            change(&options)
+            store = try open(.creating)
+        }
+
+        private func open(_ access: StoreAccess) throws -> Store {
+            var environment = StoreEnvironment()
+            let clock = clock
+            environment.log.now = { clock.now }
+            return try Store.open(
+                at: folder.path(),
+                access: access,
+                options: options,
+                environment: environment
+            )
+        }
+
+        func pass(days: Int64) { clock.pass(days * Self.day) }
+
+        func reopen(dropsViews: Bool = false) throws {
+            try store?.close()
+            store = nil
+            if dropsViews { try FileManager.default.removeItem(atPath: folder.path() + "/views") }
+            store = try open(.writing)
+        }
+
+        var client: Client {
+            get throws { Client(store: try #require(store)) }
+        }
+
+        func compact(
+            history: CompactionPolicy.Retention,
+            tombstones: CompactionPolicy.Retention = .all,
+            isDryRun: Bool = false
+        ) async throws -> CompactionReport {
+            var policy = CompactionPolicy()
+            policy.history = history
+            policy.tombstones = tombstones
+            return try await #require(store).compact(policy, isDryRun: isDryRun)
+        }
+
+        /// What a folder's log says of itself.
+        func verify() throws {
+            let reader = try LogReader(folder.path(), fileSystem: PosixFileSystem())
+            #expect(try reader.verify().damage == [])
+        }
+    }
+
+    /// Saves versions of a record, each a day after the one before; returns the position of each.
+    private func save(
+        _ name: String,
+        _ numbers: ClosedRange<Int64>,
+        in world: World
+    ) async throws
+        -> [UInt64]
+    {
+        var positions: [UInt64] = []
+        for number in numbers {
+            world.pass(days: 1)
+            let client = try world.client
+            let save = try client.save(name, ["n": .int64(number)], policy: .changedKeys)
+            let record = try await client.modify([save]).saves[0].get()
+            let tag = try #require(record.changeTag)
+            positions.append(try #require(TagContent(tag)).sequence.rawValue)
+        }
+        return positions
+    }
+
+    @Test func `versions within the history stay exact, and older points are pruned`() async throws
+    {
+        let world = try World()
+        try await world.client.createZone()
+        let positions = try await save("r", 1...10, in: world)
+        let database = try world.client.caller.database
+        let id = try world.client.id("r")
+        // Half a day after the last version: the last five came within five days.
+        world.clock.pass(World.day / 2)
+        let report = try await world.compact(history: .milliseconds(5 * World.day))
+        #expect(report.historyHorizon == positions[4])
+        #expect(report.droppedCount == 4)
+        try world.reopen(dropsViews: true)
+        let store = try #require(world.store)
+        for (number, position) in zip(Int64(1)..., positions) {
+            let point = SequenceNumber(rawValue: position)
+            if number >= 5 {
+                let record = try store.record(id, of: database, asOf: point)
+                #expect(record["n"] == .int64(number))
+                continue
+            }
+            let error = #expect(throws: SyncError.self) {
+                try store.record(id, of: database, asOf: point)
+            }
+            #expect(error?.message.hasPrefix("History pruned") ?? false)
+            let other = #expect(throws: SyncError.self) {
+                try store.visitRecords(of: database, asOf: point) { _ in true }
+            }
+            #expect(other?.message.hasPrefix("History pruned") ?? false)
+        }
+        try world.verify()
+        // Keeping more later brings nothing back, and takes nothing.
+        let again = try await world.compact(history: .all)
+        #expect(again.historyHorizon == positions[4])
+        #expect(again.droppedCount == 0)
+        #expect(try await world.client.fetch("r")[0].get()["n"] == .int64(10))
+    }
+
+    @Test func `a dry run tells what would happen, and changes nothing`() async throws {
+        let world = try World()
+        try await world.client.createZone()
+        _ = try await save("r", 1...6, in: world)
+        let client = try world.client
+        let token = try await client.changes().token
+        try await client.modify([], delete: [RecordDeletion(client.id("r"))])
+        let names = {
+            try FileManager.default.contentsOfDirectory(atPath: world.folder.path() + "/segments")
+        }
+        let before = try names()
+        let last = client.store.figures
+        let dry = try await world.compact(history: .none, tombstones: .none, isDryRun: true)
+        #expect(try names() == before)
+        #expect(try client.store.figures() == last())
+        #expect(try await client.changes(since: token).changes.count == 1)
+        let report = try await world.compact(history: .none, tombstones: .none)
+        #expect(report.droppedCount == dry.droppedCount)
+        #expect(report.expiries == dry.expiries)
+        #expect(report.historyHorizon == dry.historyHorizon)
+        #expect(report.expiries.count == 1)
+        let error = await #expect(throws: SyncError.self) { try await client.changes(since: token) }
+        #expect(error?.code == .changeTokenExpired)
+    }
+
+    @Test func `deletions are kept for as long as they are to be`() async throws {
+        let world = try World()
+        let client = try world.client
+        try await client.createZone()
+        try await client.modify([
+            try client.save("old", ["n": 1]), try client.save("young", ["n": 1]),
+        ])
+        let token = try await client.changes().token
+        try await client.modify([], delete: [RecordDeletion(client.id("old"))])
+        world.pass(days: 20)
+        let middle = try await client.changes().token
+        try await client.modify([], delete: [RecordDeletion(client.id("young"))])
+        world.pass(days: 20)
+        let thirty = CompactionPolicy.Retention.milliseconds(30 * World.day)
+        let report = try await world.compact(history: .none, tombstones: thirty)
+        #expect(report.expiries.count == 1)
+        for _ in 0..<2 {
+            let client = try world.client
+            let error = await #expect(throws: SyncError.self) {
+                try await client.changes(since: token)
+            }
+            #expect(error?.code == .changeTokenExpired)
+            // A device that has heard of the first deletion hears of the second.
+            #expect(try await client.changes(since: middle).changes.count == 1)
+            #expect(try await client.changes().changes.isEmpty)
+            // What was deleted and forgotten begins anew.
+            for name in ["old", "young"] {
+                #expect(try await client.fetch(name)[0].error?.code == .unknownItem)
+            }
+            try world.reopen(dropsViews: true)
+        }
+        let again = try world.client
+        try await again.modify([try again.save("old", ["n": 2])])
+        #expect(try await again.changes(since: middle).changes.count == 2)
+        try world.verify()
+    }
+
+    @Test func `a request that may be asked again gets its first answer`() async throws {
+        let world = try World()
+        let client = try world.client
+        try await client.createZone()
+        let request = ModifyRecordsRequest(
+            saves: [try client.save("r", ["n": 1], policy: .changedKeys)]
+        )
+        var caller = client.caller
+        caller.requestID = "once"
+        let first = try await client.store.modifyRecords(request, as: caller)
+        _ = try await save("r", 2...5, in: world)
+        let report = try await world.compact(history: .none)
+        #expect(report.requestCount == 1)
+        #expect(report.droppedCount == 0)
+        try world.reopen(dropsViews: true)
+        #expect(try await world.client.store.modifyRecords(request, as: caller) == first)
+        world.pass(days: 100)
+        let later = try await world.compact(history: .none)
+        #expect(later.requestCount == 0)
+        // And the event with which the first one began.
+        #expect(later.droppedCount == 4 + 1)
+        for dropsViews in [false, true] {
+            try world.reopen(dropsViews: dropsViews)
+            let client = try world.client
+            let record = try await client.store.modifyRecords(request, as: caller).saves[0].get()
+            #expect(record["n"] == .int64(1))
+            #expect(record.changeTag != (try first.saves[0].get().changeTag))
+            _ = try await save("r", 7...7, in: world)
+            caller.requestID = "twice"
+        }
+    }
+
+    @Test func `imported lines stay known when all that they changed is gone`() async throws {
+        let world = try World()
+        let store = try #require(world.store)
+        var text = ""
+        for number in 1...30 {
+            text +=
+                "{\"time\":\(number),\"user\":\"_anna\",\"changes\":[{\"op\":\"save\",\"zone\":\"Notes\","
+                + "\"recordName\":\"r\",\"recordType\":\"Note\",\"fields\":{\"n\":\(number)}}]}\n"
+        }
+        func importAll() async throws -> Int {
+            var known = 0
+            var changes = try store.beginImport()
+            for line in text.split(separator: "\n") {
+                var reader = ChangeStreamReader()
+                let parsed = try reader.read(Array(line.utf8))
+                if case .skipped = try await changes.add(parsed) { known += 1 }
+            }
+            try await changes.finish()
+            return known
+        }
+        #expect(try await importAll() == 0)
+        let report = try await world.compact(history: .none)
+        #expect(report.droppedCount == 29)
+        #expect(try await importAll() == 30)
+        // A client that held one of the versions that are gone has a conflict like any other.
+        let client = try world.client
+        let server = try await client.fetch("r")[0].get()
+        let position = try #require(server.changeTag.flatMap { TagContent($0) }).sequence.rawValue
+        for gone in position - 29..<position {
+            let tag = TagContent(
+                of: SequenceNumber(rawValue: gone),
+                in: try LogReader(world.folder.path(), fileSystem: PosixFileSystem()).line
+            ).tag
+            let save = try client.save("r", ["n": 0], tag: tag)
+            let conflict = try await client.modify([save], isAtomic: false).saves[0].error?.conflict
+            #expect(conflict?.server == server)
+            #expect(conflict?.ancestor == nil)
+        }
+    }
+
+    @Test func `queries and subscriptions go on after it`() async throws {
+        let world = try World()
+        let client = try world.client
+        try await client.createZone()
+        for number in 0..<20 {
+            try await client.modify([try client.save("r\(number)", ["n": .int64(Int64(number))])])
+        }
+        let query = QueryRequest(
+            Query(recordType: "Note", predicate: .compare("n", .lessThan, 10)),
+            in: client.zone
+        )
+        #expect(try await client.store.query(query, as: client.caller).records.count == 10)
+        for number in 0..<10 {
+            let save = try client.save("r\(number)", ["n": 100], policy: .changedKeys)
+            try await client.modify([save])
+        }
+        try await client.modify([], delete: (10..<15).map { RecordDeletion(client.id("r\($0)")) })
+        _ = try await world.compact(history: .none, tombstones: .none)
+        for _ in 0..<2 {
+            let client = try world.client
+            #expect(try await client.store.query(query, as: client.caller).records.isEmpty)
+            let all = QueryRequest(Query(recordType: "Note"), in: client.zone)
+            #expect(try await client.store.query(all, as: client.caller).records.count == 15)
+            try world.reopen()
+        }
+    }
+
+    @Test func `a zone that has ended leaves nothing but that`() async throws {
+        let world = try World()
+        let client = try world.client
+        try await client.createZone()
+        let database = try await client.store.databaseChanges(
+            DatabaseChangesRequest(),
+            as: client.caller
+        )
+        for number in 0..<20 {
+            try await client.modify([try client.save("r\(number)", ["n": 1])])
+        }
+        let result = try await client.store.modifyZones(
+            ModifyZonesRequest(deletions: [client.zone]),
+            as: client.caller
+        )
+        #expect(result.deletions[0].error == nil)
+        let report = try await world.compact(history: .none)
+        #expect(report.droppedCount == 20)
+        for dropsViews in [false, true] {
+            try world.reopen(dropsViews: dropsViews)
+            let client = try world.client
+            let page = try await client.store.databaseChanges(
+                DatabaseChangesRequest(since: database.token),
+                as: client.caller
+            )
+            #expect(page.changes == [.deleted(client.zone, .deleted)])
+        }
+    }
+
+    @Test func `writers go on meanwhile, and readers see what they began with`() async throws {
+        let world = try World()
+        let client = try world.client
+        try await client.createZone()
+        for number in 0..<300 {
+            let save = try client.save(
+                "r\(number % 20)",
+                ["n": .int64(Int64(number))],
+                policy: .changedKeys
+            )
+            try await client.modify([save])
+        }
+        let isDone = Signal()
+        try await withThrowingTaskGroup(of: Void.self) { [client] group in
+            for writer in 0..<3 {
+                group.addTask {
+                    var number: Int64 = 0
+                    while !isDone.isGiven {
+                        number += 1
+                        let save = try client.save(
+                            "w\(writer)",
+                            ["n": .int64(number)],
+                            policy: .changedKeys
+                        )
+                        try await client.modify([save])
+                        let fetched = try await client.fetch("w\(writer)", "r3")
+                        #expect(try fetched[0].get()["n"] == .int64(number))
+                        #expect(try fetched[1].get()["n"] == .int64(283))
+                    }
+                }
+            }
+            group.addTask {
+                while !isDone.isGiven {
+                    let names = Set(try await client.changes().changes.map(\.recordID.recordName))
+                    #expect(names.isSuperset(of: (0..<20).map { "r\($0)" }))
+                }
+            }
+            group.addTask {
+                for _ in 0..<6 {
+                    _ = try await client.store.compact(
+                        {
+                            var policy = CompactionPolicy()
+                            policy.history = .none
+                            policy.tombstones = .none
+                            return policy
+                        }()
+                    )
+                }
+                isDone.give()
+            }
+            try await group.waitForAll()
+        }
+        try world.reopen(dropsViews: true)
+        #expect(try await world.client.changes().changes.count == 23)
+        try world.verify()
+    }
+}
+
+extension RecordChange {
+    fileprivate var recordID: RecordID {
+        switch self {
+        case .changed(let record): record.recordID
+        case .deleted(let deleted): deleted.recordID
+        }
+    }
+}
