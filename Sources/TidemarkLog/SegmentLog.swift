@@ -28,7 +28,7 @@ package final class SegmentLog: EventSource {
     let queue: Lock<AppendQueue>
     let disk: Lock<Disk>
     private let watermark: Atomic<UInt64>
-    let spareNumber = Atomic<UInt64>(0)
+    private let spareNumber = Atomic<UInt64>(0)
     private let onDurable: @Sendable (SequenceNumber) -> Void
     private let writer = DispatchQueue(label: "tidemark.log.writer", qos: .userInitiated)
     private let background = DispatchQueue(label: "tidemark.log.background", qos: .utility)

@@ -9,7 +9,8 @@ extension Engine {
     /// See ``Store/compact(_:isDryRun:)``.
     func compact(
         _ policy: CompactionPolicy,
-        isDryRun: Bool
+        byteRate: Int? = nil,
+        isDryRun: Bool = false
     ) async throws(SyncError) -> CompactionReport {
         let writing = try writer()
         guard compacting.withLock({ $0.begin() }) else {
@@ -33,7 +34,7 @@ extension Engine {
         try await writing.queries.advance(through: begun.last.rawValue)
         await waitForReaders()
         var report = try await blockingWork.run { () throws(SyncError) in
-            try self.rewrite(marks, begun.plan, through: begun.first, writing.log)
+            try self.rewrite(marks, begun.plan, through: begun.first, byteRate, writing.log)
         }
         report.assetByteCount = try await collectAssets(isDryRun: false)
             .reduce(0) { $0 + $1.byteCount }
@@ -173,6 +174,7 @@ extension Engine {
         _ marks: HistoryMarks,
         _ plan: Plan,
         through first: SequenceNumber,
+        _ byteRate: Int?,
         _ log: SegmentLog
     ) throws(SyncError) -> CompactionReport {
         var fates = plan.fates(marks)
@@ -183,8 +185,13 @@ extension Engine {
             let groups = log.rewrites(of: loads)
             var report = report(marks, plan, fates, groups, of: loads)
             report.newByteCount = report.oldByteCount
+            var pace = CompactionPace(byteRate: byteRate)
             for group in groups {
-                let rewrite = try log.rewrite(group, fate: fates.fate)
+                let rewrite = try log.rewrite(group, fate: fates.fate) {
+                    byteCount throws(LogError) in
+                    try self.compacting.withLock { (state) throws(LogError) in try state.check() }
+                    pace.wrote(byteCount)
+                }
                 report.newByteCount -= rewrite.oldByteCount
                 report.newByteCount += rewrite.newByteCount
             }
@@ -252,14 +259,42 @@ extension Engine {
 /// Whether a compaction of the store is under way.
 struct Compacting: Sendable {
     private var isUnderWay = false
+    private var isOver = false
 
     mutating func begin() -> Bool {
-        if isUnderWay { return false }
+        if isUnderWay || isOver { return false }
         isUnderWay = true
         return true
     }
 
     mutating func end() { isUnderWay = false }
+
+    /// Ends what is under way as soon as it looks, since the store is being closed.
+    mutating func close() { isOver = true }
+
+    func check() throws(LogError) {
+        guard isOver else { return }
+        throw LogError(.readOnly, "The store was closed while it was compacted; compact it again.")
+    }
+}
+
+/// Holds a compaction back to so many bytes a second, so that those who wait for the disk get it.
+struct CompactionPace {
+    private let byteRate: Int?
+    private let start = DispatchTime.now()
+    private var byteCount = 0
+
+    init(byteRate: Int?) {
+        self.byteRate = byteRate
+    }
+
+    /// Waits until so many bytes more are due; on a thread that nobody else waits for.
+    mutating func wrote(_ count: Int) {
+        guard let byteRate, byteRate > 0 else { return }
+        byteCount += count
+        let due = start + .nanoseconds(Int(Double(byteCount) / Double(byteRate) * 1e9))
+        _ = DispatchSemaphore(value: 0).wait(timeout: due)
+    }
 }
 
 extension SyncError {

@@ -96,6 +96,7 @@ final class Engine: Sendable {
         driftReports.finish()
         accountNews.close()
         guard let writing else { return }
+        compacting.withLock { $0.close() }
         writing.notifier.news.close()
         writing.notifier.bell.close()
         // Views that could not be brought forward are brought forward by the next opening.

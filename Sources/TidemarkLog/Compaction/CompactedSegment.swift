@@ -8,11 +8,11 @@ struct CompactedSegment: ~Copyable {
     private let path: String
     private let file: any LogFile
     private let header: FileHeader
-    private let fileSystem: any FileSystem
     private let compressor: FrameCompressor
     private var builder: FrameBuilder
     private var offset: UInt64
     private var chain: UInt64
+    private var syncedOffset: UInt64 = 0
     /// The commit of the last event.
     private var lastCommit = SequenceNumber.zero
     /// What the written events add up to.
@@ -29,7 +29,6 @@ struct CompactedSegment: ~Copyable {
         environment: LogEnvironment
     ) throws(LogError) {
         self.path = path
-        fileSystem = environment.fileSystem
         var header = FileHeader(
             kind: .segment,
             store: store,
@@ -46,7 +45,7 @@ struct CompactedSegment: ~Copyable {
         offset = UInt64(header.framesOffset)
         chain = header.chain
         let encoded = header.encoded()
-        let fileSystem = fileSystem
+        let fileSystem = environment.fileSystem
         file = try LogError.wrapping { () throws(FileError) -> any LogFile in
             if try fileSystem.exists(path) { try fileSystem.remove(path) }
             let file = try fileSystem.open(path, .create)
@@ -59,8 +58,11 @@ struct CompactedSegment: ~Copyable {
     }
 
     /// Adds an event, which comes after those before it, or in its place one of the store itself.
-    mutating func append(_ event: LogEvent, payload: [UInt8]? = nil) throws(LogError) {
+    ///
+    /// Returns how many bytes that brought to the file.
+    mutating func append(_ event: LogEvent, payload: [UInt8]? = nil) throws(LogError) -> Int {
         let isFirst = event.commit.first != lastCommit
+        let start = offset
         if isFirst, builder.rawByteCount >= Layout.frameByteCountTarget { try writeFrame() }
         builder.append(event, isFirst: isFirst, payload: payload)
         lastCommit = event.commit.first
@@ -70,7 +72,12 @@ struct CompactedSegment: ~Copyable {
             eventHash.add(event)
         }
         eventCount += 1
+        return Int(offset - start)
     }
+
+    /// So many bytes at most are written between two syncs: a writer whose commit comes meanwhile
+    /// does not wait for a whole segment.
+    private static let syncByteCount: UInt64 = 4 << 20
 
     private mutating func writeFrame() throws(LogError) {
         let place = FramePlace(salt: header.salt, offset: offset, syncedOffset: 0, chain: chain)
@@ -83,20 +90,21 @@ struct CompactedSegment: ~Copyable {
         }
         offset += UInt64(frame.count)
         chain = chainWord(after: frame.span.bytes)
+        guard offset - syncedOffset >= Self.syncByteCount else { return }
+        try LogError.wrapping { () throws(FileError) in try file.sync() }
+        syncedOffset = offset
     }
 
-    /// Ends the segment at a position, reads all of it back, and makes it durable under its own name.
+    /// Ends the segment at a position, reads all of it back, and makes its content durable.
     ///
-    /// Throws `corrupted`, and leaves no file, if what is read is not what was written.
+    /// Throws `corrupted` if what is read is not what was written.
     consuming func finish(
-        through last: SequenceNumber,
-        in folder: StoreFolder
+        through last: SequenceNumber
     ) throws(LogError) -> (framesEnd: UInt64, fileByteCount: UInt64) {
         if last >= builder.next {
             builder.appendGap(UInt32(last.rawValue - builder.next.rawValue + 1))
         }
         if !builder.isEmpty { try writeFrame() }
-        let id = SegmentID(first: header.first, generation: header.generation)
         let (file, framesEnd, path) = (file, offset, path)
         var fold = try SegmentFold(file, header: header)
         try fold.walk(framesEnd: framesEnd, meet: { (error) throws(LogError) in throw error })
@@ -113,12 +121,9 @@ struct CompactedSegment: ~Copyable {
             )
         }
         let footer = fold.footer().encoded(salt: header.salt)
-        let fileSystem = fileSystem
         try LogError.wrapping { () throws(FileError) in
             try file.write(footer.span.bytes, at: framesEnd)
             try file.sync()
-            try fileSystem.rename(path, to: folder.segment(id))
-            try fileSystem.syncDirectory(folder.segments)
         }
         return (framesEnd, framesEnd + UInt64(footer.count))
     }

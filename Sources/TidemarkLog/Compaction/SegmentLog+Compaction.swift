@@ -140,16 +140,22 @@ extension SegmentLog {
     /// on with them. What was read is compared with what the old footers promise, and what was
     /// written is read back, before anything changes.
     ///
-    /// Throws `corrupted` for damage, `full`, or `unreadable`: the log is as it was.
+    /// `didWrite` hears of the bytes that were written since the last time, may take its time, and may
+    /// throw to end this.
+    ///
+    /// Throws `corrupted` for damage, `full`, `unreadable`, or `readOnly` once the log was closed: the
+    /// log is as it was.
     package func rewrite(
         _ group: [SegmentLoad],
-        fate: (LogEvent) -> EventFate
+        fate: (LogEvent) -> EventFate,
+        didWrite: (Int) throws(LogError) -> Void = { _ in }
     ) throws(LogError) -> SegmentRewrite {
         guard let start = group.first, let end = group.last,
             let first = manifest.manifest.segments.first(where: { $0.id == start.id })
         else { preconditionFailure("segments that are not of the log cannot be rewritten") }
         let id = SegmentID(first: start.id.first, generation: start.id.generation + 1)
-        let path = folder.spare(spareNumber.add(1, ordering: .relaxed).newValue)
+        // A name of its own: were the log closed meanwhile, the next writer makes spares too.
+        let path = folder.spare(environment.random())
         do throws(LogError) {
             var output = try CompactedSegment(
                 id,
@@ -161,10 +167,10 @@ extension SegmentLog {
             )
             var changedCount: UInt64 = 0
             for load in group {
-                changedCount += try copy(load, to: &output, fate)
+                changedCount += try copy(load, to: &output, fate, didWrite)
             }
-            let place = try output.finish(through: end.last, in: folder)
-            try swap(group, for: id, first.incarnation, place)
+            let place = try output.finish(through: end.last)
+            try swap(group, for: id, first.incarnation, place, at: path)
             return SegmentRewrite(
                 segmentCount: group.count,
                 oldByteCount: group.reduce(0) { $0 + $1.byteCount },
@@ -182,7 +188,8 @@ extension SegmentLog {
     private func copy(
         _ load: SegmentLoad,
         to output: inout CompactedSegment,
-        _ fate: (LogEvent) -> EventFate
+        _ fate: (LogEvent) -> EventFate,
+        _ didWrite: (Int) throws(LogError) -> Void
     ) throws(LogError) -> UInt64 {
         var hash = EventHash()
         var changedCount: UInt64 = 0
@@ -190,15 +197,17 @@ extension SegmentLog {
         try files.scan(from: load.id.first, through: load.last) { event in
             hash.add(event)
             do throws(LogError) {
+                var byteCount = 0
                 switch fate(event) {
                 case .kept:
-                    try output.append(event)
+                    byteCount = try output.append(event)
                 case .dropped:
                     changedCount += 1
                 case .replaced(let payload):
                     changedCount += 1
-                    try output.append(event, payload: payload)
+                    byteCount = try output.append(event, payload: payload)
                 }
+                if byteCount > 0 { try didWrite(byteCount) }
                 return true
             } catch {
                 failure = error
@@ -229,19 +238,27 @@ extension SegmentLog {
         _ group: [SegmentLoad],
         for id: SegmentID,
         _ incarnation: Incarnation,
-        _ place: (framesEnd: UInt64, fileByteCount: UInt64)
+        _ place: (framesEnd: UInt64, fileByteCount: UInt64),
+        at path: String
     ) throws(LogError) {
         guard let last = group.last?.last else { return }
-        do throws(LogError) {
-            try manifest.append([
-                .compacted(id, incarnation, last: last),
-                .ended(id, last: last, framesEnd: place.framesEnd),
-                .sealed(id, fileByteCount: place.fileByteCount),
-            ])
-        } catch {
-            // A manifest that could not be synced must not be written again: its end is unknown.
-            fail(error)
-            throw error
+        let fileSystem = environment.fileSystem
+        try whileOpen { () throws(LogError) in
+            try LogError.wrapping { () throws(FileError) in
+                try fileSystem.rename(path, to: folder.segment(id))
+                try fileSystem.syncDirectory(folder.segments)
+            }
+            do throws(LogError) {
+                try manifest.append([
+                    .compacted(id, incarnation, last: last),
+                    .ended(id, last: last, framesEnd: place.framesEnd),
+                    .sealed(id, fileByteCount: place.fileByteCount),
+                ])
+            } catch {
+                // A manifest that could not be synced must not be written again: its end is unknown.
+                fail(error)
+                throw error
+            }
         }
         let replaced = Set(group.map(\.id))
         files.update { segments in
@@ -251,6 +268,19 @@ extension SegmentLog {
                 LogFiles.Segment(id: id, last: last, framesEnd: place.framesEnd, isSealed: true),
                 at: start
             )
+        }
+    }
+
+    /// Does something to the files that only the store's one writer may do: once the log was closed,
+    /// somebody else may be that.
+    private func whileOpen<Result>(
+        _ body: () throws(LogError) -> Result
+    ) throws(LogError) -> Result {
+        try disk.withLock { (disk) throws(LogError) in
+            guard !disk.isClosed else {
+                throw LogError(.readOnly, "The store has been closed; open it again to compact it.")
+            }
+            return try body()
         }
     }
 
@@ -277,6 +307,10 @@ extension SegmentLog {
     ///
     /// Those that are left are removed by the next call, or by the next opening.
     package func removeReplacedSegments() throws(LogError) -> Bool {
+        try whileOpen { () throws(LogError) in try removeReplacedSegmentsNow() }
+    }
+
+    private func removeReplacedSegmentsNow() throws(LogError) -> Bool {
         let known = Set(manifest.manifest.segments.map(\.id))
         return try LogError.wrapping { () throws(FileError) in
             let fileSystem = environment.fileSystem

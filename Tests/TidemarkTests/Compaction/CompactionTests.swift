@@ -334,6 +334,43 @@ import TidemarkModel
         }
     }
 
+    @Test func `a store that is closed meanwhile is left as it is, for whoever opens it next`()
+        async throws
+    {
+        let world = try World { $0.segmentByteCount = 256 << 10 }
+        let client = try world.client
+        try await client.createZone()
+        var random = SeededGenerator(seed: 1)
+        for number in 0..<40 {
+            let noise = (0..<60_000).map { _ in UInt8.random(in: 0...255, using: &random) }
+            try await client.modify([
+                try client.save("r\(number)", ["noise": .bytes(noise), "n": .int64(Int64(number))])
+            ])
+        }
+        let store = client.store
+        let compaction = Task { try? await store.compact() }
+        try await Task.sleep(for: .milliseconds(5))
+        for _ in 0..<3 {
+            // In one process the views are free when the call that is under way has ended.
+            while true {
+                do {
+                    try world.reopen()
+                    break
+                } catch let error as LogError {
+                    guard error.code == .unreadable else { throw error }
+                    try await Task.sleep(for: .milliseconds(10))
+                }
+            }
+            let client = try world.client
+            #expect(try await client.changes().changes.count == 40)
+            _ = try await client.store.compact()
+        }
+        _ = await compaction.value
+        try world.reopen(dropsViews: true)
+        #expect(try await world.client.changes().changes.count == 40)
+        try world.verify()
+    }
+
     @Test func `writers go on meanwhile, and readers see what they began with`() async throws {
         let world = try World()
         let client = try world.client
