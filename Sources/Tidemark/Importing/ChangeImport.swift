@@ -31,10 +31,23 @@ public struct ChangeImport: Sendable {
         case skipped
     }
 
+    /// A share that was taken in without its root, which no line has brought yet.
+    ///
+    /// Nobody sees anything by it until a line brings the root, in this import or a later one.
+    public struct WaitingShare: Hashable, Sendable {
+        /// The database that holds the share.
+        public var database: DatabaseID
+        /// The record of the share.
+        public var share: RecordID
+        /// The name of the record that it is to show, with all below.
+        public var root: String
+    }
+
     private let engine: Engine
     private let writing: Engine.Writing
     /// How often a line's content came before in this import, by its hash.
     private var occurrences: [UInt64: UInt32] = [:]
+    private var waiting = WaitingShares()
     private var lastAppended = SequenceNumber.zero
     /// Bytes that were appended since the disk was last waited for.
     private var appendedByteCount = 0
@@ -56,10 +69,11 @@ public struct ChangeImport: Sendable {
     public mutating func add(_ line: ChangeStreamLine) async throws(SyncError) -> Outcome {
         let request = requestIdentity(of: line)
         try await writing.committer.waitForRoom()
+        try waiting.consult(line.database, in: engine)
         while true {
             let picture = try engine.picture(.appended)
             if try await isKnown(line, as: request.identity, in: picture) { return .skipped }
-            var decision = try ImportDecision(line, in: engine, over: picture)
+            var decision = try ImportDecision(line, in: engine, over: picture, waiting)
             let outcome = Outcome.applied(missingDeletionCount: decision.missingDeletionCount)
             if decision.plan.eventCount == 0 { decision.plan.noteRequest() }
             decision.seal(line, request.identity, isDerived: request.isDerived)
@@ -71,6 +85,7 @@ public struct ChangeImport: Sendable {
                 )
             else { continue }
             lastAppended = placed.last
+            decision.note(in: &waiting)
             if decision.changes(.subscriptions) {
                 await writing.notifier.imported(placed.first.rawValue, placed.last.rawValue)
             }
@@ -83,6 +98,14 @@ public struct ChangeImport: Sendable {
     /// Waits until every line that was taken is on disk.
     public mutating func finish() async throws(SyncError) {
         try await writing.committer.waitUntilDurable(lastAppended)
+    }
+
+    /// Shares whose roots are not there, as of the last ``finish()``.
+    ///
+    /// An export of a compacted store may have a share's line before its root's; at the end of such
+    /// an import none is left. O(shares that waited at any time).
+    public func waitingShares() throws(SyncError) -> [WaitingShare] {
+        try waiting.all(in: engine)
     }
 
     /// Tells those who wait for accounts to change, once the change is durable: that needs no

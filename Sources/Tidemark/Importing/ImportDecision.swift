@@ -24,7 +24,8 @@ struct ImportDecision {
     init(
         _ line: ChangeStreamLine,
         in engine: Engine,
-        over picture: ViewPicture
+        over picture: ViewPicture,
+        _ waiting: WaitingShares
     ) throws(SyncError) {
         let limits = engine.options.limits
         try limits.check(
@@ -71,7 +72,7 @@ struct ImportDecision {
         )
         for item in consulted.items { plan.restsOn(item.slot, in: zones.key(of: item.zone)) }
         let saves = try saves()
-        try settleShares(consulted.items, saves, zones, picture, engine.views)
+        try settleShares(consulted.items, saves, waiting, zones, picture, engine.views)
         try passages.begin(&plan, zones) { _, _ in }
         try decide(consulted.items, saves, by: rules, author, picture)
         try passages.finish(&plan, zones, author)
@@ -103,6 +104,7 @@ struct ImportDecision {
     private mutating func settleShares(
         _ items: [ConsultedItem],
         _ saves: [RecordSave?],
+        _ waiting: WaitingShares,
         _ zones: ConsultedZones,
         _ picture: ViewPicture,
         _ views: ZoneViews
@@ -115,7 +117,15 @@ struct ImportDecision {
             return items[index].live == nil ? .nothing : .delete
         }
         for item in items { _ = try item.live?.readBody() }
-        guard SharingRules.concern(items, changes) else { return }
+        var roots: [RecordPlace: Name] = [:]
+        for (item, save) in zip(items, saves) where save != nil {
+            let epoch = reading.epochs[item.zone]
+            guard epoch.end == nil,
+                let share = waiting.share(of: item.name, in: epoch.zone.identity)
+            else { continue }
+            roots[RecordPlace(item)] = share
+        }
+        guard !roots.isEmpty || SharingRules.concern(items, changes) else { return }
         var rules = SharingRules(
             items,
             changes,
@@ -124,8 +134,18 @@ struct ImportDecision {
             Neighbours(zones, picture, views),
             Audiences(picture)
         )
+        rules.waiting = roots
+        // Whoever takes part sees more from here on, though no system zone says so.
+        if !roots.isEmpty { plan.changesSystemZone = true }
         if let refusal = try rules.settle().min(by: { $0.key < $1.key }) { throw refusal.value }
         passages.rules = rules
+    }
+
+    /// Notes the shares of the line whose roots are not there.
+    func note(in waiting: inout WaitingShares) {
+        for (root, share) in passages.rules?.rootless ?? [] {
+            waiting.add(share, of: root.name, in: reading.epochs[root.zone].zone.identity)
+        }
     }
 
     /// Whether the line names a zone that the store keeps for itself.

@@ -131,6 +131,14 @@ extension Engine {
 extension Participation {
     /// The zone in its owner's private database.
     func zoneIdentity(in database: DatabaseID) -> ZoneIdentity {
+        ShareLinkTarget(owner: owner, zoneName: zoneName, shareName: shareName)
+            .zoneIdentity(in: database)
+    }
+}
+
+extension ShareLinkTarget {
+    /// The zone in its owner's private database.
+    func zoneIdentity(in database: DatabaseID) -> ZoneIdentity {
         ZoneIdentity(
             database: DatabaseID(
                 container: database.container,

@@ -187,7 +187,7 @@ extension SharingRules {
         }
         for (root, link) in linkByRoot {
             guard case .set(let share) = link,
-                let index = named[RecordPlace(zone: root.zone, name: share)],
+                let index = named[RecordPlace(zone: root.zone, name: share)] ?? named[root],
                 let item = try item(root)
             else { continue }
             var parent = try item.live?.readBody().parentName.map { Name($0) }

@@ -90,6 +90,10 @@ extension SharingRules {
             if try isThere(zoneWide) { throw .alreadyShared(id, by: zoneWide.name) }
             let rootPlace = place(root, beside: index)
             guard try isThere(rootPlace) else {
+                if shares == nil {
+                    rootless.append((rootPlace, id.name))
+                    return
+                }
                 throw SyncError(
                     .unknownItem,
                     "There is no record \(root) to share; save it first or in the same request."
@@ -116,6 +120,24 @@ extension SharingRules {
                 "The zone \(id.zone) holds shares of single records, and cannot be shared as a "
                     + "whole."
             )
+        }
+    }
+
+    /// Begins the shares that were imported before the roots that the commit saves.
+    mutating func beginWaiting() throws(SyncError) {
+        for (root, name) in waiting.sorted(by: { $0.value < $1.value }) {
+            let place = RecordPlace(zone: root.zone, name: name)
+            // What the commit itself does to the share or its root is settled.
+            if linkByRoot[root] != nil || named[place].map({ isChanged($0) }) ?? false { continue }
+            guard let index = named[root], let item = try item(place),
+                let body = try item.live?.readBody(), let share = Share(body.fields),
+                share.root == root.name,
+                try audiences.key(ofShare: share.token, in: zones[root.zone].identity) == nil
+            else { continue }
+            linkByRoot[root] = .set(name)
+            links[index] = .set(name)
+            begun.append((place, share.token))
+            moves.append(Move(item: item, from: .none, to: .new(place)))
         }
     }
 

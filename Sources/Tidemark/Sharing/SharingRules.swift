@@ -57,6 +57,11 @@ package struct SharingRules {
     package internal(set) var begun: [(place: RecordPlace, token: String)] = []
     /// The audiences of shares that end.
     package internal(set) var ended: [UInt64] = []
+    /// Shares that a line of an import saves before their roots are there.
+    package internal(set) var rootless: [(root: RecordPlace, share: Name)] = []
+    /// Shares that an import saved before their roots, by roots that the commit saves; those that
+    /// still wait begin with it.
+    package var waiting: [RecordPlace: Name] = [:]
     /// What becomes of links and participations.
     package internal(set) var consequences = SystemChange(zone: .shares)
 
@@ -126,6 +131,7 @@ package struct SharingRules {
             }
         }
         if !refusals.isEmpty { return refusals }
+        if !waiting.isEmpty { try beginWaiting() }
         try settleAudiences()
         return refusals
     }

@@ -136,6 +136,12 @@ struct ImportCommand: AsyncParsableCommand {
             throw error
         }
         try await changes.finish()
+        for waiting in try changes.waitingShares() {
+            note(
+                "The share \(waiting.share) shows nothing yet: no line has brought its root "
+                    + "\(waiting.root). It begins when one does."
+            )
+        }
     }
 }
 

@@ -1,0 +1,96 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// Shares that were imported before their roots, and begin with the lines that bring these.
+///
+/// An export of a compacted store has the record of a share before its root where the root was
+/// changed later: what it was before is forgotten. The share's record is saved by its own line all
+/// the same. What waits is thus in the store, and is found again by an import that goes on later.
+struct WaitingShares: Sendable {
+    private struct Root: Hashable {
+        var zone: ZoneIdentity
+        var name: Name
+    }
+
+    /// The names of the shares' records, by root; some may wait no more.
+    private var shares: [Root: Name] = [:]
+    /// Databases whose links were read.
+    private var consulted: Set<DatabaseID> = []
+
+    /// The share that may wait for a record.
+    func share(of root: Name, in zone: ZoneIdentity) -> Name? {
+        shares.isEmpty ? nil : shares[Root(zone: zone, name: root)]
+    }
+
+    /// Takes in a share whose root is not there.
+    mutating func add(_ share: Name, of root: Name, in zone: ZoneIdentity) {
+        shares[Root(zone: zone, name: root)] = share
+    }
+
+    /// Finds the shares of a container's environment that an earlier import left waiting.
+    ///
+    /// O(shares) once for each container and environment; O(1) afterwards.
+    mutating func consult(_ database: DatabaseID, in engine: Engine) throws(SyncError) {
+        let home = database.ofSystemZones
+        guard consulted.insert(home).inserted else { return }
+        let picture = try engine.picture(.visible)
+        let links = ZoneIdentity(database: home, zoneName: SystemZone.shares.zone.name)
+        guard let key = try engine.livingZones(of: home, picture).first(where: { $1 == links })?.key
+        else { return }
+        let records = try ZoneRecords(engine.liveSequences(in: key, picture), from: engine.source)
+        let audiences = Audiences(picture)
+        _ = try records.visit { (_, body) throws(SyncError) in
+            guard let link = ShareRecords.link(in: body), link.participantID == nil else {
+                return true
+            }
+            let zone = link.zoneIdentity(in: home)
+            if link.shareName != Name(Share.zoneWideName),
+                try audiences.key(ofShare: body.recordName, in: zone) == nil,
+                let root = try Self.share(link.shareName, of: zone, in: engine)?.root
+            {
+                add(link.shareName, of: root, in: zone)
+            }
+            return true
+        }
+    }
+
+    /// Those that still wait, in the order of their zones and names.
+    func all(in engine: Engine) throws(SyncError) -> [ChangeImport.WaitingShare] {
+        let audiences = Audiences(try engine.picture(.visible))
+        var found: [ChangeImport.WaitingShare] = []
+        for (root, name) in shares {
+            guard let share = try Self.share(name, of: root.zone, in: engine),
+                share.root == root.name,
+                try audiences.key(ofShare: share.token, in: root.zone) == nil
+            else { continue }
+            found.append(
+                ChangeImport.WaitingShare(
+                    database: root.zone.database,
+                    share: RecordID(recordName: name.string, zone: root.zone.zone),
+                    root: root.name.string
+                )
+            )
+        }
+        return found.sorted {
+            ($0.share.zone.zoneName, $0.share.recordName)
+                < ($1.share.zone.zoneName, $1.share.recordName)
+        }
+    }
+
+    /// What the record of a share says; `nil` if it is not there.
+    private static func share(
+        _ name: Name,
+        of zone: ZoneIdentity,
+        in engine: Engine
+    ) throws(SyncError) -> Share? {
+        let id = RecordID(recordName: name.string, zone: zone.zone)
+        do throws(SyncError) {
+            return try engine.record(id, of: zone.database, asOf: nil).share
+        } catch  where error.code != .internalError {
+            return nil
+        }
+    }
+}
