@@ -22,7 +22,8 @@ struct TidemarkCommand: AsyncParsableCommand {
             BisectCommand.self, ReplayCommand.self, QueryCommand.self, SaveCommand.self,
             DeleteCommand.self,
             AssetCommand.self, SubscriptionsCommand.self, SchemaCommand.self, UsersCommand.self,
-            UsageCommand.self, ShareCommand.self, CompactCommand.self, LogCommand.self,
+            UsageCommand.self, ShareCommand.self, CompactCommand.self, BackupCommand.self,
+            LogCommand.self,
         ]
     )
 

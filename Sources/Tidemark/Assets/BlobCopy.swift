@@ -7,10 +7,13 @@ package import TidemarkLog
 package struct BlobCopy: Sendable {
     /// Blobs that are in the copy.
     package private(set) var count = 0
+    /// Those of them that were not there before.
+    package private(set) var copiedCount = 0
     /// Those that are not, because they cannot be read or are not what they should be.
     package private(set) var damage: [LogError] = []
 
-    /// Copies all sound blobs of a store into another one's folder.
+    /// Copies all sound blobs of a store into another one's folder, unless one of the same length is
+    /// there already.
     ///
     /// Throws if that cannot be written.
     init(
@@ -30,7 +33,14 @@ package struct BlobCopy: Sendable {
         }
         for blob in blobs {
             do throws(BlobError) {
+                if try Self.isThere(blob, source, copies) {
+                    count += 1
+                    continue
+                }
                 try source.verify(blob)
+            } catch .missing {
+                // A store that is in use has collected it meanwhile.
+                continue
             } catch {
                 damage.append(LogError(error, source.path(of: blob)))
                 continue
@@ -41,7 +51,20 @@ package struct BlobCopy: Sendable {
                 throw LogError(error, copies.path(of: blob))
             }
             count += 1
+            copiedCount += 1
         }
+    }
+
+    /// Whether the copy has a blob already, in a way that no crash can take it away.
+    private static func isThere(
+        _ blob: HeldBlob,
+        _ source: BlobStore,
+        _ copies: BlobStore
+    ) throws(BlobError) -> Bool {
+        guard let status = try? source.status(of: blob),
+            let copy = try? copies.status(of: blob), copy.byteCount == status.byteCount
+        else { return false }
+        return try copies.durableStatus(of: blob) != nil
     }
 
     private static func copy(

@@ -21,6 +21,8 @@ package final class LogReader: EventSource {
         /// The walk of the segment that takes events, and its id.
         var walk: FrameScan?
         var active: SegmentID?
+        /// Where the frames of that segment end that readers find.
+        var framesEnd: UInt64 = 0
         /// Frames that no later frame has vouched for yet.
         var unvouched: [FrameScan.Frame] = []
         var tornByteCount: UInt64 = 0
@@ -88,6 +90,24 @@ package final class LogReader: EventSource {
 
     /// The manifest as it was last looked at.
     package var manifest: Manifest { state.withLock { $0.loaded.manifest } }
+
+    /// The manifest as it is for a copy that ends at the watermark: no segment takes events.
+    var finishedManifest: Manifest {
+        state.withLock { state in
+            var manifest = state.loaded.manifest
+            manifest.closing = nil
+            guard let active = manifest.segments.indices.last,
+                manifest.segments[active].last == nil
+            else { return manifest }
+            if state.durable < manifest.segments[active].id.first {
+                manifest.segments.removeLast()
+            } else {
+                manifest.segments[active].last = state.durable
+                manifest.segments[active].framesEnd = state.framesEnd
+            }
+            return manifest
+        }
+    }
 
     package func read(
         _ sequences: [SequenceNumber],
@@ -253,6 +273,7 @@ package final class LogReader: EventSource {
                 reader.add(frame.blocks)
                 state.durable = max(state.durable, frame.header.last)
             }
+            state.framesEnd = frame.end
             acceptedCount += 1
         }
         state.unvouched.removeFirst(acceptedCount)

@@ -113,7 +113,7 @@ struct LogOpening {
     ///
     /// A reader that looks whether the store is open holds the lock for an instant, so one refusal
     /// is not the last word.
-    private func lock() throws(LogError) -> any LogFile {
+    func lock() throws(LogError) -> any LogFile {
         let file = try LogError.wrapping { () throws(FileError) in
             try fileSystem.open(
                 folder.lock,
@@ -482,14 +482,17 @@ struct LogOpening {
     /// the manifest, and segments that compaction was about to remove.
     ///
     /// One behind the manifest's last is empty; one with commits there means that the manifest is
-    /// not the one it should be.
+    /// not the one it should be. But behind a backup, whose manifest has no segment that takes events,
+    /// it is of the next backup, which was cut off.
     private func orphans(of manifest: Manifest) throws(LogError) -> [String] {
         let known = Set(manifest.segments.map(\.id))
         var orphans: [String] = []
         for name in try segmentFolderNames() {
             if let id = SegmentID(fileName: name) {
                 if known.contains(id) { continue }
-                if try holdsCommits(id), manifest.segments.last.map({ id > $0.id }) ?? true {
+                if manifest.active != nil, try holdsCommits(id),
+                    manifest.segments.last.map({ id > $0.id }) ?? true
+                {
                     throw LogError(
                         .corrupted,
                         "The segment holds commits, and the manifest does not know it. The "

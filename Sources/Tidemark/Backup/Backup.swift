@@ -1,0 +1,72 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkLog
+
+/// What a backup holds, and what had to be copied for it.
+public struct BackupReport: Hashable, Sendable {
+    /// The last event that it holds; zero if there is none.
+    public internal(set) var lastSequence: SequenceNumber
+    /// Segments of the log that it holds.
+    public internal(set) var segmentCount: Int
+    /// Those of them that were copied now.
+    public internal(set) var copiedSegmentCount: Int
+    /// Bytes of those.
+    public internal(set) var copiedByteCount: UInt64
+    /// Assets that it holds the bytes of.
+    public internal(set) var assetCount: Int
+    /// Those of them that were copied now.
+    public internal(set) var copiedAssetCount: Int
+    /// Assets whose bytes are damaged in the store and were not copied.
+    public internal(set) var damage: [LogError]
+
+    init(_ log: LogBackup.Figures, _ assets: BlobCopy) {
+        lastSequence = log.last
+        segmentCount = log.segmentCount
+        copiedSegmentCount = log.copiedSegmentCount
+        copiedByteCount = log.copiedByteCount
+        assetCount = assets.count
+        copiedAssetCount = assets.copiedCount
+        damage = assets.damage
+    }
+}
+
+extension Store {
+    /// Brings a backup of a store up to date, or makes it.
+    ///
+    /// The store may be open, here or in another process, and goes on as usual meanwhile: the backup
+    /// holds what was durable when it began; what was committed within the last moment may be left to
+    /// the next one. Only what the backup lacks is copied: new segments, the one that takes events,
+    /// and new assets. A backup that is cut off at any moment leaves the one before it usable.
+    ///
+    /// A backup can be opened for reading like a store. Assets that the store has collected stay in
+    /// it.
+    ///
+    /// Throws `foreignFile` if the destination holds anything but a backup of this store that the
+    /// store continues; `locked` while another backup writes to it; `corrupted` if the store's log is
+    /// damaged; `notAStore`, `newerVersion`, `unreadable` or `full`. Blocks while the disk works.
+    /// O(segments and assets), and O(bytes) of those that are copied.
+    public static func backUp(
+        at path: String,
+        to destination: String
+    ) throws(LogError) -> BackupReport {
+        try backUp(at: path, to: destination, environment: StoreEnvironment())
+    }
+
+    /// Makes a backup with effects of the caller's.
+    package static func backUp(
+        at path: String,
+        to destination: String,
+        environment: StoreEnvironment
+    ) throws(LogError) -> BackupReport {
+        var log = try LogBackup(from: path, to: destination, environment: environment.log)
+        try log.copySegments()
+        // After the log's end is known, and before the backup refers to them.
+        let assets = try BlobCopy(
+            from: StoreFolder(path),
+            to: StoreFolder(destination),
+            environment.log.fileSystem
+        )
+        return BackupReport(try log.finish(), assets)
+    }
+}

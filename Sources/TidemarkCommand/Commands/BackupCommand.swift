@@ -1,0 +1,74 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark backup`: a copy of a store that is brought up to date again and again.
+struct BackupCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "backup",
+        abstract: "Copy a store, open or not, into a folder; the next time only what is new.",
+        discussion: """
+            The store may be in use meanwhile. The first backup copies all of it; later ones into the \
+            same folder copy new segments and assets, and the segment that takes events. A backup \
+            that is cut off leaves the one before it usable: run it again. The folder can be read \
+            like a store, and checked with `tidemark log verify`.
+
+            A folder that holds anything else, or a backup with events that the store does not hold \
+            any more, is left as it is. Ends with status 1 if an asset's bytes are damaged; the rest \
+            is in the backup.
+
+              tidemark backup notes.tide /backups/notes.tide
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The folder of the backup.", completion: .directory)
+    var destination: String
+
+    @OptionGroup var options: OutputOptions
+
+    func run() throws {
+        let report = try Store.backUp(at: store.store, to: destination)
+        var output = StandardOutput()
+        if options.isJSON(output) {
+            try output.line { $0.append(json: report) }
+        } else {
+            try output.line(
+                "The backup goes up to event \(report.lastSequence). Copied "
+                    + "\(report.copiedSegmentCount) of \(report.segmentCount) segments, "
+                    + "\(report.copiedByteCount) bytes."
+            )
+            if report.assetCount > 0 {
+                try output.line(
+                    "Copied \(report.copiedAssetCount) of \(report.assetCount) assets."
+                )
+            }
+        }
+        try output.flush()
+        try finish(report.damage)
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(json report: BackupReport) {
+        append(literal: "{\"last\":")
+        append(jsonNumber: report.lastSequence.rawValue)
+        append(literal: ",\"segments\":")
+        append(jsonNumber: report.segmentCount)
+        append(literal: ",\"copiedSegments\":")
+        append(jsonNumber: report.copiedSegmentCount)
+        append(literal: ",\"copiedBytes\":")
+        append(jsonNumber: report.copiedByteCount)
+        append(literal: ",\"assets\":")
+        append(jsonNumber: report.assetCount)
+        append(literal: ",\"copiedAssets\":")
+        append(jsonNumber: report.copiedAssetCount)
+        append(literal: ",\"damaged\":")
+        append(jsonNumber: report.damage.count)
+        append(literal: "}")
+    }
+}

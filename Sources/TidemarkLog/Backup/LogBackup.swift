@@ -1,0 +1,289 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A copy of a log in another folder, brought up to date.
+///
+/// In three steps, with room between them for what belongs to a store beside its log:
+/// ``init(from:to:environment:)``, ``copySegments()``, ``finish()``. Until the last one has switched
+/// to the new manifest, the folder is the backup that it was before: nothing that the old manifest
+/// names is changed but by a file that holds the same frames and more.
+///
+/// No segment of a backup takes events. So whoever opens it, or a copy of it, for writing begins a
+/// new incarnation.
+package struct LogBackup {
+    /// What a backup holds, and what had to be copied for it.
+    package struct Figures: Hashable, Sendable {
+        /// The last position that it holds.
+        package var last = SequenceNumber.zero
+        /// Segments that it holds.
+        package var segmentCount = 0
+        /// Those of them that were copied.
+        package var copiedSegmentCount = 0
+        /// Bytes of those.
+        package var copiedByteCount: UInt64 = 0
+    }
+
+    package private(set) var figures = Figures()
+    private let source: StoreFolder
+    private let destination: StoreFolder
+    private let environment: LogEnvironment
+    /// Keeps the segments of the source from being removed.
+    private let reader: LogReader
+    private let lockFile: any LogFile
+    /// What the backup will hold.
+    private let manifest: Manifest
+    private let previous: LoadedManifest?
+
+    private var fileSystem: any FileSystem { environment.fileSystem }
+
+    /// Looks at a store, open or not, and at a folder for its backup, which is made if it is not
+    /// there.
+    ///
+    /// Takes in what is durable at this moment. Throws `notAStore`, `corrupted` or another error for
+    /// what is wrong with the source; `locked` while another process writes to the destination; and
+    /// `foreignFile` if that is no backup of this store that it continues.
+    package init(
+        from source: String,
+        to destination: String,
+        environment: LogEnvironment
+    ) throws(LogError) {
+        self.source = StoreFolder(source)
+        self.environment = environment
+        let folder = StoreFolder(destination)
+        self.destination = folder
+        reader = try LogReader(source, fileSystem: environment.fileSystem)
+        if let damage = reader.damage.first { throw damage }
+        manifest = reader.finishedManifest
+        figures.last = reader.durableSequence
+        figures.segmentCount = manifest.segments.count
+        try Self.prepare(folder, for: reader.store, environment.fileSystem)
+        lockFile = try LogOpening(
+            folder: folder,
+            configuration: LogConfiguration(),
+            environment: environment
+        )
+        .lock()
+        previous = try LoadedManifest.load(from: folder, fileSystem: environment.fileSystem)
+        if let previous { try check(previous) }
+    }
+
+    /// Makes the folder, or sees to it that it is empty or holds a store or what a first backup of
+    /// this one has left that was cut off.
+    private static func prepare(
+        _ folder: StoreFolder,
+        for store: StoreID,
+        _ fileSystem: any FileSystem
+    ) throws(LogError) {
+        let names = try LogError.wrapping { () throws(FileError) -> [String] in
+            try fileSystem.createDirectory(folder.path)
+            return try fileSystem.list(folder.path)
+        }
+        if names.contains("CURRENT") { return }
+        let ours: Set<String> = ["LOCK", "CURRENT.tmp", "segments", "assets"]
+        let isOurs = names.allSatisfy {
+            ours.contains($0) || StoreFolder.manifestNumber($0) != nil
+        }
+        guard isOurs else {
+            throw LogError(
+                .foreignFile,
+                "The folder holds other files. Give a path where nothing is yet, or a backup of "
+                    + "this store.",
+                path: folder.path
+            )
+        }
+        guard names.contains("segments") else { return }
+        let segments = try LogError.wrapping { () throws(FileError) in
+            try fileSystem.list(folder.segments)
+        }
+        for id in segments.compactMap(SegmentID.init(fileName:)) {
+            _ = try SegmentReader.open(id, store: store, in: folder, fileSystem: fileSystem)
+        }
+    }
+
+    /// Checks that what is there is a backup of this store, and of nothing that the store does not
+    /// hold itself.
+    private func check(_ previous: LoadedManifest) throws(LogError) {
+        func refusal(_ found: String) -> LogError {
+            LogError(
+                .foreignFile,
+                "\(found). Give a path where nothing is yet, or a backup of this store.",
+                path: destination.path
+            )
+        }
+        if let damage = previous.damage { throw damage }
+        let old = previous.manifest
+        guard old.store == manifest.store else {
+            throw refusal(
+                "The folder holds store \(old.store), which is not this one, \(manifest.store)"
+            )
+        }
+        guard old.active == nil else {
+            throw refusal(
+                "The folder holds a store that has been opened for writing, not a backup"
+            )
+        }
+        let last = old.segments.last?.last ?? .zero
+        let line = manifest.line.entries
+        let isContinued =
+            last <= figures.last && line.starts(with: old.line.entries)
+            && line.dropFirst(old.line.entries.count).allSatisfy { $0.first > last }
+        guard isContinued else {
+            throw refusal(
+                "The backup goes up to event \(last) of a history that this store does not "
+                    + "continue: the store was restored or has lost events since"
+            )
+        }
+    }
+
+    // MARK: Copying
+
+    /// Copies the segments that the backup does not have yet; each is read whole and checked before.
+    ///
+    /// Throws `corrupted` for damage in the source, `full` or `unreadable`.
+    package mutating func copySegments() throws(LogError) {
+        try LogError.wrapping { () throws(FileError) in
+            try fileSystem.createDirectory(destination.segments)
+        }
+        for segment in manifest.segments {
+            guard let framesEnd = segment.framesEnd else { continue }
+            let (file, header) = try SegmentReader.open(
+                segment.id,
+                store: manifest.store,
+                in: source,
+                fileSystem: fileSystem
+            )
+            if segment.fileByteCount != nil {
+                let summary = try SegmentReader.footerSummary(of: file, header: header)
+                try summary.check(
+                    last: segment.last ?? .zero,
+                    framesEnd: framesEnd,
+                    path: file.path
+                )
+                if isThere(segment, summary.eventHash) { continue }
+            }
+            let byteCount = segment.fileByteCount ?? framesEnd
+            try Self.check(file, header, framesEnd: framesEnd, byteCount: byteCount)
+            // A file without a footer is as long as it was made, which is how others tell that it
+            // has not been cut.
+            let length = segment.fileByteCount ?? max(framesEnd, header.allocatedByteCount)
+            try LogError.wrapping { () throws(FileError) in
+                try copy(file, byteCount, to: destination.segment(segment.id), length: length)
+            }
+            figures.copiedSegmentCount += 1
+            figures.copiedByteCount += byteCount
+        }
+    }
+
+    /// Whether the backup has a sealed segment already.
+    private func isThere(_ segment: Manifest.Segment, _ eventHash: EventHash) -> Bool {
+        let found = Result { () throws(LogError) -> Bool in
+            let (file, header) = try SegmentReader.open(
+                segment.id,
+                store: manifest.store,
+                in: destination,
+                fileSystem: fileSystem
+            )
+            let byteCount = try LogError.wrapping { () throws(FileError) in try file.byteCount() }
+            guard byteCount == segment.fileByteCount else { return false }
+            return try SegmentReader.footerSummary(of: file, header: header).eventHash == eventHash
+        }
+        // What is missing or damaged is copied again.
+        return (try? found.get()) ?? false
+    }
+
+    /// Walks the frames of a segment to their end: what is damaged must not become a backup.
+    private static func check(
+        _ file: any LogFile,
+        _ header: FileHeader,
+        framesEnd: UInt64,
+        byteCount: UInt64
+    ) throws(LogError) {
+        let found = try LogError.wrapping { () throws(FileError) in try file.byteCount() }
+        guard found >= byteCount else {
+            throw LogError(
+                .corrupted,
+                "The manifest promises \(byteCount) bytes, the file has \(found). `tidemark log "
+                    + "salvage` copies what is left.",
+                path: file.path,
+                offset: found
+            )
+        }
+        _ = try SegmentReader.dictionary(of: file, header: header)
+        var scan = try FrameScan(file, header: header, limit: framesEnd)
+        while true {
+            guard case .stop(let stop) = try scan.step() else { continue }
+            if case .corrupted(let error) = try scan.tail(after: stop, promised: framesEnd) {
+                throw error
+            }
+            return
+        }
+    }
+
+    /// Copies the beginning of a file under a name of its own, syncs it, and puts it in its place.
+    private func copy(
+        _ file: any LogFile,
+        _ byteCount: UInt64,
+        to path: String,
+        length: UInt64
+    ) throws(FileError) {
+        let pieceByteCount: UInt64 = 1 << 20
+        let temporary = destination.spare(0)
+        if try fileSystem.exists(temporary) { try fileSystem.remove(temporary) }
+        let copy = try fileSystem.open(temporary, .create)
+        do throws(FileError) {
+            var offset: UInt64 = 0
+            while offset < byteCount {
+                let count = Int(min(pieceByteCount, byteCount - offset))
+                var piece = [UInt8](repeating: 0, count: count)
+                var span = piece.mutableSpan
+                var bytes = span.mutableBytes
+                _ = try file.read(into: &bytes, at: offset)
+                try copy.write(piece.span.bytes, at: offset)
+                offset += UInt64(count)
+            }
+            if length > byteCount { try copy.truncate(to: length) }
+            try copy.sync()
+            copy.close()
+            try fileSystem.rename(temporary, to: path)
+        } catch {
+            // Give the space back at once; the first failure is the one to tell.
+            try? fileSystem.remove(temporary)
+            throw error
+        }
+    }
+
+    // MARK: Finishing
+
+    /// Makes the copied segments durable and then the backup, and removes segments that it needs no
+    /// longer, unless somebody reads the backup as it was.
+    package func finish() throws(LogError) -> Figures {
+        try LogError.wrapping { () throws(FileError) in
+            try fileSystem.syncDirectory(destination.segments)
+            try fileSystem.syncDirectory(destination.path)
+            try fileSystem.syncDirectory(destination.parent)
+        }
+        let number = (previous?.number ?? 0) + 1
+        let file = try ManifestFile(
+            creating: manifest,
+            number: number,
+            in: destination,
+            environment: environment
+        )
+        try LoadedManifest.makeCurrent(number, in: destination, fileSystem: fileSystem)
+        previous?.file.close()
+        if !file.removeOlder(in: destination, fileSystem: fileSystem) {
+            try LogError.wrapping { () throws(FileError) in try removeUnused() }
+        }
+        lockFile.close()
+        return figures
+    }
+
+    private func removeUnused() throws(FileError) {
+        let known = Set(manifest.segments.map(\.id.fileName))
+        for name in try fileSystem.list(destination.segments) where !known.contains(name) {
+            guard SegmentID(fileName: name) != nil || StoreFolder.isSpare(name) else { continue }
+            try fileSystem.remove(destination.segments + "/" + name)
+        }
+        try fileSystem.syncDirectory(destination.segments)
+    }
+}

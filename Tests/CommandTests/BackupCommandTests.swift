@@ -1,0 +1,75 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// `tidemark backup`, as a user runs it.
+@Suite struct BackupCommandTests {
+    private func line(_ number: Int) -> String {
+        "{\"time\":\(number)000,\"user\":\"anna\",\"changes\":[{\"op\":\"save\",\"zone\":\"a\","
+            + "\"recordName\":\"r\(number % 4)\",\"recordType\":\"Note\","
+            + "\"fields\":{\"n\":\(number)}}]}\n"
+    }
+
+    private func makeStore(in folder: TemporaryFolder) async throws -> String {
+        let store = folder.path("notes.tide")
+        let lines = (1...20).map(line).joined()
+        #expect(try await Command.run("import", store, "-", input: lines).status == 0)
+        return store
+    }
+
+    @Test func `a backup answers as the store does, and is brought up to date`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let backup = folder.path("backup.tide")
+        let first = try await Command.run("backup", store, backup)
+        #expect(first.status == 0)
+        #expect(first.output.hasPrefix("{\"last\":21,\"segments\":1,\"copiedSegments\":1,"))
+        let old = try await Command.run("export", store, "--changes").output
+        #expect(try await Command.run("export", backup, "--changes").output == old)
+        #expect(try await Command.run("log", "verify", backup).status == 0)
+        #expect(try await Command.run("import", store, "-", input: line(21)).status == 0)
+        #expect(try await Command.run("export", backup, "--changes").output == old)
+        let text = try await Command.run("backup", store, backup, "--text")
+        #expect(text.output.hasPrefix("The backup goes up to event 22. Copied "))
+        let new = try await Command.run("export", store, "--changes").output
+        #expect(new != old)
+        #expect(try await Command.run("export", backup, "--changes").output == new)
+    }
+
+    @Test func `assets are copied once`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let backup = folder.path("backup.tide")
+        let file = folder.path("picture.bin")
+        try Data("a picture".utf8).write(to: URL(fileURLWithPath: file))
+        #expect(
+            try await Command.run("save", store, "p", "--type", "Note", "pic:assetid=@\(file)")
+                .status == 0
+        )
+        #expect(
+            try await Command.run("backup", store, backup).output
+                .contains("\"assets\":1,\"copiedAssets\":1,\"damaged\":0")
+        )
+        #expect(
+            try await Command.run("backup", store, backup).output
+                .contains("\"assets\":1,\"copiedAssets\":0,\"damaged\":0")
+        )
+        #expect(try await Command.run("log", "verify", backup).status == 0)
+    }
+
+    @Test func `a folder that is something else is left alone`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let other = folder.path("other.tide")
+        #expect(try await Command.run("import", other, "-", input: line(1)).status == 0)
+        for destination in [other, store] {
+            let refused = try await Command.run("backup", store, destination)
+            #expect(refused.status == 1)
+            #expect(refused.errors.contains("Give a path where nothing is yet"))
+        }
+        #expect(try await Command.run("log", "verify", other).status == 0)
+        #expect(try await Command.run("log", "verify", store).status == 0)
+    }
+}
