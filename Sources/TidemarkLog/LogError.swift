@@ -22,6 +22,8 @@ public struct LogError: Error, Hashable, Sendable {
         case newerVersion
         /// A file of another store lies in this one.
         case foreignFile
+        /// Compaction has dropped what would be needed.
+        case pruned
         /// One commit is larger than the format allows.
         case tooLarge
         /// The log was opened for reading only, or is closed.

@@ -4,7 +4,7 @@
 import Foundation
 import Testing
 
-/// `tidemark backup`, as a user runs it.
+/// `tidemark backup` and `tidemark restore`, as a user runs them.
 @Suite struct BackupCommandTests {
     private func line(_ number: Int) -> String {
         "{\"time\":\(number)000,\"user\":\"anna\",\"changes\":[{\"op\":\"save\",\"zone\":\"a\","
@@ -71,5 +71,25 @@ import Testing
         }
         #expect(try await Command.run("log", "verify", other).status == 0)
         #expect(try await Command.run("log", "verify", store).status == 0)
+    }
+
+    @Test func `a restored store is what the store was at the point`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let backup = folder.path("backup.tide")
+        #expect(try await Command.run("backup", store, backup).status == 0)
+        let points = [("7", 7), ("1970-01-01T00:00:12Z", 13), ("1000", 21)]
+        for (point, last) in points {
+            let restored = folder.path("restored-\(last).tide")
+            let outcome = try await Command.run("restore", backup, restored, "--at", point)
+            #expect(outcome.output == "{\"last\":\(last),\"assets\":0,\"damaged\":0}\n")
+            let expected = try await Command.run("export", store, "--at", "\(min(last, 21))").output
+            #expect(try await Command.run("export", restored).output == expected)
+            #expect(try await Command.run("log", "verify", restored).status == 0)
+            #expect(try await Command.run("import", restored, "-", input: line(30)).status == 0)
+        }
+        let again = try await Command.run("restore", backup, store)
+        #expect(again.status == 1)
+        #expect(again.errors.contains("Something is here already."))
     }
 }

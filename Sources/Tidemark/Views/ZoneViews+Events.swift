@@ -154,6 +154,7 @@ extension SyncError {
             case .newerVersion: .incompatibleVersion
             case .unreadable, .writerFailed, .locked, .readOnly: .serviceUnavailable
             case .corrupted, .notAStore, .foreignFile: .internalError
+            case .pruned: .invalidArguments
             }
         let place = error.path.map { path in
             error.offset.map { " (\(path), byte \($0))" } ?? " (\(path))"

@@ -31,7 +31,9 @@ package struct LogBackup {
     private let reader: LogReader
     private let lockFile: any LogFile
     /// What the backup will hold.
-    private let manifest: Manifest
+    private var manifest: Manifest
+    /// A segment of the source of which it will hold only the beginning, up to the end of the copy.
+    private let cutSegment: Manifest.Segment?
     private let previous: LoadedManifest?
 
     private var fileSystem: any FileSystem { environment.fileSystem }
@@ -47,15 +49,34 @@ package struct LogBackup {
         to destination: String,
         environment: LogEnvironment
     ) throws(LogError) {
-        self.source = StoreFolder(source)
-        self.environment = environment
-        let folder = StoreFolder(destination)
-        self.destination = folder
-        reader = try LogReader(source, fileSystem: environment.fileSystem)
+        let reader = try LogReader(source, fileSystem: environment.fileSystem)
         if let damage = reader.damage.first { throw damage }
-        manifest = reader.finishedManifest
-        figures.last = reader.durableSequence
-        figures.segmentCount = manifest.segments.count
+        try self.init(
+            of: reader,
+            reader.finishedManifest,
+            through: reader.durableSequence,
+            to: StoreFolder(destination),
+            environment: environment
+        )
+    }
+
+    /// The same for a part of a log that somebody reads.
+    init(
+        of reader: LogReader,
+        _ manifest: Manifest,
+        cutting cutSegment: Manifest.Segment? = nil,
+        through last: SequenceNumber,
+        to folder: StoreFolder,
+        environment: LogEnvironment
+    ) throws(LogError) {
+        self.reader = reader
+        self.manifest = manifest
+        self.cutSegment = cutSegment
+        self.environment = environment
+        source = reader.folder
+        destination = folder
+        figures.last = last
+        figures.segmentCount = manifest.segments.count + (cutSegment == nil ? 0 : 1)
         try Self.prepare(folder, for: reader.store, environment.fileSystem)
         lockFile = try LogOpening(
             folder: folder,
@@ -172,6 +193,58 @@ package struct LogBackup {
             figures.copiedSegmentCount += 1
             figures.copiedByteCount += byteCount
         }
+        if let cutSegment { try copyBeginning(of: cutSegment) }
+    }
+
+    /// Writes the events of a segment up to the end of the copy into one of the next generation.
+    private mutating func copyBeginning(of segment: Manifest.Segment) throws(LogError) {
+        let last = figures.last
+        let (file, header) = try SegmentReader.open(
+            segment.id,
+            store: manifest.store,
+            in: source,
+            fileSystem: fileSystem
+        )
+        let framesEnd = segment.framesEnd ?? 0
+        try Self.check(file, header, framesEnd: framesEnd, byteCount: framesEnd)
+        var copy = segment
+        copy.id.generation += 1
+        var sample = DictionarySample()
+        if let found = reader.files.segment(at: segment.id.first),
+            let segmentReader = try reader.files.reader(of: found)
+        {
+            sample = try DictionarySample.taken(from: segmentReader)
+            sample.source = copy.id
+        }
+        var output = try CompactedSegment(
+            copy.id,
+            incarnation: segment.incarnation,
+            store: manifest.store,
+            sample: sample,
+            at: destination.spare(0),
+            environment: environment
+        )
+        var failure: LogError?
+        try reader.scan(from: segment.id.first, through: last) { event in
+            do throws(LogError) {
+                _ = try output.append(event)
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        if let failure = failure ?? reader.damage.first { throw failure }
+        let place = try output.finish(through: last)
+        try LogError.wrapping { () throws(FileError) in
+            try fileSystem.rename(destination.spare(0), to: destination.segment(copy.id))
+        }
+        copy.last = last
+        copy.framesEnd = place.framesEnd
+        copy.fileByteCount = place.fileByteCount
+        manifest.segments.append(copy)
+        figures.copiedSegmentCount += 1
+        figures.copiedByteCount += place.fileByteCount
     }
 
     /// Whether the backup has a sealed segment already.

@@ -1,0 +1,75 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark restore`: a store from a backup.
+struct RestoreCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Make a store from a backup, as it was at its end or at a point before.",
+        discussion: """
+            The new store has the same events, up to the end of the last commit at or before the \
+            point. Devices whose change tokens are from up to then go on as if nothing had happened; \
+            those that have seen more are told that their tokens have expired, and fetch everything \
+            anew. The backup stays as it is; any other store can be restored from, too.
+
+            A point before the last compaction cannot be gone back to: an older backup may.
+
+              tidemark restore /backups/notes.tide notes.tide
+              tidemark restore /backups/notes.tide notes.tide --at 2026-02-03T04:05:06Z
+            """
+    )
+
+    @Argument(help: "The folder of the backup.", completion: .directory)
+    var backup: String
+
+    @Argument(help: "The folder of the new store, where nothing is yet.", completion: .directory)
+    var store: String
+
+    @Option(
+        help: ArgumentHelp(
+            "Leave out everything after: \(Point.explanation).",
+            valueName: "point"
+        ),
+        transform: { text in try Point(text) }
+    )
+    var at: Point?
+
+    @OptionGroup var options: OutputOptions
+
+    func run() throws {
+        let report = try Store.restore(from: backup, to: store, through: try position())
+        var output = StandardOutput()
+        if options.isJSON(output) {
+            try output.line { line in
+                line.append(literal: "{\"last\":")
+                line.append(jsonNumber: report.lastSequence.rawValue)
+                line.append(literal: ",\"assets\":")
+                line.append(jsonNumber: report.assetCount)
+                line.append(literal: ",\"damaged\":")
+                line.append(jsonNumber: report.damage.count)
+                line.append(literal: "}")
+            }
+        } else {
+            try output.line("The store goes up to event \(report.lastSequence).")
+            if report.assetCount > 0 { try output.line("Copied \(report.assetCount) assets.") }
+        }
+        try output.flush()
+        try finish(report.damage)
+    }
+
+    /// The position that --at stands for.
+    private func position() throws -> SequenceNumber? {
+        switch at {
+        case nil: return nil
+        case .sequence(let number): return SequenceNumber(rawValue: number)
+        case .time, .token:
+            let store = try Store.open(at: backup, access: .reading)
+            defer { try? store.close() }
+            return try at?.position(in: store)
+        }
+    }
+}
