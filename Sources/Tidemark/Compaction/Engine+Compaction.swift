@@ -1,7 +1,6 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import TidemarkLog
 import TidemarkModel
 
@@ -9,7 +8,6 @@ extension Engine {
     /// See ``Store/compact(_:isDryRun:)``.
     func compact(
         _ policy: CompactionPolicy,
-        byteRate: Int? = nil,
         isDryRun: Bool = false
     ) async throws(SyncError) -> CompactionReport {
         let writing = try writer()
@@ -34,7 +32,7 @@ extension Engine {
         try await writing.queries.advance(through: begun.last.rawValue)
         await waitForReaders()
         var report = try await blockingWork.run { () throws(SyncError) in
-            try self.rewrite(marks, begun.plan, through: begun.first, byteRate, writing.log)
+            try self.rewrite(marks, begun.plan, through: begun.first, writing.log)
         }
         report.assetByteCount = try await collectAssets(isDryRun: false)
             .reduce(0) { $0 + $1.byteCount }
@@ -174,7 +172,6 @@ extension Engine {
         _ marks: HistoryMarks,
         _ plan: Plan,
         through first: SequenceNumber,
-        _ byteRate: Int?,
         _ log: SegmentLog
     ) throws(SyncError) -> CompactionReport {
         var fates = plan.fates(marks)
@@ -185,12 +182,9 @@ extension Engine {
             let groups = log.rewrites(of: loads)
             var report = report(marks, plan, fates, groups, of: loads)
             report.newByteCount = report.oldByteCount
-            var pace = CompactionPace(byteRate: byteRate)
             for group in groups {
-                let rewrite = try log.rewrite(group, fate: fates.fate) {
-                    byteCount throws(LogError) in
+                let rewrite = try log.rewrite(group, fate: fates.fate) { () throws(LogError) in
                     try self.compacting.withLock { (state) throws(LogError) in try state.check() }
-                    pace.wrote(byteCount)
                 }
                 report.newByteCount -= rewrite.oldByteCount
                 report.newByteCount += rewrite.newByteCount
@@ -275,25 +269,6 @@ struct Compacting: Sendable {
     func check() throws(LogError) {
         guard isOver else { return }
         throw LogError(.readOnly, "The store was closed while it was compacted; compact it again.")
-    }
-}
-
-/// Holds a compaction back to so many bytes a second, so that those who wait for the disk get it.
-struct CompactionPace {
-    private let byteRate: Int?
-    private let start = DispatchTime.now()
-    private var byteCount = 0
-
-    init(byteRate: Int?) {
-        self.byteRate = byteRate
-    }
-
-    /// Waits until so many bytes more are due; on a thread that nobody else waits for.
-    mutating func wrote(_ count: Int) {
-        guard let byteRate, byteRate > 0 else { return }
-        byteCount += count
-        let due = start + .nanoseconds(Int(Double(byteCount) / Double(byteRate) * 1e9))
-        _ = DispatchSemaphore(value: 0).wait(timeout: due)
     }
 }
 

@@ -59,8 +59,8 @@ struct CompactedSegment: ~Copyable {
 
     /// Adds an event, which comes after those before it, or in its place one of the store itself.
     ///
-    /// Returns how many bytes that brought to the file.
-    mutating func append(_ event: LogEvent, payload: [UInt8]? = nil) throws(LogError) -> Int {
+    /// Says whether that brought a frame to the file.
+    mutating func append(_ event: LogEvent, payload: [UInt8]? = nil) throws(LogError) -> Bool {
         let isFirst = event.commit.first != lastCommit
         let start = offset
         if isFirst, builder.rawByteCount >= Layout.frameByteCountTarget { try writeFrame() }
@@ -72,7 +72,7 @@ struct CompactedSegment: ~Copyable {
             eventHash.add(event)
         }
         eventCount += 1
-        return Int(offset - start)
+        return offset > start
     }
 
     /// So many bytes at most are written between two syncs: a writer whose commit comes meanwhile

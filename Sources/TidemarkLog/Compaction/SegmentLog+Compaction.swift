@@ -47,14 +47,10 @@ package struct SegmentLoad: Hashable, Sendable {
 
 /// What rewriting some segments came to.
 package struct SegmentRewrite: Hashable, Sendable {
-    /// How many segments became one.
-    package var segmentCount: Int
-    /// Bytes of their files.
+    /// Bytes of the files of the old segments.
     package var oldByteCount: UInt64
     /// Bytes of the one that took their place.
     package var newByteCount: UInt64
-    /// Events that were dropped or replaced.
-    package var changedCount: UInt64
 }
 
 extension SegmentLog {
@@ -140,15 +136,14 @@ extension SegmentLog {
     /// on with them. What was read is compared with what the old footers promise, and what was
     /// written is read back, before anything changes.
     ///
-    /// `didWrite` hears of the bytes that were written since the last time, may take its time, and may
-    /// throw to end this.
+    /// `didWrite` is called after each frame, and may throw to end this.
     ///
     /// Throws `corrupted` for damage, `full`, `unreadable`, or `readOnly` once the log was closed: the
     /// log is as it was.
     package func rewrite(
         _ group: [SegmentLoad],
         fate: (LogEvent) -> EventFate,
-        didWrite: (Int) throws(LogError) -> Void = { _ in }
+        didWrite: () throws(LogError) -> Void = {}
     ) throws(LogError) -> SegmentRewrite {
         guard let start = group.first, let end = group.last,
             let first = manifest.manifest.segments.first(where: { $0.id == start.id })
@@ -165,17 +160,14 @@ extension SegmentLog {
                 at: path,
                 environment: environment
             )
-            var changedCount: UInt64 = 0
             for load in group {
-                changedCount += try copy(load, to: &output, fate, didWrite)
+                try copy(load, to: &output, fate, didWrite)
             }
             let place = try output.finish(through: end.last)
             try swap(group, for: id, first.incarnation, place, at: path)
             return SegmentRewrite(
-                segmentCount: group.count,
                 oldByteCount: group.reduce(0) { $0 + $1.byteCount },
-                newByteCount: place.fileByteCount,
-                changedCount: changedCount
+                newByteCount: place.fileByteCount
             )
         } catch {
             // Give the space back at once; the first failure is the one to tell.
@@ -184,30 +176,28 @@ extension SegmentLog {
         }
     }
 
-    /// Copies what is kept of one segment, and returns how many events were not.
+    /// Copies what is kept of one segment.
     private func copy(
         _ load: SegmentLoad,
         to output: inout CompactedSegment,
         _ fate: (LogEvent) -> EventFate,
-        _ didWrite: (Int) throws(LogError) -> Void
-    ) throws(LogError) -> UInt64 {
+        _ didWrite: () throws(LogError) -> Void
+    ) throws(LogError) {
         var hash = EventHash()
-        var changedCount: UInt64 = 0
         var failure: LogError?
         try files.scan(from: load.id.first, through: load.last) { event in
             hash.add(event)
             do throws(LogError) {
-                var byteCount = 0
+                var isWritten = false
                 switch fate(event) {
                 case .kept:
-                    byteCount = try output.append(event)
+                    isWritten = try output.append(event)
                 case .dropped:
-                    changedCount += 1
+                    break
                 case .replaced(let payload):
-                    changedCount += 1
-                    byteCount = try output.append(event, payload: payload)
+                    isWritten = try output.append(event, payload: payload)
                 }
-                if byteCount > 0 { try didWrite(byteCount) }
+                if isWritten { try didWrite() }
                 return true
             } catch {
                 failure = error
@@ -230,7 +220,6 @@ extension SegmentLog {
                 path: file.path
             )
         }
-        return changedCount
     }
 
     /// Puts a segment in the place of others, for the manifest and for readers.
