@@ -5,10 +5,23 @@
 final class DecodedBlock: Sendable {
     let bytes: [UInt8]
     let entry: BlockEntry
+    /// `nil` if nobody has asked for it yet.
+    let map: BlockMap?
 
-    init(bytes: [UInt8], entry: BlockEntry) {
+    init(bytes: [UInt8], entry: BlockEntry, map: BlockMap? = nil) {
         self.bytes = bytes
         self.entry = entry
+        self.map = map
+    }
+
+    /// Bytes that it takes in memory, or somewhat less.
+    var byteCount: Int { bytes.count + (map?.byteCount ?? 0) }
+
+    /// The same block with a map.
+    ///
+    /// O(events).
+    func mapped() -> DecodedBlock {
+        DecodedBlock(bytes: bytes, entry: entry, map: BlockCursor.map(of: self))
     }
 }
 
@@ -91,6 +104,61 @@ struct BlockCursor {
             throw Malformed(offset: place.offset)
         }
         return false
+    }
+}
+
+extension BlockCursor {
+    /// Moves to the first event at or after a position by way of a map, or by walking if the map
+    /// has nothing there; `false` at the end of the block.
+    mutating func jump(
+        to target: SequenceNumber,
+        by map: BlockMap
+    ) throws(Malformed) -> Bool {
+        let position = max(target.rawValue, entry.first.rawValue) - entry.first.rawValue
+        if let index = map.index(atOrAfter: Int(position)) {
+            let commit = Int(map.places[index].commit)
+            // The entry of its commit lies before the commit's first event.
+            if commit < index {
+                move(to: map.start(of: commit))
+                _ = try advance()
+            }
+            move(to: map.start(of: index))
+        }
+        return try advance(to: target)
+    }
+
+    private mutating func move(to start: (offset: Int, position: Int)) {
+        place.offset = start.offset
+        place.position = entry.first.rawValue + UInt64(start.position)
+    }
+
+    /// The map of a block; empty if the block is malformed, so that whoever walks it meets that.
+    fileprivate static func map(of block: DecodedBlock) -> BlockMap {
+        var cursor = BlockCursor(block)
+        var map = BlockMap()
+        var commit = 0
+        var envelope = 0..<0
+        var offset = 0
+        do throws(Malformed) {
+            while try cursor.advance() {
+                if cursor.place.envelope != envelope {
+                    envelope = cursor.place.envelope
+                    commit = map.places.count
+                }
+                let position = cursor.sequence.rawValue - block.entry.first.rawValue
+                map.append(
+                    BlockMap.Place(
+                        position: UInt32(position),
+                        offset: UInt32(offset),
+                        commit: UInt32(commit)
+                    )
+                )
+                offset = cursor.place.offset
+            }
+        } catch {
+            return BlockMap()
+        }
+        return map
     }
 }
 

@@ -45,18 +45,24 @@ final class BlockCache: Sendable {
         }
     }
 
-    /// Keeps a block; a block larger than the whole budget is not kept.
+    /// Keeps a block, in the place of one without a map; a block larger than the whole budget is not
+    /// kept.
     func keep(_ block: DecodedBlock, _ key: Key) {
-        guard block.bytes.count <= budget else { return }
+        guard block.byteCount <= budget else { return }
         state.withLock { state in
-            guard state.places[key] == nil else { return }
+            if let index = state.places[key] {
+                guard block.map != nil else { return }
+                state.byteCount += block.byteCount - (state.slots[index].block?.byteCount ?? 0)
+                state.slots[index].block = block
+                return state.dropOldest(over: budget)
+            }
             let index = state.takeSlot()
             state.slots[index].key = key
             state.slots[index].block = block
             state.places[key] = index
-            state.byteCount += block.bytes.count
+            state.byteCount += block.byteCount
             state.linkNewest(index)
-            while state.byteCount > budget { state.dropOldest() }
+            state.dropOldest(over: budget)
         }
     }
 }
@@ -82,10 +88,14 @@ extension BlockCache.State {
         slots[0].older = index
     }
 
-    fileprivate mutating func dropOldest() {
+    fileprivate mutating func dropOldest(over budget: Int) {
+        while byteCount > budget { dropOldest() }
+    }
+
+    private mutating func dropOldest() {
         let oldest = slots[0].newer
         unlink(oldest)
-        byteCount -= slots[oldest].block?.bytes.count ?? 0
+        byteCount -= slots[oldest].block?.byteCount ?? 0
         slots[oldest].block = nil
         places[slots[oldest].key] = nil
         free.append(oldest)

@@ -8,6 +8,7 @@ extension LogFiles {
         _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
         var cursor = BlockCursor.nowhere
+        var map: BlockMap?
         var reader: SegmentReader?
         var ahead: ArraySlice<BlockAhead> = []
         for (index, sequence) in sequences.enumerated() {
@@ -16,14 +17,16 @@ extension LogFiles {
                 ahead = ahead.drop { $0.entry.last < sequence }
                 if ahead.isEmpty, let (found, _) = try readerOrNext(at: sequence) {
                     reader = found
-                    ahead = blocks(wanted(by: sequences[index...], in: found), in: found)[...]
+                    let wanted = wanted(by: sequences[index...], in: found)
+                    ahead = blocks(wanted.entries, in: found, mapping: wanted.isSparse)[...]
                 }
                 guard let next = ahead.first, next.entry.first <= sequence,
                     let block = try sound(next)
                 else { continue }
                 cursor = BlockCursor(block)
+                map = block.map
             }
-            guard try advance(&cursor, of: reader, to: sequence) else { continue }
+            guard try advance(&cursor, of: reader, to: sequence, by: map) else { continue }
             if cursor.sequence == sequence {
                 guard visit(cursor.event) else { return }
             } else {
@@ -33,11 +36,12 @@ extension LogFiles {
         }
     }
 
-    /// The entries of the next blocks of one segment that hold some positions.
+    /// The entries of the next blocks of one segment that hold some positions, and whether those are
+    /// few of the ones in the blocks.
     private func wanted(
         by sequences: ArraySlice<SequenceNumber>,
         in reader: SegmentReader
-    ) -> [BlockEntry] {
+    ) -> (entries: [BlockEntry], isSparse: Bool) {
         var entries: [BlockEntry] = []
         var rest = sequences
         while let sequence = rest.first, entries.count < BlockAhead.countLimit,
@@ -48,7 +52,9 @@ extension LogFiles {
             entries.append(entry)
             rest = rest[rest.firstIndex(after: entry.last)...]
         }
-        return entries
+        let positionCount = entries.reduce(0) { $0 + Int($1.positionCount) }
+        let wantedCount = rest.startIndex - sequences.startIndex
+        return (entries, wantedCount * Self.sparseness < positionCount)
     }
 
     /// Visits every event of a range; see ``EventSource/scan(from:through:_:)``.
@@ -229,23 +235,35 @@ extension LogFiles {
         try blocks([entry], in: reader, keeping: keeping).first.flatMap(sound)
     }
 
+    /// Where more than so many positions come on one that is wanted, blocks get maps.
+    private static let sparseness = 8
+
     /// Some blocks of a segment, from the cache or the file.
     private func blocks(
         _ entries: [BlockEntry],
         in reader: SegmentReader,
-        keeping: Bool = true
+        keeping: Bool = true,
+        mapping: Bool = false
     ) -> [BlockAhead] {
         func key(_ entry: BlockEntry) -> BlockCache.Key {
             BlockCache.Key(segment: reader.id, offset: entry.offset)
         }
         var missing: [BlockEntry] = []
         var blocks = entries.map { entry in
-            let kept = cache.block(key(entry))
-            if kept == nil { missing.append(entry) }
+            var kept = cache.block(key(entry))
+            if let block = kept {
+                if mapping, block.map == nil {
+                    let mapped = block.mapped()
+                    cache.keep(mapped, key(entry))
+                    kept = mapped
+                }
+            } else {
+                missing.append(entry)
+            }
             return BlockAhead(entry: entry, block: kept.map { .success($0) })
         }
         guard !missing.isEmpty else { return blocks }
-        var decoded = reader.decode(missing)[...]
+        var decoded = reader.decode(missing, mapping: mapping)[...]
         for index in blocks.indices where blocks[index].block == nil {
             let result = decoded.popFirst()
             blocks[index].block = result
@@ -271,9 +289,11 @@ extension LogFiles {
     private func advance(
         _ cursor: inout BlockCursor,
         of reader: SegmentReader?,
-        to target: SequenceNumber = .zero
+        to target: SequenceNumber = .zero,
+        by map: BlockMap? = nil
     ) throws(LogError) -> Bool {
         do throws(BlockCursor.Malformed) {
+            if let map { return try cursor.jump(to: target, by: map) }
             return try cursor.advance(to: target)
         } catch {
             let malformed = "is malformed at its raw byte \(error.offset)"

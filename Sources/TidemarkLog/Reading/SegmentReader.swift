@@ -90,10 +90,14 @@ final class SegmentReader: Sendable {
     ///
     /// Decoding is most of what a long read costs, and a device that syncs for the first time
     /// waits for all of it.
-    func decode(_ entries: [BlockEntry]) -> [Result<DecodedBlock, LogError>] {
+    func decode(_ entries: [BlockEntry], mapping: Bool) -> [Result<DecodedBlock, LogError>] {
         @Sendable func run(_ entries: ArraySlice<BlockEntry>) -> [Result<DecodedBlock, LogError>] {
             entries.map { entry in
-                Result { () throws(LogError) in try decode(entry) }
+                Result { () throws(LogError) in
+                    let block = try decode(entry)
+                    // Now, while it is in the processor's cache.
+                    return mapping ? block.mapped() : block
+                }
             }
         }
         guard entries.count >= Self.sharedBlockCount else { return run(entries[...]) }
