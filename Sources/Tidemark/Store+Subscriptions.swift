@@ -19,14 +19,25 @@ extension Store {
         as caller: Caller
     ) async throws(SyncError) -> ModifySubscriptionsResult {
         let engine = try engine
-        return try await engine.write(in: [], as: caller) { () throws(SyncError) in
-            try await engine.modifySubscriptions(request, as: caller)
+        let result = try await engine.answer(.subscriptions, caller) { () throws(SyncError) in
+            try await engine.write(in: [], as: caller) { () throws(SyncError) in
+                try await engine.modifySubscriptions(request, as: caller)
+            }
         }
+        engine.note(
+            result.partialFailure(of: request)?.partialErrors ?? [],
+            of: .subscriptions,
+            by: caller
+        )
+        return result
     }
 
     /// The caller's subscriptions in the caller's database, in the order of their ids' bytes.
     public func subscriptions(as caller: Caller) async throws(SyncError) -> [Subscription] {
-        try await engine.subscriptions(as: caller)
+        let engine = try engine
+        return try await engine.answer(.subscriptions, caller) { () throws(SyncError) in
+            try await engine.subscriptions(as: caller)
+        }
     }
 
     /// Subscriptions by their ids: for each, in order, the subscription or `unknownItem`.
@@ -34,7 +45,10 @@ extension Store {
         _ ids: [String],
         as caller: Caller
     ) async throws(SyncError) -> [Result<Subscription, SyncError>] {
-        try await engine.fetchSubscriptions(ids, as: caller)
+        let engine = try engine
+        return try await engine.answer(.subscriptions, caller) { () throws(SyncError) in
+            try await engine.fetchSubscriptions(ids, as: caller)
+        }
     }
 
     /// The caller's notifications after a token, one page of them, oldest first: those of all of the
@@ -47,7 +61,10 @@ extension Store {
         _ request: NotificationChangesRequest,
         as caller: Caller
     ) async throws(SyncError) -> NotificationChanges {
-        try engine.notificationChanges(request, as: caller)
+        let engine = try engine
+        return try await engine.answer(.notifications, caller, since: request.since) {
+            () throws(SyncError) in try engine.notificationChanges(request, as: caller)
+        }
     }
 
     /// Marks notifications as read: they are not fetched any more, and the user's other clients hear
@@ -60,8 +77,10 @@ extension Store {
         as caller: Caller
     ) async throws(SyncError) -> [Result<String, SyncError>] {
         let engine = try engine
-        return try await engine.write(in: [], as: caller) { () throws(SyncError) in
-            try await engine.markNotificationsRead(ids, as: caller)
+        return try await engine.answer(.notifications, caller) { () throws(SyncError) in
+            try await engine.write(in: [], as: caller) { () throws(SyncError) in
+                try await engine.markNotificationsRead(ids, as: caller)
+            }
         }
     }
 

@@ -87,8 +87,11 @@ extension Store: DatabaseService {
         as caller: Caller
     ) async throws(SyncError) -> ModifyRecordsResult {
         let engine = try engine
-        return try await engine.write(in: request.zones, as: caller) { () throws(SyncError) in
-            try await engine.modifyRecords(request, as: caller)
+        return try await engine.answer(.modifyRecords, caller, about: request.items) {
+            () throws(SyncError) in
+            try await engine.write(in: request.zones, as: caller) { () throws(SyncError) in
+                try await engine.modifyRecords(request, as: caller)
+            }
         }
     }
 
@@ -99,7 +102,12 @@ extension Store: DatabaseService {
         _ request: FetchRecordsRequest,
         as caller: Caller
     ) async throws(SyncError) -> [Result<Record, SyncError>] {
-        try engine.fetchRecords(request, as: caller)
+        let engine = try engine
+        return try await engine.answer(
+            .fetchRecords,
+            caller,
+            about: request.recordIDs.map { .record($0) }
+        ) { () throws(SyncError) in try engine.fetchRecords(request, as: caller) }
     }
 
     /// What changed in a zone after a token, one page of it: every record at most once, by its last
@@ -114,7 +122,13 @@ extension Store: DatabaseService {
         _ request: ZoneChangesRequest,
         as caller: Caller
     ) async throws(SyncError) -> ZoneChanges {
-        try engine.zoneChanges(request, as: caller)
+        let engine = try engine
+        return try await engine.answer(
+            .zoneChanges,
+            caller,
+            about: [.zone(request.zone)],
+            since: request.since
+        ) { () throws(SyncError) in try engine.zoneChanges(request, as: caller) }
     }
 
     /// Which zones of the caller's database changed after a token, one page of them.
@@ -125,7 +139,10 @@ extension Store: DatabaseService {
         _ request: DatabaseChangesRequest,
         as caller: Caller
     ) async throws(SyncError) -> DatabaseChanges {
-        try engine.databaseChanges(request, as: caller)
+        let engine = try engine
+        return try await engine.answer(.databaseChanges, caller, since: request.since) {
+            () throws(SyncError) in try engine.databaseChanges(request, as: caller)
+        }
     }
 
     /// Creates and deletes zones.
@@ -138,10 +155,19 @@ extension Store: DatabaseService {
         as caller: Caller
     ) async throws(SyncError) -> ModifyZonesResult {
         let engine = try engine
-        return try await engine.write(in: request.saves + request.deletions, as: caller) {
+        let result = try await engine.answer(.modifyZones, caller, about: request.items) {
             () throws(SyncError) in
-            try await engine.modifyZones(request, as: caller)
+            try await engine.write(in: request.saves + request.deletions, as: caller) {
+                () throws(SyncError) in
+                try await engine.modifyZones(request, as: caller)
+            }
         }
+        engine.note(
+            result.partialFailure(of: request)?.partialErrors ?? [],
+            of: .modifyZones,
+            by: caller
+        )
+        return result
     }
 
     /// The zones of the caller's database, in the order of their names' bytes.
@@ -149,6 +175,9 @@ extension Store: DatabaseService {
     /// The default zone is among them in private and public databases, whether or not something was
     /// written to it. O(zones of the database).
     public func zones(as caller: Caller) async throws(SyncError) -> [Zone] {
-        try engine.zones(as: caller)
+        let engine = try engine
+        return try await engine.answer(.zones, caller) { () throws(SyncError) in
+            try engine.zones(as: caller)
+        }
     }
 }

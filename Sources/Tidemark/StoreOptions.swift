@@ -56,6 +56,25 @@ public struct StoreOptions: Hashable, Sendable {
     /// What is older goes with the next notification that its user gets.
     public var notificationLifetime: Int64 = 30 * 24 * 60 * 60 * 1000
 
+    /// What the journal beside the log takes in.
+    public var journal = Journal.refusals
+    /// About so many bytes of the journal are kept.
+    public var journalByteCount = 64 << 20
+    /// How long its entries are kept, in milliseconds of our own clock: 30 days.
+    ///
+    /// What is older goes when something new comes.
+    public var journalLifetime: Int64 = 30 * 24 * 60 * 60 * 1000
+
+    /// What the journal takes in: `Docs/journal.md`.
+    ///
+    /// Raw values are on disk: never renumber them.
+    public enum Journal: UInt8, Hashable, CaseIterable, Sendable {
+        /// What was refused, to whom, and why.
+        case refusals = 0
+        /// That, and what each device was told of changes, by which tokens, and acknowledged.
+        case full = 1
+    }
+
     /// The defaults.
     public init() {}
 }

@@ -151,6 +151,7 @@ import TidemarkLog
             outcome.output.matches(of: /"([A-Za-z]+)":/).map { String($0.1) } == [
                 "events", "commits", "segments", "bytesOnDisk", "spareBytes", "viewBytes",
                 "rawBytes", "ratio", "liveRecords", "tombstones", "firstSequence", "lastSequence",
+                "journalEntries", "journalBytes", "journalLost",
             ]
         )
         let figures = try #require(try outcome.objects().first)

@@ -11,7 +11,8 @@ import Workload
 extension HotPath {
     /// The whole engine, through its door; nothing is synced.
     static let engine = [
-        saveOne, insertBatch, updateBatch, unchangedBatch, firstSync, smallDelta, replay,
+        saveOne, insertBatch, insertBatchJournalled, updateBatch, unchangedBatch, refusedBatch,
+        firstSync, smallDelta, smallDeltaJournalled, emptyDelta, emptyDeltaJournalled, replay,
     ]
 
     /// Saves a new record in a request of its own.
@@ -22,10 +23,30 @@ extension HotPath {
     }
 
     /// Saves new records in requests of 400; one operation is one record.
-    private static let insertBatch = HotPath(name: "engine.insert400") { count in
-        let store = try ScratchStore()
+    private static let insertBatch = insertBatch("engine.insert400", .refusals)
+
+    /// The same with a full journal.
+    private static let insertBatchJournalled = insertBatch("engine.insert400.fullJournal", .full)
+
+    private static func insertBatch(_ name: String, _ journal: StoreOptions.Journal) -> HotPath {
+        HotPath(name: name) { count in
+            let store = try ScratchStore(journal: journal)
+            let requests = try ScratchStore.requests(count, .insert)
+            return goingOn(through: requests, by: 400) { try await store.save($0) }
+        }
+    }
+
+    /// Saves records in requests of 400 that are all refused, since they are there, and stand in the
+    /// journal; one operation is one record.
+    private static let refusedBatch = HotPath(name: "engine.refused400") { count in
+        let store = try ScratchStore(recordCount: count)
         let requests = try ScratchStore.requests(count, .insert)
-        return goingOn(through: requests, by: 400) { try await store.save($0) }
+        return goingOn(through: requests, by: 400) { request in
+            let result = try await store.store.modifyRecords(request, as: Caller())
+            for outcome in result.saves {
+                if case .success = outcome { throw WrongCount() }
+            }
+        }
     }
 
     /// Replaces records in requests of 400; one operation is one record.
@@ -57,19 +78,37 @@ extension HotPath {
     }
 
     /// Reads the last 100 changes of a zone; one operation is one delta.
-    private static let smallDelta = HotPath(name: "engine.delta100") { count in
-        let store = try ScratchStore(recordCount: 1_200)
-        let token = try blocking {
-            let token = try await store.lastToken()
-            try await store.save(ScratchStore.request(1_200..<1_300, .insert))
-            return token
-        }
-        return Prepared { count in
-            try blocking {
-                for _ in 0..<count {
-                    let request = ZoneChangesRequest(zone: ScratchStore.zone, since: token)
-                    let delta = try await store.store.zoneChanges(request, as: Caller())
-                    try demand(delta.changes.count == 100)
+    private static let smallDelta = delta("engine.delta100", of: 100, .refusals)
+
+    /// The same with a full journal.
+    private static let smallDeltaJournalled = delta("engine.delta100.fullJournal", of: 100, .full)
+
+    /// Hears that nothing has changed; one operation is one delta.
+    private static let emptyDelta = delta("engine.delta0", of: 0, .refusals)
+
+    /// The same with a full journal.
+    private static let emptyDeltaJournalled = delta("engine.delta0.fullJournal", of: 0, .full)
+
+    private static func delta(
+        _ name: String,
+        of changeCount: Int,
+        _ journal: StoreOptions.Journal
+    ) -> HotPath {
+        HotPath(name: name) { count in
+            let store = try ScratchStore(recordCount: 1_200, journal: journal)
+            let token = try blocking {
+                let token = try await store.lastToken()
+                let numbers = 1_200..<1_200 + changeCount
+                if changeCount > 0 { try await store.save(ScratchStore.request(numbers, .insert)) }
+                return token
+            }
+            return Prepared { count in
+                try blocking {
+                    for _ in 0..<count {
+                        let request = ZoneChangesRequest(zone: ScratchStore.zone, since: token)
+                        let delta = try await store.store.zoneChanges(request, as: Caller())
+                        try demand(delta.changes.count == changeCount)
+                    }
                 }
             }
         }

@@ -37,9 +37,10 @@ final class ScratchStore: Sendable {
     let store: Store
     let folder: String
 
-    init(recordCount: Int = 0) throws {
+    init(recordCount: Int = 0, journal: StoreOptions.Journal = .refusals) throws {
         folder = try ScratchFolder.make()
         var options = StoreOptions()
+        options.journal = journal
         options.durability = .none
         options.limits.recordsPerPage = 5_000
         store = try Store.open(at: folder, access: .creating, options: options)

@@ -43,10 +43,12 @@ extension Engine {
     /// The answer to a request that was just decided and, where something had to change, committed.
     func answers(
         to request: ModifyRecordsRequest,
+        as caller: Caller,
         _ decision: RecordDecision,
         _ placed: Committer.Placed?
     ) throws(SyncError) -> ModifyRecordsResult {
         var result = ModifyRecordsResult(saves: [], deletions: [])
+        var refused: [SyncError.ItemError] = []
         result.saves.reserveCapacity(request.saves.count)
         for (index, outcome) in decision.outcomes.enumerated() {
             switch outcome {
@@ -66,8 +68,10 @@ extension Engine {
                 result.deletions.append(.success(request.record(at: index)))
             case .refused(let error, _):
                 result.add(error, isSave: index < request.saves.count)
+                refused.append(SyncError.ItemError(.record(request.record(at: index)), error))
             }
         }
+        note(refused, of: .modifyRecords, by: caller)
         return result
     }
 
@@ -85,6 +89,7 @@ extension Engine {
             )
         }
         var result = ModifyRecordsResult(saves: [], deletions: [])
+        var refused: [SyncError.ItemError] = []
         let author = Authorship(time: answer.received, user: caller.user, device: caller.device)
         for (index, outcome) in answer.outcomes.enumerated() {
             let isSave = index < request.saves.count
@@ -100,8 +105,10 @@ extension Engine {
             case .refused(let code, let message, let against):
                 let error = try refusal(code, message, against, of: request, at: index, author)
                 result.add(error, isSave: isSave)
+                refused.append(SyncError.ItemError(.record(request.record(at: index)), error))
             }
         }
+        note(refused, of: .modifyRecords, by: caller)
         return result
     }
 

@@ -39,7 +39,10 @@ extension Store {
         _ request: UploadAssetRequest,
         as caller: Caller
     ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
-        try await engine.uploadAsset(pieces, request, as: caller)
+        let engine = try engine
+        return try await engine.answer(.assets, caller) { () throws(SyncError) in
+            try await engine.uploadAsset(pieces, request, as: caller)
+        }
     }
 
     /// For each asset, in order, whether the database holds its bytes, so that they need not be sent.
@@ -50,7 +53,10 @@ extension Store {
         _ request: HeldAssetsRequest,
         as caller: Caller
     ) async throws(SyncError) -> [Bool] {
-        try engine.heldAssets(request, as: caller)
+        let engine = try engine
+        return try await engine.answer(.assets, caller) { () throws(SyncError) in
+            try engine.heldAssets(request, as: caller)
+        }
     }
 
     /// The bytes of an asset that a record names, or some of them, for whoever may read the record.
@@ -64,7 +70,10 @@ extension Store {
         _ request: DownloadAssetRequest,
         as caller: Caller
     ) async throws(SyncError) -> AssetDownload {
-        try engine.downloadAsset(request, as: caller)
+        let engine = try engine
+        return try await engine.answer(.assets, caller) { () throws(SyncError) in
+            try engine.downloadAsset(request, as: caller)
+        }
     }
 }
 

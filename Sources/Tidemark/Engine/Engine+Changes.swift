@@ -14,7 +14,8 @@ extension Engine {
         let limit = try pageLimit(request.limit)
         let picture = try picture(.visible)
         if caller.database.scope == .shared {
-            return try sharedZoneChanges(request, as: caller, limit: limit, picture)
+            let changes = try sharedZoneChanges(request, as: caller, limit: limit, picture)
+            return noted(changes, request, caller, picture)
         }
         var zones = ConsultedZones()
         _ = try zones.index(
@@ -30,7 +31,8 @@ extension Engine {
         let start = try start(of: request, zones[0], picture)
         guard let key = zones[0].key else {
             let token = token(.zone, place: 0, at: picture.bound)
-            return ZoneChanges(zone: request.zone, changes: [], token: token, moreComing: false)
+            let none = ZoneChanges(zone: request.zone, changes: [], token: token, moreComing: false)
+            return noted(none, request, caller, picture)
         }
         let versions: [RecordVersion]
         do throws(ViewIndexError) {
@@ -47,12 +49,35 @@ extension Engine {
         let access = try access(of: caller, picture)
         let end = page.end?.rawValue ?? picture.bound
         let token = token(.zone, place: key, at: end, quiet: start.quiet > end ? start.quiet : 0)
-        return ZoneChanges(
+        let changes = ZoneChanges(
             zone: request.zone,
             changes: page.changes.readable(by: access).narrowed(to: selection),
             token: token,
             moreComing: page.end != nil
         )
+        return noted(changes, request, caller, picture)
+    }
+
+    /// A page of changes, once the journal has it.
+    private func noted(
+        _ changes: ZoneChanges,
+        _ request: ZoneChangesRequest,
+        _ caller: Caller,
+        _ picture: ViewPicture
+    ) -> ZoneChanges {
+        note(
+            JournalEntry.Told(
+                .zoneChanges,
+                caller,
+                zone: request.zone,
+                since: request.since,
+                token: changes.token,
+                shownThrough: SequenceNumber(rawValue: picture.bound),
+                changeCount: changes.changes.count,
+                moreComing: changes.moreComing
+            )
+        )
+        return changes
     }
 
     /// Where a delta begins.

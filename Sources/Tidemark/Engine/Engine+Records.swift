@@ -26,13 +26,13 @@ extension Engine {
             decision.plan.seal(as: caller, key, outcomes: decision.outcomes.map(\.stored))
             if decision.isEmpty {
                 try await writing.committer.waitUntilDurable(decision.lookedAt)
-                let answer = try answers(to: request, decision, nil)
+                let answer = try answers(to: request, as: caller, decision, nil)
                 reportDrift(of: request, answer, as: caller, picture)
                 return answer
             }
             guard let placed = try await append(&decision.plan, over: picture) else { continue }
             try await writing.committer.waitUntilDurable(placed.last)
-            let answer = try answers(to: request, decision, placed)
+            let answer = try answers(to: request, as: caller, decision, placed)
             reportDrift(of: request, answer, as: caller, picture)
             return answer
         }
@@ -145,14 +145,17 @@ extension Engine {
         let found = try ConsultedItems(items, in: zones, picture, views)
         let access = try access(of: caller, picture)
         var answers: [Result<Record, SyncError>] = []
+        var refused: [SyncError.ItemError] = []
         for (record, item) in zip(request.recordIDs, found.items) {
             if let error = zones[item.zone].error, !zones[item.zone].identity.isImplicit {
                 answers.append(.failure(error))
+                refused.append(SyncError.ItemError(.record(record), error))
             } else if let live = item.live,
                 try mayRead(item, zones, &audiences)
             {
                 if let error = try access?.refusal(of: .read, on: live.readBody()) {
                     answers.append(.failure(error))
+                    refused.append(SyncError.ItemError(.record(record), error))
                     continue
                 }
                 let found = try self.record(live, in: record.zone)
@@ -162,9 +165,11 @@ extension Engine {
             } else if let blank = caller.blankUserRecord(record) {
                 answers.append(.success(blank))
             } else {
+                // An answer, and no refusal.
                 answers.append(.failure(.recordNotFound(record)))
             }
         }
+        note(refused, of: .fetchRecords, by: caller)
         return answers
     }
 }

@@ -63,11 +63,12 @@ extension Engine {
             let found = try sharedZoneHeads(of: caller, after: start, quiet: quiet, picture)
             let moreComing = found.count > limit
             let end = moreComing ? found[limit - 1].head : picture.bound
-            return DatabaseChanges(
+            let changes = DatabaseChanges(
                 changes: found.prefix(limit).map(\.change),
                 token: token(.database, place: place, at: end, quiet: quiet > end ? quiet : 0),
                 moreComing: moreComing
             )
+            return noted(changes, request, caller, picture)
         }
         var found: [ZoneStanding]
         do throws(ViewIndexError) {
@@ -83,7 +84,7 @@ extension Engine {
         let moreComing = found.count > limit
         if moreComing { found.removeLast(found.count - limit) }
         let end = moreComing ? found.last?.head ?? picture.bound : picture.bound
-        return DatabaseChanges(
+        let changes = DatabaseChanges(
             changes: found.compactMap { standing in
                 if options.isStrict, standing.identity.isImplicit { return nil }
                 if standing.identity.isSystem { return nil }
@@ -93,6 +94,28 @@ extension Engine {
             token: token(.database, place: place, at: end, quiet: quiet > end ? quiet : 0),
             moreComing: moreComing
         )
+        return noted(changes, request, caller, picture)
+    }
+
+    /// A page of changes, once the journal has it.
+    private func noted(
+        _ changes: DatabaseChanges,
+        _ request: DatabaseChangesRequest,
+        _ caller: Caller,
+        _ picture: ViewPicture
+    ) -> DatabaseChanges {
+        note(
+            JournalEntry.Told(
+                .databaseChanges,
+                caller,
+                since: request.since,
+                token: changes.token,
+                shownThrough: SequenceNumber(rawValue: picture.bound),
+                changeCount: changes.changes.count,
+                moreComing: changes.moreComing
+            )
+        )
+        return changes
     }
 }
 

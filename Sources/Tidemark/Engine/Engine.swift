@@ -23,6 +23,8 @@ final class Engine: Sendable {
     let knownAssets = Lock(KnownAssets())
     /// Where what waits long for the disk runs.
     let blockingWork: BlockingWork
+    /// Reads the journal.
+    let journalReader: JournalReader
     /// For what nobody may guess: the ends of links.
     let random: @Sendable () -> UInt64
     /// Who hears of what builds do that production does not allow.
@@ -53,6 +55,7 @@ final class Engine: Sendable {
         let checkpointer: Checkpointer
         let queries: StoreQueries
         let notifier: Notifier
+        let journal: OpenJournal
     }
 
     /// Wraps what an opening has put together.
@@ -62,6 +65,7 @@ final class Engine: Sendable {
         views: ZoneViews,
         line: IncarnationLine,
         blobs: BlobStore,
+        journalReader: JournalReader,
         environment: LogEnvironment,
         writing: Writing?
     ) {
@@ -71,6 +75,7 @@ final class Engine: Sendable {
         self.views = views
         self.line = line
         self.blobs = blobs
+        self.journalReader = journalReader
         now = environment.now
         random = environment.random
         blockingWork = BlockingWork(runsInline: environment.writesInline)
@@ -99,6 +104,7 @@ final class Engine: Sendable {
         compacting.withLock { $0.close() }
         writing.notifier.news.close()
         writing.notifier.bell.close()
+        writing.journal.close()
         // Views that could not be brought forward are brought forward by the next opening.
         try? writing.checkpointer.finish(views)
         try writing.log.close()

@@ -39,6 +39,18 @@ package struct ZoneIdentity: Hashable, Sendable {
 
     /// Reads what `bytes` made and moves past it; `nil` if it is not that.
     package init?(_ span: RawSpan, at offset: inout Int) {
+        var position = offset
+        guard let database = DatabaseID(span, at: &position),
+            let zone = span.string(at: &position)
+        else { return nil }
+        offset = position
+        self.init(database: database, zoneName: Name(zone))
+    }
+}
+
+extension DatabaseID {
+    /// Reads what `identityBytes` made and moves past it; `nil` if it is not that.
+    package init?(_ span: RawSpan, at offset: inout Int) {
         guard offset < span.byteCount,
             let scope = DatabaseScope(rawValue: Int(span.byte(at: offset)))
         else { return nil }
@@ -46,23 +58,17 @@ package struct ZoneIdentity: Hashable, Sendable {
         guard let container = span.string(at: &position),
             let environmentName = span.string(at: &position),
             let environment = Environment(rawValue: environmentName),
-            let owner = span.string(at: &position),
-            let zone = span.string(at: &position)
+            let owner = span.string(at: &position)
         else { return nil }
         offset = position
         self.init(
-            database: DatabaseID(
-                container: ContainerID(container),
-                environment: environment,
-                scope: scope,
-                owner: UserID(owner)
-            ),
-            zoneName: Name(zone)
+            container: ContainerID(container),
+            environment: environment,
+            scope: scope,
+            owner: UserID(owner)
         )
     }
-}
 
-extension DatabaseID {
     /// The bytes that name a database: scope, container, environment, owner.
     package var identityBytes: [UInt8] {
         var bytes: [UInt8] = [UInt8(scope.rawValue)]

@@ -83,13 +83,15 @@ struct StoreOpening {
             views: views,
             line: line,
             blobs: BlobStore(folder, environment.log.fileSystem),
+            journalReader: JournalReader(folder, of: log.store, environment.log.fileSystem),
             environment: environment.log,
             writing: Engine.Writing(
                 log: log,
                 committer: Committer(log: log, views: views, checkpointer: checkpointer),
                 checkpointer: checkpointer,
                 queries: queries(of: log, views),
-                notifier: notifier
+                notifier: notifier,
+                journal: OpenJournal(folder, of: log.store, line.current, options, environment.log)
             )
         )
         begin(notifier, engine)
@@ -118,6 +120,7 @@ struct StoreOpening {
             views: views,
             line: line,
             blobs: BlobStore(folder, environment.log.fileSystem),
+            journalReader: JournalReader(folder, of: reader.store, environment.log.fileSystem),
             environment: environment.log,
             writing: nil
         )

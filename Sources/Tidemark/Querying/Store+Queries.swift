@@ -20,7 +20,10 @@ extension Store {
         _ request: QueryRequest,
         as caller: Caller
     ) async throws(SyncError) -> QueryPageResult {
-        try await engine.query(request, as: caller, asOf: nil)
+        let engine = try engine
+        return try await engine.answer(.query, caller) { () throws(SyncError) in
+            try await engine.query(request, as: caller, asOf: nil)
+        }
     }
 
     /// Finds records as they were after an event: what the query would have found then.
@@ -36,6 +39,9 @@ extension Store {
         as caller: Caller,
         asOf position: SequenceNumber
     ) async throws(SyncError) -> QueryPageResult {
-        try await engine.query(request, as: caller, asOf: position)
+        let engine = try engine
+        return try await engine.answer(.query, caller) { () throws(SyncError) in
+            try await engine.query(request, as: caller, asOf: position)
+        }
     }
 }

@@ -14,7 +14,10 @@ extension Store {
     /// not invited, `participantMayNeedVerification` where somebody is invited by an address that
     /// belongs to no user, `tooManyParticipants` when an open share is full.
     public func acceptShare(_ link: String, as caller: Caller) async throws(SyncError) -> Record {
-        try await engine.acceptShare(Share.token(in: link), as: caller)
+        let engine = try engine
+        return try await engine.answer(.shares, caller) { () throws(SyncError) in
+            try await engine.acceptShare(Share.token(in: link), as: caller)
+        }
     }
 
     /// What a link leads to, for somebody who may accept it or has.
@@ -25,11 +28,14 @@ extension Store {
         withRootRecord: Bool = false,
         as caller: Caller
     ) async throws(SyncError) -> ShareMetadata {
-        try engine.shareMetadata(
-            of: Share.token(in: link),
-            withRootRecord: withRootRecord,
-            as: caller
-        )
+        let engine = try engine
+        return try await engine.answer(.shares, caller) { () throws(SyncError) in
+            try engine.shareMetadata(
+                of: Share.token(in: link),
+                withRootRecord: withRootRecord,
+                as: caller
+            )
+        }
     }
 
     /// Asks to take part in a share: the caller is on the share's list of requesters from then on.
@@ -38,7 +44,10 @@ extension Store {
     /// `participantAlreadyInvited` for somebody who only has to accept, `permissionFailure` where
     /// the share takes no requests.
     public func requestShareAccess(_ link: String, as caller: Caller) async throws(SyncError) {
-        try await engine.requestShareAccess(Share.token(in: link), as: caller)
+        let engine = try engine
+        try await engine.answer(.shares, caller) { () throws(SyncError) in
+            try await engine.requestShareAccess(Share.token(in: link), as: caller)
+        }
     }
 
     /// The URL of a share.

@@ -12,6 +12,17 @@ extension Engine {
     ) throws(SyncError) -> NotificationChanges {
         try checkAccess(of: caller, writes: false)
         let page = try notificationPage(request, as: caller, of: try holder(of: caller))
+        note(
+            JournalEntry.Told(
+                .notifications,
+                caller,
+                since: request.since,
+                token: page.token,
+                shownThrough: page.shownThrough,
+                changeCount: page.lines.count,
+                moreComing: page.moreComing
+            )
+        )
         return NotificationChanges(
             notifications: page.lines.map(\.notification),
             token: page.token,
@@ -24,6 +35,8 @@ extension Engine {
         var lines: [(notification: Subscription.Notification, token: ChangeToken)] = []
         var token: ChangeToken
         var moreComing: Bool
+        /// What had been committed when it was made.
+        var shownThrough: SequenceNumber
     }
 
     /// One page of the notifications of a holder's user, as one of the user's clients gets them.
@@ -46,7 +59,11 @@ extension Engine {
             return self.token(.zone, place: zone.key ?? 0, at: sequence, quiet: quiet)
         }
         guard let key = zone.key else {
-            return NotificationPage(token: token(at: picture.bound), moreComing: false)
+            return NotificationPage(
+                token: token(at: picture.bound),
+                moreComing: false,
+                shownThrough: SequenceNumber(rawValue: picture.bound)
+            )
         }
         let versions: [RecordVersion]
         do throws(ViewIndexError) {
@@ -62,7 +79,11 @@ extension Engine {
         let wanted = versions.prefix(limit).map(\.sequence)
         let moreComing = versions.count > wanted.count
         let end = moreComing ? wanted.last?.rawValue ?? picture.bound : picture.bound
-        var page = NotificationPage(token: token(at: end), moreComing: moreComing)
+        var page = NotificationPage(
+            token: token(at: end),
+            moreComing: moreComing,
+            shownThrough: SequenceNumber(rawValue: picture.bound)
+        )
         try visit(wanted) { (event) throws(SyncError) in
             if let notification = try notification(event, as: caller, of: holder) {
                 page.lines.append((notification, token(at: event.sequence.rawValue)))

@@ -55,7 +55,10 @@ extension Store {
     /// Nobody has no account; `__defaultOwner__`, the user of an embedded store, always has one, and
     /// so has a user about whom nothing was said.
     public func accountStatus(as caller: Caller) async throws(SyncError) -> AccountStatus {
-        try engine.accountStatus(as: caller)
+        let engine = try engine
+        return try await engine.answer(.users, caller) { () throws(SyncError) in
+            try engine.accountStatus(as: caller)
+        }
     }
 
     /// Who the caller is: their name is that of their record in the default zones of the public and
@@ -63,7 +66,10 @@ extension Store {
     ///
     /// Throws `notAuthenticated` or `accountTemporarilyUnavailable` where the account cannot be used.
     public func currentUser(as caller: Caller) async throws(SyncError) -> UserID {
-        try engine.currentUser(as: caller)
+        let engine = try engine
+        return try await engine.answer(.users, caller) { () throws(SyncError) in
+            try engine.currentUser(as: caller)
+        }
     }
 
     /// Who some users are, in the order of the look-ups: `nil` where there is nobody, or nobody who
@@ -74,13 +80,19 @@ extension Store {
         _ lookups: [UserLookup],
         as caller: Caller
     ) async throws(SyncError) -> [UserIdentity?] {
-        try engine.lookUpUsers(lookups, as: caller)
+        let engine = try engine
+        return try await engine.answer(.users, caller) { () throws(SyncError) in
+            try engine.lookUpUsers(lookups, as: caller)
+        }
     }
 
     /// Those of the caller's contacts who want to be found, in the order of the contacts.
     ///
     /// Throws as ``currentUser(as:)``.
     public func contacts(as caller: Caller) async throws(SyncError) -> [UserIdentity] {
-        try engine.contacts(as: caller)
+        let engine = try engine
+        return try await engine.answer(.users, caller) { () throws(SyncError) in
+            try engine.contacts(as: caller)
+        }
     }
 }

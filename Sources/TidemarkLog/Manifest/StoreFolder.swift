@@ -64,6 +64,9 @@ package struct StoreFolder: Hashable, Sendable {
     /// The folder of the query index: a cache.
     package var queries: String { path + "/queries" }
 
+    /// The folder of the journal.
+    package var journal: String { path + "/journal" }
+
     /// A segment's file.
     package func segment(_ id: SegmentID) -> String { segments + "/" + id.fileName }
 
@@ -73,6 +76,19 @@ package struct StoreFolder: Hashable, Sendable {
     /// Whether a name in the segments' folder is that of a segment being prepared.
     package static func isSpare(_ name: String) -> Bool {
         name.hasPrefix("spare-") && name.hasSuffix(".tmp")
+    }
+
+    /// A segment of the journal.
+    package func journalSegment(_ number: UInt64) -> String {
+        journal + "/" + padded(number, to: 8) + ".jnl"
+    }
+
+    /// The number in the name of a journal's segment, `nil` for any other name.
+    package static func journalNumber(_ name: String) -> UInt64? {
+        guard name.hasSuffix(".jnl"), let number = UInt64(name.dropLast(4)),
+            padded(number, to: 8) + ".jnl" == name
+        else { return nil }
+        return number
     }
 
     /// A manifest's file.

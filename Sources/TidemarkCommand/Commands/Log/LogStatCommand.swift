@@ -16,7 +16,7 @@ struct LogStatCommand: ParsableCommand {
             bytesOnDisk is what the log takes without space that is allocated ahead, which \
             spareBytes counts; viewBytes is what the views take, which could be computed again. \
             rawBytes is all commits and events before compression; ratio is rawBytes by \
-            bytesOnDisk. Where damage keeps records from being counted, liveRecords and tombstones \
+            bytesOnDisk; journalLost counts entries of the journal that could not be written. Where damage keeps records from being counted, liveRecords and tombstones \
             are null.
             """
     )
@@ -34,6 +34,7 @@ struct LogStatCommand: ParsableCommand {
         let bytesOnDisk = log.byteCount
         let ratio = ratioText(log.rawByteCount, bytesOnDisk)
         let isEmpty = log.eventCount == 0
+        let journal = JournalStanding(of: store.store, reader.store)
         let figures: Figures = [
             ("events", "\(log.eventCount)"),
             ("commits", "\(log.commitCount)"),
@@ -47,6 +48,9 @@ struct LogStatCommand: ParsableCommand {
             ("tombstones", records.map { "\($0.tombstoneCount)" } ?? "null"),
             ("firstSequence", isEmpty ? "0" : "\(log.segments.first?.id.first ?? .zero)"),
             ("lastSequence", "\(reader.durableSequence)"),
+            ("journalEntries", "\(journal.entryCount)"),
+            ("journalBytes", "\(journal.byteCount)"),
+            ("journalLost", "\(journal.lostCount)"),
         ]
         var output = StandardOutput()
         if options.isJSON(output) {
@@ -57,7 +61,7 @@ struct LogStatCommand: ParsableCommand {
             for line in table.lines.dropFirst() { try output.line(line) }
         }
         try output.flush()
-        try finish(reader)
+        try finish(reader, and: journal.damage)
     }
 
     private static func byteCount(ofFolder path: String) -> Int {

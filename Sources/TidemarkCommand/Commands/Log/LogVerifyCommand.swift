@@ -15,7 +15,7 @@ struct LogVerifyCommand: ParsableCommand {
             Reads all segments with the code that opening uses, checks every checksum and that all \
             parts agree, folds the log and compares the views on disk with the result. Reads the \
             bytes of all assets that the log names, and says which records name those that are \
-            missing or damaged. Each finding names the file and the place in it. Ends with status 1 if there is any; a \
+            missing or damaged; and reads the journal. Each finding names the file and the place in it. Ends with status 1 if there is any; a \
             write that was cut short before it was acknowledged is none. The last line also says \
             where the views could not be compared.
             """
@@ -58,11 +58,14 @@ struct LogVerifyCommand: ParsableCommand {
             throw failure
         }
         damage += try check.finish(isLogSound: damage.isEmpty) + missing
+        let journal = JournalStanding(of: store.store, reader.store)
+        damage += journal.damage
         var output = StandardOutput()
         for finding in damage { try output.printFinding(finding, options) }
         try output.printSummary(
             result,
             assets.count,
+            journal,
             findings: damage.count,
             check.outcome,
             options
@@ -96,6 +99,7 @@ extension StandardOutput {
     fileprivate mutating func printSummary(
         _ result: Verification,
         _ assetCount: Int,
+        _ journal: JournalStanding,
         findings: Int,
         _ views: ViewCheck.Outcome,
         _ options: OutputOptions
@@ -104,7 +108,8 @@ extension StandardOutput {
             let figures: Figures = [
                 ("segments", "\(result.segmentCount)"), ("commits", "\(result.commitCount)"),
                 ("events", "\(result.eventCount)"), ("tornBytes", "\(result.tornByteCount)"),
-                ("assets", "\(assetCount)"), ("findings", "\(findings)"),
+                ("assets", "\(assetCount)"), ("journalEntries", "\(journal.entryCount)"),
+                ("journalLost", "\(journal.lostCount)"), ("findings", "\(findings)"),
                 ("views", "\"\(views.rawValue)\""),
             ]
             try line { $0.append(json: figures) }
@@ -112,11 +117,15 @@ extension StandardOutput {
             let read =
                 "segments: \(result.segmentCount), commits: \(result.commitCount), events: "
                 + "\(result.eventCount)" + (assetCount > 0 ? ", assets: \(assetCount)" : "")
+                + (journal.entryCount > 0 ? ", journal entries: \(journal.entryCount)" : "")
             try line(
                 findings == 0
                     ? "Sound. Read \(read)." : "Damaged places: \(findings). Read \(read)."
             )
             if let note = views.note { try line(note) }
+            if journal.lostCount > 0 {
+                try line("Journal entries that could not be written: \(journal.lostCount).")
+            }
         }
     }
 }

@@ -1,0 +1,72 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// Which entries have to do with a user or a zone that is erased.
+extension JournalEntry.Content {
+    /// Whether the entry says anything about a user: as the caller, as the owner of what was asked for, in
+    /// a name or in the words of a refusal.
+    ///
+    /// Rather too often than too seldom.
+    package func concerns(_ user: UserID) -> Bool {
+        guard let caller else { return false }
+        let name = user.userRecordName
+        if caller.user == user || caller.database.owner == user { return true }
+        switch self {
+        case .began, .ended: return false
+        case .told(let told): return told.zone?.ownerName == name
+        case .refused(let refused):
+            return refused.refusals.contains { refusal in
+                refusal.message.contains(name) || refusal.item?.zone?.ownerName == name
+                    || refusal.item?.name.contains(name) ?? false
+            }
+        }
+    }
+
+    /// Whether the entry says anything about a zone.
+    package func concerns(_ zone: ZoneIdentity) -> Bool {
+        guard let caller else { return false }
+        func isMeant(_ id: ZoneID?) -> Bool {
+            guard let id, id.name == zone.zoneName else { return false }
+            let database = caller.database
+            guard database.scope == .shared else { return database == zone.database }
+            return database.container == zone.database.container
+                && database.environment == zone.database.environment
+                && id.ownerName == zone.database.owner.userRecordName
+        }
+        switch self {
+        case .began, .ended: return false
+        case .told(let told): return isMeant(told.zone)
+        case .refused(let refused): return refused.refusals.contains { isMeant($0.item?.zone) }
+        }
+    }
+
+    private var caller: Caller? {
+        switch self {
+        case .began, .ended: nil
+        case .refused(let refused): refused.caller
+        case .told(let told): told.caller
+        }
+    }
+}
+
+extension SyncError.Item {
+    /// The zone that it is, or is in.
+    package var zone: ZoneID? {
+        switch self {
+        case .record(let record): record.zone
+        case .zone(let zone): zone
+        case .subscription: nil
+        }
+    }
+
+    /// What it is called.
+    fileprivate var name: String {
+        switch self {
+        case .record(let record): record.recordName
+        case .zone(let zone): zone.zoneName
+        case .subscription(let id): id
+        }
+    }
+}

@@ -1,0 +1,57 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+/// The journal of a store that is open for writing.
+///
+/// With refusals alone no file is touched before something is refused.
+final class OpenJournal: Sendable {
+    /// What it takes in.
+    let extent: StoreOptions.Journal
+    let journal: Journal
+    private let now: @Sendable () -> Int64
+    /// Whether it has said that it begins.
+    private let hasBegun = Lock(false)
+
+    init(
+        _ folder: StoreFolder,
+        of store: StoreID,
+        _ incarnation: Incarnation,
+        _ options: StoreOptions,
+        _ environment: LogEnvironment
+    ) {
+        extent = options.journal
+        now = environment.now
+        var configuration = JournalConfiguration()
+        configuration.byteCount = options.journalByteCount
+        configuration.lifetime = options.journalLifetime
+        journal = Journal(folder, of: store, incarnation, configuration, environment)
+        // Who asks later why nothing is known of a device learns that nothing was kept.
+        if extent == .full { begin() }
+    }
+
+    private func begin() {
+        hasBegun.withLock { hasBegun in
+            if hasBegun { return }
+            hasBegun = true
+            journal.append(JournalEntry.Content.began(extent).bytes, at: now())
+        }
+    }
+
+    /// Takes in what happened.
+    func note(_ content: JournalEntry.Content) {
+        begin()
+        journal.append(content.bytes, at: now())
+    }
+
+    /// Writes what was taken in, and takes in no more.
+    func close() {
+        let hasBegun = hasBegun.withLock { hasBegun in
+            defer { hasBegun = true }
+            return hasBegun
+        }
+        if hasBegun { journal.append(JournalEntry.Content.ended.bytes, at: now()) }
+        journal.close()
+    }
+}
