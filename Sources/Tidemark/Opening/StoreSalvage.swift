@@ -51,7 +51,7 @@ private final class RecordMending: SalvageMending {
     private var hash = StoreHash(store: StoreID(low: 0, high: 0))
     /// The views of the damaged store, if they can be read: they know the names of zones.
     private var views: (any ViewSnapshot)?
-    /// The last surviving event of each record.
+    /// The last surviving event of each record, in each list that it stands in.
     private var last: [ViewKey: (sequence: UInt64, state: RecordState)] = [:]
 
     init(_ folder: StoreFolder, _ environment: StoreEnvironment) {
@@ -67,7 +67,18 @@ private final class RecordMending: SalvageMending {
     func amended(_ event: LogEvent) -> [UInt8]? {
         let bytes = event.payload
         let payload = bytes.span.bytes
-        guard payload.byteCount > 0, EventKind(rawValue: payload.byte(at: 0))?.isOfRecord ?? false,
+        guard payload.byteCount > 0 else { return nil }
+        switch EventKind(rawValue: payload.byte(at: 0)) {
+        case .recordSaved, .recordDeleted, .recordTouched: return amendedRecord(event)
+        case .audienceEntered, .audienceLeft: return amendedMove(event)
+        default: return nil
+        }
+    }
+
+    private func amendedRecord(_ event: LogEvent) -> [UInt8]? {
+        let bytes = event.payload
+        let payload = bytes.span.bytes
+        guard
             let change = try? Fold(hash: hash).recordChange(
                 event.sequence,
                 zone: event.zone,
@@ -75,17 +86,45 @@ private final class RecordMending: SalvageMending {
             ),
             let (old, bodyOffset) = try? RecordEvent.read(payload)
         else { return nil }
-        let place = ViewKey(change.zone, change.slot)
-        let previous = last[place]
-        last[place] = (change.sequence, change.state)
-        guard change.previous != previous?.sequence ?? 0 else { return nil }
         var record = old
+        let previous = take(change.slot, in: change.zone, change.sequence, change.state)
         record.previous = previous?.sequence ?? 0
         record.previousState = previous?.state
-        if record.held == .previous { record.held = .none }
+        if record.previous != old.previous, record.held == .previous { record.held = .none }
+        if let place = old.audience {
+            let previous = take(change.slot, in: place.key, change.sequence, change.state)
+            record.audience?.previous = previous?.sequence ?? 0
+            record.audience?.previousState = previous?.state
+        }
+        guard record != old else { return nil }
         var amended: [UInt8] = []
         record.append(to: &amended)
         return amended + bytes.dropFirst(bodyOffset)
+    }
+
+    private func amendedMove(_ event: LogEvent) -> [UInt8]? {
+        guard let old = try? AudienceEvent(event.payload.span.bytes) else { return nil }
+        var moved = old
+        let slot = hash.slot(ofName: old.name) &+ UInt64(old.probeCount)
+        let previous = take(slot, in: old.place.key, event.sequence.rawValue, old.state)
+        moved.place.previous = previous?.sequence ?? 0
+        moved.place.previousState = previous?.state
+        guard moved != old else { return nil }
+        var amended: [UInt8] = []
+        moved.append(to: &amended)
+        return amended
+    }
+
+    /// The event about a record before this one in a list, of those that survive.
+    private func take(
+        _ slot: UInt64,
+        in list: UInt64,
+        _ sequence: UInt64,
+        _ state: RecordState
+    ) -> (sequence: UInt64, state: RecordState)? {
+        let place = ViewKey(list, slot)
+        defer { last[place] = (sequence, state) }
+        return last[place]
     }
 
     func creation(of zone: UInt64, before commit: LogCommit) -> CommitDraft? {
@@ -107,11 +146,5 @@ private final class RecordMending: SalvageMending {
             ZoneEvent.appendCreation(of: identity, probeCount: probeCount, to: &payload)
         }
         return draft
-    }
-}
-
-extension EventKind {
-    fileprivate var isOfRecord: Bool {
-        self == .recordSaved || self == .recordDeleted || self == .recordTouched
     }
 }

@@ -15,9 +15,10 @@ package struct Salvage: Sendable {
     package private(set) var damage: [LogError] = []
     package private(set) var eventCount: UInt64 = 0
     package private(set) var commitCount: UInt64 = 0
-    /// Positions that hold nothing in the copy, first and last of each run.
+    /// Positions of which nobody can say any more what they held, first and last of each run; what
+    /// compaction has dropped is not among them.
     ///
-    /// Positions after the last event that could be read are not known of.
+    /// Positions after the last one that anything sound speaks of are not known of.
     package private(set) var lost: [ClosedRange<SequenceNumber>] = []
     /// Commits of which only a part could be read, by their first position.
     package private(set) var incomplete: [SequenceNumber] = []
@@ -87,8 +88,8 @@ package struct Salvage: Sendable {
         mending?.begin(store: store)
         var gathering = Gathering(copy: copy, mending)
         if mending != nil { gathering.lostZones = try lostZones(in: ours) }
-        for segment in ours {
-            try copyEvents(of: segment, with: &gathering)
+        for piece in try pieces(of: ours) {
+            try copyEvents(of: piece, with: &gathering)
         }
         eventCount = gathering.eventCount
         commitCount = gathering.commitCount
@@ -170,15 +171,65 @@ package struct Salvage: Sendable {
         return sources
     }
 
+    /// A stretch of the log, and the segment to read it from.
+    private struct Piece {
+        var source: Source
+        var range: ClosedRange<SequenceNumber>
+    }
+
+    /// What to read of which segment, in the order of the log.
+    ///
+    /// Where a compaction was cut off, or somebody read the old segments meanwhile, there are some
+    /// whose place another has taken. Of these only what cannot be read there is wanted: the rest
+    /// has been forgotten.
+    private func pieces(of segments: [Source]) throws(LogError) -> [Piece] {
+        var pieces: [Piece] = []
+        // The newer first: compaction merges neighbours and never divides, so what it writes begins
+        // no later than what it replaces.
+        var rest = segments.sorted {
+            ($0.header.first, $1.header.generation) < ($1.header.first, $0.header.generation)
+        }[...]
+        while let source = rest.popFirst() {
+            let first = source.header.first
+            var last = try? SegmentReader.footerSummary(of: source.file, header: source.header).last
+            var unread: [ClosedRange<SequenceNumber>] = []
+            if let next = rest.first?.header.first,
+                next == first || last.map({ next <= $0 }) ?? true
+            {
+                var fold = Self.fold(of: source, meet: { _ in })
+                try fold.walkAll(meet: { _ in })
+                (last, unread) = (fold.lastKnown, fold.unread)
+            }
+            let replaced = rest.prefix {
+                $0.header.first == first || $0.header.first <= last ?? .zero
+            }
+            rest.removeFirst(replaced.count)
+            var start = first
+            for run in unread where !replaced.isEmpty {
+                if start < run.lowerBound {
+                    pieces.append(Piece(source: source, range: start...run.lowerBound.previous))
+                }
+                pieces += replaced.map { Piece(source: $0, range: run) }
+                start = run.upperBound.next
+            }
+            pieces.append(Piece(source: source, range: start...SequenceNumber(rawValue: .max)))
+        }
+        return pieces
+    }
+
+    /// Copies the events of a piece that were not copied before.
     private mutating func copyEvents(
-        of segment: Source,
+        of piece: Piece,
         with gathering: inout Gathering
     ) throws(LogError) {
         var found: [LogError] = []
-        var fold = Self.fold(of: segment, meet: { found.append($0) })
-        try fold.walkAll(meet: { found.append($0) }, visit: { gathering.add($0) })
-        gathering.finish(through: fold.lastKnown)
-        damage += found
+        var fold = Self.fold(of: piece.source, meet: { found.append($0) })
+        try fold.walkAll(
+            meet: { found.append($0) },
+            visit: { if piece.range.contains($0.sequence) { gathering.add($0) } }
+        )
+        gathering.finish(piece.range, of: piece.source.header.first, fold)
+        for error in found where !damage.contains(error) { damage.append(error) }
         if let failure = gathering.failure { throw failure }
     }
 
@@ -215,6 +266,10 @@ private struct Gathering {
     private(set) var commitCount: UInt64 = 0
     private(set) var lost: [ClosedRange<SequenceNumber>] = []
     private(set) var incomplete: [SequenceNumber] = []
+    /// Commits that lack events, which may have been dropped or lost.
+    private var partial: [LogCommit] = []
+    /// How far it is known what was lost.
+    private var surveyed = SequenceNumber.zero
     private(set) var mendedZones: [UInt64] = []
     private(set) var failure: LogError?
     /// Zones whose creation has to be made up, ascending; those that have been are gone.
@@ -233,11 +288,9 @@ private struct Gathering {
     mutating func add(_ event: LogEvent) {
         // A segment may be there twice under two names; what is copied is not copied again.
         guard failure == nil, event.sequence >= next else { return }
-        if event.commit.first != commit?.first || event.sequence != next {
+        if draft == nil || event.commit.first != commit?.first || event.sequence != next {
+            if event.commit.first != commit?.first { commitCount += 1 }
             finish()
-            if event.sequence > next {
-                lost.append(next...SequenceNumber(rawValue: event.sequence.rawValue - 1))
-            }
             if event.sequence > copy.lastSequence.next {
                 mendZones(before: event)
                 skip(to: event.sequence)
@@ -272,14 +325,39 @@ private struct Gathering {
         }
     }
 
-    /// Appends what is left of a segment, and counts as lost what it spoke of behind that.
-    mutating func finish(through last: SequenceNumber) {
+    /// Appends what is left of a piece, and notes what of it was lost.
+    mutating func finish(
+        _ range: ClosedRange<SequenceNumber>,
+        of first: SequenceNumber,
+        _ fold: borrowing SegmentFold
+    ) {
         finish()
-        guard failure == nil, next <= last else { return }
-        lost.append(next...last)
+        let start = max(range.lowerBound, first)
+        let end = min(range.upperBound, fold.lastKnown)
+        note(lost: surveyed.next, through: min(start.previous, end))
+        for run in fold.unread {
+            note(lost: max(run.lowerBound, start), through: min(run.upperBound, end))
+        }
+        surveyed = max(surveyed, end)
         // The copy passes over it with the next event: a gap that nothing follows is never written,
         // and closing would wait for it.
-        next = last.next
+        next = max(next, surveyed.next)
+        for commit in partial where incomplete.last != commit.first {
+            let whole = commit.first...commit.last
+            if lost.contains(where: whole.overlaps) { incomplete.append(commit.first) }
+        }
+        partial = []
+    }
+
+    private mutating func note(lost first: SequenceNumber, through last: SequenceNumber) {
+        let first = max(first, surveyed.next)
+        guard first <= last else { return }
+        surveyed = last
+        if let run = lost.last, run.upperBound.next == first {
+            lost[lost.count - 1] = run.lowerBound...last
+        } else {
+            lost.append(first...last)
+        }
     }
 
     private mutating func skip(to sequence: SequenceNumber) {
@@ -295,9 +373,8 @@ private struct Gathering {
     mutating func finish() {
         guard let draft, let commit else { return }
         self.draft = nil
-        commitCount += 1
-        if draft.events.count != commit.eventCount, incomplete.last != commit.first {
-            incomplete.append(commit.first)
+        if draft.events.count != commit.eventCount, partial.last?.first != commit.first {
+            partial.append(commit)
         }
         do throws(LogError) {
             let first = try copy.append(draft)
@@ -307,4 +384,9 @@ private struct Gathering {
             failure = error
         }
     }
+}
+
+extension SequenceNumber {
+    /// The position before this one.
+    fileprivate var previous: SequenceNumber { SequenceNumber(rawValue: rawValue - 1) }
 }

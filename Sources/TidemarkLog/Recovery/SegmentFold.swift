@@ -11,6 +11,12 @@ struct SegmentFold {
     /// The last position that a sound frame or footer speaks of, whether or not its event could be
     /// read.
     private(set) var lastKnown = SequenceNumber.zero
+    /// The positions up to `lastKnown` of which it could not be read what they hold, ascending.
+    ///
+    /// A position that a frame says holds nothing is not one of them.
+    private(set) var unread: [ClosedRange<SequenceNumber>] = []
+    /// The first position that no frame has spoken of yet.
+    private var next: SequenceNumber
     private var postings = ZonePostings.Builder()
     private let reader: SegmentReader
 
@@ -35,6 +41,7 @@ struct SegmentFold {
             blocks: []
         )
         summary = Footer.Summary(offset: 0, first: header.first)
+        next = header.first
     }
 
     /// The footer of what has been walked.
@@ -101,11 +108,23 @@ struct SegmentFold {
     }
 
     /// Walks whatever is sound in the file, however it ends.
-    mutating func walkAll(meet: Meeting, visit: (LogEvent) -> Void) throws(LogError) {
+    mutating func walkAll(
+        meet: Meeting,
+        visit: (LogEvent) -> Void = { _ in }
+    ) throws(LogError) {
         if let footer = try? SegmentReader.footerSummary(of: reader.file, header: reader.header) {
             lastKnown = footer.last
-            return try walk(framesEnd: footer.offset, meet: meet, visit: visit)
+            try walk(framesEnd: footer.offset, meet: meet, visit: visit)
+        } else {
+            try walkUnfinished(meet: meet, visit: visit)
         }
+        noteUnread(before: lastKnown.next)
+    }
+
+    private mutating func walkUnfinished(
+        meet: Meeting,
+        visit: (LogEvent) -> Void
+    ) throws(LogError) {
         var scan = try FrameScan(reader.file, header: reader.header)
         while true {
             switch try scan.step() {
@@ -126,6 +145,8 @@ struct SegmentFold {
         visit: (LogEvent) -> Void
     ) throws(LogError) {
         lastKnown = max(lastKnown, frame.header.last)
+        // Frames leave no position out, so what lies before this one was in frames that are gone.
+        noteUnread(before: frame.header.first)
         guard frame.header.kind == .commits else { return }
         summary.last = frame.header.last
         summary.commitCount += UInt64(frame.header.commitCount)
@@ -135,10 +156,19 @@ struct SegmentFold {
             summary.rawByteCount += UInt64(entry.rawByteCount)
             do throws(LogError) {
                 try add(reader.decode(entry), index: index, visit: visit)
+                next = entry.last.next
             } catch {
+                noteUnread(before: entry.last.next)
                 try meet(error)
             }
         }
+    }
+
+    /// Notes that nobody knows what the positions hold from the first that is open to one.
+    private mutating func noteUnread(before end: SequenceNumber) {
+        guard end > next else { return }
+        unread.append(next...SequenceNumber(rawValue: end.rawValue - 1))
+        next = end
     }
 
     private mutating func add(
@@ -158,6 +188,7 @@ struct SegmentFold {
                 summary.firstReceived = min(summary.firstReceived, event.commit.received)
                 summary.lastReceived = max(summary.lastReceived, event.commit.received)
                 visit(event)
+                next = event.sequence.next
             }
         } catch {
             throw reader.damaged(block.entry, "is malformed at its raw byte \(error.offset)")

@@ -9,7 +9,7 @@ import Testing
 /// Segments that are written anew without some of their events.
 @Suite struct RewriteTests {
     /// What a rule leaves of a log: two in three events go, and one of those is replaced.
-    private static func fate(_ event: LogEvent) -> EventFate {
+    static func fate(_ event: LogEvent) -> EventFate {
         switch event.sequence.rawValue % 6 {
         case 0, 3: .kept
         case 5: .replaced([9, 9, 9])
@@ -18,7 +18,7 @@ import Testing
     }
 
     /// What `fate` makes of events up to a position.
-    private static func kept(_ events: [WrittenEvent], through last: UInt64) -> [WrittenEvent] {
+    static func kept(_ events: [WrittenEvent], through last: UInt64) -> [WrittenEvent] {
         events.compactMap { event in
             guard event.sequence <= last else { return event }
             var event = event
@@ -34,7 +34,7 @@ import Testing
     }
 
     /// A log with several finished segments, and the last position in them.
-    private static func makeLog(
+    static func makeLog(
         on files: any FileSystem,
         seed: UInt64 = 1,
         commitCount: Int = 40
@@ -53,7 +53,7 @@ import Testing
 
     /// Rewrites all finished segments, and returns how many groups there were.
     @discardableResult
-    private static func compact(
+    static func compact(
         _ log: SegmentLog,
         through last: SequenceNumber
     ) throws(LogError) -> Int {

@@ -1,0 +1,147 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TidemarkLog
+
+/// What salvage makes of logs that compaction has rewritten.
+@Suite struct SalvagedRewriteTests {
+    private static let target = "/salvaged.tide"
+
+    /// What stays of an event in a copy: its commit may be several there.
+    private struct Copied: Hashable {
+        var sequence: UInt64
+        var zone: UInt64
+        var time: Int64
+        var payload: [UInt8]
+
+        init(_ event: WrittenEvent) {
+            sequence = event.sequence
+            zone = event.zone
+            time = event.time
+            payload = event.payload
+        }
+    }
+
+    /// A closed log whose finished segments were rewritten, and a folder that still has the old ones.
+    private struct World {
+        let disk = SimulatedFileSystem()
+        let before: [WrittenEvent]
+        let after: [WrittenEvent]
+
+        init() throws {
+            let (small, last) = try RewriteTests.makeLog(on: disk, commitCount: 250)
+            before = try small.written()
+            try small.close()
+            // Many segments become one with several blocks.
+            var configuration = CrashWorkload.configuration
+            configuration.segmentByteCount = 1 << 20
+            let (log, _) = try SegmentLog.openAndSeal(
+                CrashWorkload.path,
+                creating: false,
+                configuration: configuration,
+                environment: CrashWorkload.environment(disk, seed: 8),
+                onDurable: { _ in }
+            )
+            #expect(try RewriteTests.compact(log, through: last) == 1)
+            try log.close()
+            after = try LogReader(CrashWorkload.path, fileSystem: disk).written()
+            #expect(after == RewriteTests.kept(before, through: last.rawValue))
+        }
+
+        func salvage() throws -> (Salvage, [Copied]) {
+            let salvage = try Salvage.run(
+                from: CrashWorkload.path,
+                to: SalvagedRewriteTests.target,
+                environment: CrashWorkload.environment(disk, seed: 500)
+            )
+            let reader = try LogReader(SalvagedRewriteTests.target, fileSystem: disk)
+            #expect(try reader.verify().damage == [])
+            return (salvage, try reader.written().map(Copied.init))
+        }
+
+        func dropManifest() throws {
+            for name in try disk.list(CrashWorkload.path)
+            where name == "CURRENT" || StoreFolder.manifestNumber(name) != nil {
+                try disk.remove("\(CrashWorkload.path)/\(name)")
+            }
+        }
+
+        /// The segments that compaction wrote.
+        func rewritten() throws -> [SegmentID] {
+            try disk.list(StoreFolder(CrashWorkload.path).segments)
+                .compactMap(SegmentID.init(fileName:))
+                .filter { $0.generation > 0 }
+        }
+
+        /// Damages every second block of a segment.
+        func damage(_ id: SegmentID) throws -> [BlockEntry] {
+            let path = StoreFolder(CrashWorkload.path).segment(id)
+            let file = try disk.open(path, .readWrite)
+            let header = try FileHeader.read(from: file, kind: .segment)
+            let blocks = try SegmentReader.footer(of: file, header: header).directory
+            #expect(blocks.count > 3)
+            let damaged = blocks.indices.filter { $0 % 2 == 1 }.map { blocks[$0] }
+            for block in damaged {
+                try file.write([0xFF, 0x00, 0xFF].span.bytes, at: UInt64(block.offset) + 2)
+            }
+            return damaged
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `What compaction dropped is not lost, and does not come back`(
+        hasManifest: Bool
+    ) throws {
+        let world = try World()
+        if !hasManifest { try world.dropManifest() }
+        let (salvage, copied) = try world.salvage()
+        #expect(salvage.lost == [])
+        #expect(salvage.incomplete == [])
+        #expect(salvage.damage == [])
+        #expect(copied == world.after.map(Copied.init))
+        #expect(salvage.commitCount == UInt64(Set(world.after.map(\.commitFirst)).count))
+    }
+
+    @Test func `What cannot be read in a rewritten segment is lost, with the dropped beside it`()
+        throws
+    {
+        let world = try World()
+        let id = try #require(try world.rewritten().first)
+        // The old segments are gone, as they are once nobody reads them.
+        let (log, _) = try CrashWorkload.open(world.disk, seed: 7)
+        #expect(try log.removeReplacedSegments())
+        try log.close()
+        let damaged = try world.damage(id)
+        let (salvage, copied) = try world.salvage()
+        #expect(salvage.lost == damaged.map { $0.first...$0.last })
+        let lost = Set(damaged.flatMap { $0.first.rawValue...$0.last.rawValue })
+        let sound = world.after.filter { !lost.contains($0.sequence) }
+        #expect(copied == sound.map(Copied.init))
+        let incomplete = Set(world.after.map(\.commitFirst)).filter { first in
+            let events = sound.filter { $0.commitFirst == first }
+            guard let event = events.first else { return false }
+            return !lost.isDisjoint(with: first...first + UInt64(event.eventCount) - 1)
+        }
+        #expect(salvage.incomplete.map(\.rawValue) == incomplete.sorted())
+    }
+
+    @Test func `Without a manifest the old segments fill what cannot be read in the new one`()
+        throws
+    {
+        let world = try World()
+        try world.dropManifest()
+        let id = try #require(try world.rewritten().first)
+        let damaged = try world.damage(id)
+        let (salvage, copied) = try world.salvage()
+        #expect(salvage.lost == [])
+        #expect(!salvage.damage.isEmpty)
+        let lost = Set(damaged.flatMap { $0.first.rawValue...$0.last.rawValue })
+        let events =
+            world.after.filter { !lost.contains($0.sequence) }
+            + world.before.filter { lost.contains($0.sequence) }
+        #expect(copied == events.map(Copied.init).sorted { $0.sequence < $1.sequence })
+        #expect(copied.count > world.after.count)
+    }
+}
