@@ -54,7 +54,7 @@ import Testing
         }
         #expect(killCount > 0)
         let verified = try await Command.run("log", "verify", store)
-        #expect(verified.status == 0, "seed \(seed): \(verified.output)")
+        #expect(verified.status == 0, "seed \(seed): \(verified.output)\(verified.errors)")
         let rest = try await Command.run("import", store, folder.path("lines"))
         #expect(try rest.objects().first?["skipped"] as? Int == folded)
         #expect(try rest.objects().first?["commits"] as? Int == lines.count - folded)

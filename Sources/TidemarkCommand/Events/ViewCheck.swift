@@ -26,6 +26,8 @@ struct ViewCheck {
     enum Outcome: String {
         /// There are none to compare.
         case noViews
+        /// Whoever made them was cut off, or has not come to the end yet.
+        case unfinished
         /// They were compared.
         case compared
         /// They cannot be read; the findings say why.
@@ -41,6 +43,9 @@ struct ViewCheck {
         var note: String? {
             switch self {
             case .noViews, .compared, .unreadable: nil
+            case .unfinished:
+                "The views were not compared: they are not whole, because whoever made them was cut "
+                    + "off or is still at it. The next opening for writing makes them anew."
             case .ahead:
                 "The views were not compared: their checkpoint is ahead of what the writer has "
                     + "vouched for in the log so far. Verify again when the writer is idle."
@@ -58,6 +63,11 @@ struct ViewCheck {
         path = reader.viewsPath
         folded = FoldedViews(reader)
         guard FileManager.default.fileExists(atPath: "\(path)/data.mdb") else { return }
+        // The checks are made last and removed first.
+        guard FileManager.default.fileExists(atPath: "\(path)/checks") else {
+            outcome = .unfinished
+            return
+        }
         do throws(ViewIndexError) {
             let index = try LMDBViewIndex.open(
                 path,
