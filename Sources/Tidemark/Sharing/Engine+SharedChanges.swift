@@ -35,10 +35,15 @@ extension Engine {
         try check(content, picture)
         let hasWalks = !content.walks.isEmpty
         var page = SharedPage()
-        var stays = SharedStays(of: own, since: content.sequence, self)
-        try walk(&content, &stays, limit: limit, &page, picture)
+        var unsaid = UnsaidDeletions(
+            SharedStays(of: own, since: content.sequence, self),
+            zone: key,
+            access: hasWalks || access.parts.count > 1 ? access : nil,
+            picture
+        )
+        try walk(&content, &unsaid, limit: limit, &page, picture)
         if content.walks.isEmpty, page.entries.count < limit {
-            try list(access, &content, &stays, limit: limit - page.entries.count, &page, picture)
+            try list(access, &content, &unsaid, limit: limit - page.entries.count, &page, picture)
         }
         let moreComing = !content.walks.isEmpty || content.sequence.rawValue < picture.bound
         // One list has each record once.
@@ -173,7 +178,7 @@ extension Engine {
     /// Walks the lists that come first, as far as the page has room.
     private func walk(
         _ content: inout TokenContent,
-        _ stays: inout SharedStays,
+        _ unsaid: inout UnsaidDeletions,
         limit: Int,
         _ page: inout SharedPage,
         _ picture: ViewPicture
@@ -191,12 +196,12 @@ extension Engine {
             }
             if !walk.isLeaving { versions = Array(versions.prefix { $0.sequence <= start }) }
             let told = versions.prefix(room)
-            let unseen = try stays.unseen(
+            let unsaid = try unsaid.positions(
                 among: told,
                 in: walk.audience,
                 isLeaving: walk.isLeaving
             )
-            page.append(told, but: unseen, isGone: walk.isLeaving)
+            page.append(told, but: unsaid, isGone: walk.isLeaving)
             if versions.count > room {
                 content.walks[0].position = versions[room - 1].sequence.rawValue
             } else {
@@ -209,13 +214,13 @@ extension Engine {
     private func list(
         _ access: ZoneAccess,
         _ content: inout TokenContent,
-        _ stays: inout SharedStays,
+        _ unsaid: inout UnsaidDeletions,
         limit room: Int,
         _ page: inout SharedPage,
         _ picture: ViewPicture
     ) throws(SyncError) {
         var found: [RecordVersion] = []
-        var unseen: Set<SequenceNumber> = []
+        var unsaidHere: Set<SequenceNumber> = []
         for audience in access.parts.keys {
             let listed = try synced { () throws(ViewIndexError) in
                 try picture.changes(
@@ -226,10 +231,12 @@ extension Engine {
                 )
             }
             found += listed
-            unseen.formUnion(try stays.unseen(among: listed, in: audience, isLeaving: false))
+            unsaidHere.formUnion(
+                try unsaid.positions(among: listed, in: audience, isLeaving: false)
+            )
         }
         found.sort { $0.sequence < $1.sequence }
-        page.append(found.prefix(room), but: unseen, isGone: false)
+        page.append(found.prefix(room), but: unsaidHere, isGone: false)
         let end = found.count > room ? found[room - 1].sequence.rawValue : picture.bound
         content.sequence = SequenceNumber(rawValue: end)
         if content.quiet.rawValue <= end { content.quiet = .zero }

@@ -22,10 +22,10 @@ struct SharedPage {
     /// Adds entries, but for those at some positions.
     mutating func append(
         _ versions: some Sequence<RecordVersion>,
-        but unseen: Set<SequenceNumber>,
+        but unsaid: Set<SequenceNumber>,
         isGone: Bool
     ) {
-        for version in versions where unseen.isEmpty || !unseen.contains(version.sequence) {
+        for version in versions where unsaid.isEmpty || !unsaid.contains(version.sequence) {
             entries.append(
                 Entry(slot: version.slot, sequence: version.sequence, isGone: isGone)
             )
@@ -33,8 +33,6 @@ struct SharedPage {
     }
 
     /// Leaves the last entry of each record.
-    ///
-    /// A record that left one share for another that the client sees is not gone.
     mutating func collapse() {
         var seen: Set<UInt64> = []
         entries = entries.reversed().filter { seen.insert($0.slot).inserted }.reversed()

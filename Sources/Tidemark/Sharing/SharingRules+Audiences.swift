@@ -7,7 +7,9 @@ import TidemarkModel
 /// Which records come under a share or leave one.
 extension SharingRules {
     mutating func settleAudiences() throws(SyncError) {
-        var open: [(place: RecordPlace, audience: AudienceRef, origin: Int)] = []
+        var open: [Carried] = []
+        // Those that only follow what the commit does to others: the others are at fault.
+        var following: [Carried] = []
         for index in items.indices {
             let place = RecordPlace(items[index])
             switch changes[index] {
@@ -21,11 +23,17 @@ extension SharingRules {
                 }
                 let before = try before(items[index])
                 passages[index] = Passage(from: before, to: .none)
-            case .save:
+            case .save(let save, let old):
                 let before = try before(items[index])
                 let after = try after(place)
                 passages[index] = Passage(from: before, to: after)
-                if before != after { open.append((place, after, index)) }
+                guard before != after else { continue }
+                let carried = Carried(place: place, audience: after, origin: index)
+                if linkByRoot[place] != nil || save.movesRecord(over: old?.bodyReadBefore) {
+                    open.append(carried)
+                } else {
+                    following.append(carried)
+                }
             }
         }
         for index in implied.indices {
@@ -35,10 +43,11 @@ extension SharingRules {
             let after = implied[index].change.save == nil ? .none : try after(place)
             implied[index].passage = Passage(from: before, to: after)
             if implied[index].change.save != nil, before != after {
-                open.append((place, after, named[shareRecord(of: after)] ?? 0))
+                let origin = named[shareRecord(of: after)] ?? 0
+                open.append(Carried(place: place, audience: after, origin: origin))
             }
         }
-        try carryOn(&open)
+        try carryOn(following + open)
         try checkRoots()
         for index in items.indices { check(index) }
     }
@@ -48,12 +57,21 @@ extension SharingRules {
         return RecordPlace(zone: 0, name: Name(""))
     }
 
-    /// Takes the records below those that changed their audience along.
-    private mutating func carryOn(
-        _ open: inout [(place: RecordPlace, audience: AudienceRef, origin: Int)]
-    ) throws(SyncError) {
+    /// A record that comes under another audience, and the item because of which it does.
+    private struct Carried {
+        var place: RecordPlace
+        var audience: AudienceRef
+        var origin: Int
+    }
+
+    /// Takes the records below those that changed their audience along; the last ones first.
+    private mutating func carryOn(_ carried: [Carried]) throws(SyncError) {
+        var open = carried
+        var reached: [RecordPlace: AudienceRef] = [:]
         var moved: [RecordPlace: Int] = [:]
-        while let (place, audience, origin) = open.popLast() {
+        while let next = open.popLast() {
+            let (place, audience, origin) = (next.place, next.audience, next.origin)
+            guard reached.updateValue(audience, forKey: place) != audience else { continue }
             for child in try children(of: place) {
                 let childPlace = RecordPlace(child)
                 if try isRootAfterwards(child, childPlace) {
@@ -67,9 +85,8 @@ extension SharingRules {
                 }
                 settled[childPlace] = audience
                 if let index = named[childPlace], case .save = changes[index] {
-                    guard passages[index]?.to != audience else { continue }
                     passages[index]?.to = audience
-                    open.append((childPlace, audience, origin))
+                    open.append(Carried(place: childPlace, audience: audience, origin: origin))
                     continue
                 }
                 let before = try before(child)
@@ -81,7 +98,7 @@ extension SharingRules {
                 } else {
                     continue
                 }
-                open.append((childPlace, audience, origin))
+                open.append(Carried(place: childPlace, audience: audience, origin: origin))
             }
         }
         moves.removeAll { $0.from == $0.to }
@@ -218,5 +235,12 @@ extension SharingRules {
                     + "write; give it a parent that is."
             )
         }
+    }
+}
+
+extension RecordSave {
+    /// Whether the record has another parent afterwards than in its version before.
+    fileprivate func movesRecord(over old: RecordBody?) -> Bool {
+        parentName(over: old) != old?.parentName.map { Name($0) }
     }
 }

@@ -224,6 +224,54 @@ import TidemarkModel
         #expect(try await code(anna.node("other", under: "leaf")) == .alreadyShared)
     }
 
+    @Test func `what brings a shared tree under a share is refused, and not what stands between`()
+        async throws
+    {
+        try await anna.modify([
+            try anna.node("top"), try anna.node("middle", under: "top"),
+            try anna.node("low", under: "middle"), try anna.node("other"),
+        ])
+        for (share, root) in [("s", "low"), ("t", "other")] {
+            #expect(try await anna.modify([try anna.share(share, of: root)]).saves[0].error == nil)
+        }
+        let saves = [
+            try anna.node("middle", ["n": 2]), try anna.node("top", under: "other", ["n": 2]),
+        ]
+        for saves in [saves, saves.reversed()] {
+            let result = try await anna.modify(saves, isAtomic: false)
+            for (save, answer) in zip(saves, result.saves) {
+                let isMoved = save.recordID == anna.id("top")
+                #expect(answer.error?.code == (isMoved ? .alreadyShared : nil))
+            }
+        }
+    }
+
+    @Test(arguments: [nil, 1])
+    func `what goes from one share to another that is seen too is not gone in between`(
+        limit: Int?
+    ) async throws {
+        let bob = try await shareTree()
+        try await anna.modify([try anna.share("t", of: "other", with: [("bob", .readWrite)])])
+        _ = try await store.acceptShare(store.url(of: try await anna.shared("t")), as: bob.caller)
+        let token = try await bob.changes().token
+        try await anna.modify([try anna.node("leaf", under: "other")])
+        let changes = try await bob.changes(since: token, limit: limit).changes
+        let names = changes.map { change in
+            switch change {
+            case .changed(let record): record.recordID.recordName
+            case .deleted(let record): "-" + record.recordID.recordName
+            }
+        }
+        #expect(names.sorted() == ["leaf", "twig"])
+        // Nor where the share that it came from is left.
+        try await bob.modify([], delete: [RecordDeletion(bob.id("s"))])
+        let left = try await bob.changes(since: token, limit: limit).changes
+        let gone = left.compactMap { change in
+            if case .deleted(let record) = change { record.recordID.recordName } else { nil }
+        }
+        #expect(Set(gone) == ["root", "s"])
+    }
+
     @Test func `a whole zone is shared with what is in it and will be`() async throws {
         try await anna.modify([try anna.node("a"), try anna.node("b")])
         try await anna.modify([

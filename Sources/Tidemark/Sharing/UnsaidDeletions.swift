@@ -1,0 +1,52 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// Which entries of shares' lists say that a record is gone, and are not told: the participant never
+/// saw the record there, or another share shows it to them.
+///
+/// What another share shows is told by its list, on this page or a later one. Were both told, a device
+/// would drop the record and fetch it again.
+struct UnsaidDeletions {
+    private var stays: SharedStays
+    private let zone: UInt64
+    /// What the participant sees of the zone; `nil` where one list is all there is.
+    private let access: ZoneAccess?
+    private let picture: ViewPicture
+
+    /// Decides about the lists of a zone's shares.
+    init(_ stays: SharedStays, zone: UInt64, access: ZoneAccess?, _ picture: ViewPicture) {
+        self.stays = stays
+        self.zone = zone
+        self.access = access
+        self.picture = picture
+    }
+
+    /// The positions of such entries among some of a list; with `isLeaving` all of it is gone.
+    ///
+    /// A look-up for each deletion, where there is more than one list; else what
+    /// ``SharedStays/unseen(among:in:isLeaving:)`` costs.
+    mutating func positions(
+        among versions: some Sequence<RecordVersion>,
+        in audience: UInt64,
+        isLeaving: Bool
+    ) throws(SyncError) -> Set<SequenceNumber> {
+        var unsaid = try stays.unseen(among: versions, in: audience, isLeaving: isLeaving)
+        guard let access else { return unsaid }
+        do throws(ViewIndexError) {
+            for version in versions where isLeaving || version.state == .tombstone {
+                let record = ViewKey(zone, version.slot)
+                let isShown =
+                    access.showsAll
+                    ? try picture.version(at: record)?.state == .live
+                    : try picture.audience(of: record).map { access.parts[$0] != nil } ?? false
+                if isShown { unsaid.insert(version.sequence) }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        return unsaid
+    }
+}
