@@ -56,8 +56,9 @@ extension Store {
     /// Finding the newest events takes a look-up in the zone views for each epoch of the zone and each
     /// share that it has or had. What is in it was decided when this returns: later commits are not.
     ///
-    /// Throws `zoneNotFound` if there never was such a zone, `unknownItem` if there never was such a
-    /// record, or no trace of it is left.
+    /// Throws `zoneNotFound` if there never was such a zone, and `unknownItem` if there never was such a
+    /// record; but `invalidArguments`, with *history pruned*, where there may have been one that
+    /// compaction has left no trace of.
     public func history(
         of record: RecordID,
         in database: DatabaseID = .standard

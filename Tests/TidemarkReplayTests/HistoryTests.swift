@@ -98,6 +98,45 @@ import TidemarkModel
         #expect(await code(RecordID(recordName: "x", zone: zone)) == .unknownItem)
     }
 
+    @Test func `what compaction has left no trace of is said to be pruned`() async throws {
+        let store = try Store.open(at: folder.path(), access: .creating)
+        let zones = ["whole", "deletions", "ended"].map { ZoneID(zoneName: $0) }
+        _ = try await store.modifyZones(ModifyZonesRequest(saves: zones), as: Caller())
+        for zone in zones {
+            let id = RecordID(recordName: "x", zone: zone)
+            let save = RecordSave(id, type: "Note", fields: try Fields(["n": 1]))
+            _ = try await store.modifyRecords(ModifyRecordsRequest(saves: [save]), as: Caller())
+        }
+        let gone = RecordID(recordName: "x", zone: zones[1])
+        let deletion = ModifyRecordsRequest(deletions: [RecordDeletion(gone)])
+        _ = try await store.modifyRecords(deletion, as: Caller())
+        _ = try await store.modifyZones(ModifyZonesRequest(deletions: [zones[2]]), as: Caller())
+        func error(_ name: String, _ zone: ZoneID) async -> SyncError? {
+            do {
+                _ = try await store.history(of: RecordID(recordName: name, zone: zone))
+                return nil
+            } catch {
+                return error
+            }
+        }
+        var policy = CompactionPolicy()
+        policy.history = .none
+        policy.tombstones = .all
+        _ = try await store.compact(policy)
+        // The deletion is still there.
+        #expect(await error("x", zones[1]) == nil)
+        #expect(await error("y", zones[1])?.code == .unknownItem)
+        policy.tombstones = .none
+        _ = try await store.compact(policy)
+        #expect(await error("x", zones[0]) == nil)
+        #expect(await error("y", zones[0])?.code == .unknownItem)
+        for zone in zones[1...] {
+            let error = await error("x", zone)
+            #expect(error?.code == .invalidArguments)
+            #expect(error?.message.hasPrefix("History pruned: no trace of the record x") ?? false)
+        }
+    }
+
     @Test func `a history costs the versions of its record, however long the log is`() async throws
     {
         var lived = try LivedStore(at: folder.path(), seed: 14)

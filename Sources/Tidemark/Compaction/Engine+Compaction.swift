@@ -281,4 +281,16 @@ extension SyncError {
                 + "The oldest point that is still exact is event \(horizon)."
         )
     }
+
+    /// There may have been a record that compaction has left no trace of.
+    package static func historyPruned(
+        of record: RecordID,
+        _ position: SequenceNumber
+    ) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "History pruned: no trace of the record \(record) is left. If there was one, it was gone "
+                + "by event \(position), and compaction has forgotten it."
+        )
+    }
 }

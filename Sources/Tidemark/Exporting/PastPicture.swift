@@ -37,6 +37,17 @@ package struct PastPicture: Sendable {
         }
     }
 
+    /// The position up to which records of an epoch of a zone, deleted ones or all, may have been
+    /// forgotten without a trace; zero if none were.
+    package func forgottenThrough(_ epoch: ZoneStanding) throws(SyncError) -> SequenceNumber {
+        var position = epoch.tombstoneHorizon
+        let run = try translated { () throws(ViewIndexError) in try picture.compaction() }
+        if let run, let end = epoch.end, end.sequence <= run.horizon(of: epoch.identity) {
+            position = max(position, end.sequence)
+        }
+        return SequenceNumber(rawValue: position)
+    }
+
     /// The lists of what the shares of a zone show or showed, those of shares that have ended included.
     ///
     /// O(shares of the zone's owner).

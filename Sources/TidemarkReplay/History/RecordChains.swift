@@ -44,14 +44,18 @@ struct RecordChains: Sendable {
         self.id = id
         let zone = ZoneIdentity(database: database, zoneName: id.zone.name)
         var slots: Set<UInt64> = []
+        var forgotten = SequenceNumber.zero
         for epoch in try past.zones(of: database) where epoch.identity == zone {
             epochs.insert(epoch.key)
+            forgotten = max(forgotten, try past.forgottenThrough(epoch))
             guard let version = try past.newestVersion(of: id.name, in: epoch.key) else { continue }
             slots.insert(version.slot)
             begin(.versions, with: version, in: epoch)
         }
         guard !epochs.isEmpty || zone.isImplicit else { throw .zoneNotFound(id.zone) }
-        guard !chains.isEmpty else { throw .recordNotFound(id) }
+        guard !chains.isEmpty else {
+            throw forgotten == .zero ? .recordNotFound(id) : .historyPruned(of: id, forgotten)
+        }
         for audience in try past.audiences(of: zone) {
             for slot in slots {
                 if let version = try past.newestVersion(at: ViewKey(audience.key, slot)) {
