@@ -9,6 +9,7 @@ import TidemarkModel
 struct SharedStays {
     private let parts: [KnownParticipation]
     private let engine: Engine
+    private let start: UInt64
     /// Lists that the participant came to or left after the token.
     private let fresh: Set<UInt64>
     private var known: [UInt64: [Range<UInt64>]] = [:]
@@ -17,6 +18,7 @@ struct SharedStays {
     init(of parts: [KnownParticipation], since start: SequenceNumber, _ engine: Engine) {
         self.parts = parts
         self.engine = engine
+        self.start = start.rawValue
         fresh = Set(parts.filter { $0.sequence > start }.compactMap(\.audience))
     }
 
@@ -64,7 +66,10 @@ struct SharedStays {
         return stays
     }
 
-    /// Whether a record was in a list during one of some stays.
+    /// Whether a record was in a list during one of some stays, at the token or after it: what a
+    /// device holds was there then.
+    ///
+    /// Where compaction has dropped what the list said after the token, it may have been.
     private func wasSeen(
         _ version: RecordVersion,
         in audience: UInt64,
@@ -76,8 +81,8 @@ struct SharedStays {
         while true {
             let time = sequence.rawValue..<end
             if isLive, stays.contains(where: { $0.overlaps(time) }) { return true }
+            if sequence.rawValue <= start { return false }
             end = sequence.rawValue
-            // What the log does not hold any more may have been seen.
             guard let before = try previous(of: sequence, in: audience) else { return true }
             guard let state = before.state else { return false }
             (sequence, isLive) = (before.sequence, state == .live)

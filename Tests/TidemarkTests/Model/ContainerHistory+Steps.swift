@@ -279,6 +279,19 @@ extension ContainerHistory {
 
     mutating func reopen() throws {
         try store.close()
-        store = try Store.open(at: folder.path(), access: .writing, options: Self.options)
+        store = try Store.open(
+            at: folder.path(),
+            access: .writing,
+            options: Self.options(compacts: compacts)
+        )
+    }
+
+    mutating func compact() async throws {
+        var policy = CompactionPolicy()
+        policy.history = .none
+        policy.tombstones = seed % 2 == 0 ? .none : .all
+        let report = try await store.compact(policy)
+        expiries += report.expiries
+        historyHorizon = report.historyHorizon
     }
 }

@@ -58,16 +58,29 @@ struct ContainerHistory {
     var moves: [Place: [String: Int]] = [:]
     /// How often somebody saw something of somebody else, so that something was tested.
     var sharedCount = 0
+    /// Whether the log is compacted now and then, and forgets deletions too in every second history.
+    let compacts: Bool
+    /// Where deletions were forgotten, up to which position.
+    var expiries: [CompactionReport.TokenExpiry] = []
+    /// Positions from before this one may have been dropped from lists.
+    var historyHorizon: UInt64 = 0
 
-    init(seed: UInt64) throws {
+    init(seed: UInt64, compacts: Bool = false) throws {
         self.seed = seed
+        self.compacts = compacts
         random = SeededGenerator(seed: seed)
         folder = try ScratchFolder()
-        store = try Store.open(at: folder.path(), access: .creating, options: Self.options)
+        store = try Store.open(
+            at: folder.path(),
+            access: .creating,
+            options: Self.options(compacts: compacts)
+        )
     }
 
-    static var options: StoreOptions {
+    static func options(compacts: Bool) -> StoreOptions {
         var options = StoreOptions()
+        // Small ones, so that there are many to compact.
+        if compacts { options.segmentByteCount = 16 << 10 }
         options.checkpointEventCount = 60
         options.durability = .none
         options.limits.recordsPerPage = 5
@@ -136,6 +149,7 @@ struct ContainerHistory {
 
     mutating func advance() async throws {
         step += 1
+        if compacts, step % 24 == 0 { try await compact() }
         let place = pick(Self.places)
         let device = pick(Self.devices)
         let owner = Author(user: place.owner, device: device)

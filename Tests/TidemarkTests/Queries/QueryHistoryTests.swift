@@ -50,13 +50,23 @@ import TidemarkModel
         }
     }
 
-    @Test(arguments: 0..<4 as Range<UInt64>)
-    func `the index finds what is there, also after the store was closed and opened`(
-        seed: UInt64
+    private static func compact(_ store: Store) async throws -> CompactionReport {
+        var policy = CompactionPolicy()
+        policy.history = .none
+        policy.tombstones = .none
+        return try await store.compact(policy)
+    }
+
+    @Test(arguments: 0..<4 as Range<UInt64>, [false, true])
+    func `the index finds what is there, also after the store was closed, opened or compacted`(
+        seed: UInt64,
+        compacts: Bool
     ) async throws {
         var history = try await QueriedStore(try open(.creating), seed: seed)
         for round in 0..<8 {
             try await history.grow(by: 25)
+            // Before the index has seen what is dropped, and after.
+            if compacts, round % 2 == 1 { _ = try await Self.compact(history.client.store) }
             for _ in 0..<15 {
                 let query = history.query()
                 let zone = history.generator.pick([nil, ZoneID.default] + QueriedStore.zones)
@@ -75,8 +85,11 @@ import TidemarkModel
         return try await client.store.zones(as: client.caller).contains { $0.zoneID == zone }
     }
 
-    @Test(arguments: 10..<13 as Range<UInt64>)
-    func `as of a point a query finds what it found then`(seed: UInt64) async throws {
+    @Test(arguments: 10..<13 as Range<UInt64>, [false, true])
+    func `as of a point a query finds what it found then, unless that was pruned`(
+        seed: UInt64,
+        compacts: Bool
+    ) async throws {
         var history = try await QueriedStore(try open(.creating), seed: seed)
         struct Answer {
             var position: SequenceNumber
@@ -85,8 +98,13 @@ import TidemarkModel
             var found: [Record]
         }
         var answers: [Answer] = []
-        for _ in 0..<6 {
+        var horizon: UInt64 = 0
+        for round in 0..<6 {
             try await history.grow(by: 15)
+            if compacts, round == 3 {
+                horizon = try await Self.compact(history.client.store).historyHorizon
+                #expect(horizon > 0)
+            }
             for _ in 0..<4 {
                 let query = history.query()
                 let zone = history.generator.pick([nil, ZoneID.default] + QueriedStore.zones)
@@ -98,6 +116,17 @@ import TidemarkModel
         }
         #expect(answers.contains { !$0.found.isEmpty })
         for answer in answers {
+            if answer.position.rawValue < horizon {
+                let error = await #expect(throws: SyncError.self) {
+                    try await history.client.find(
+                        answer.query,
+                        in: answer.zone,
+                        asOf: answer.position
+                    )
+                }
+                #expect(error?.message.hasPrefix("History pruned") ?? false)
+                continue
+            }
             let found = try await history.client.find(
                 answer.query,
                 in: answer.zone,

@@ -71,7 +71,139 @@ import TidemarkModel
         try store.close()
     }
 
-    private static func lines() throws -> [Data] {
+    /// What a store holds, in one number: a sum over all pages, so that a fold can keep it up to date.
+    private struct Digest: Equatable {
+        var count = 0
+        var sum = 0
+
+        mutating func add(_ zone: String, _ name: String, _ text: String?) {
+            count += 1
+            sum &+= Self.hash(zone, name, text)
+        }
+
+        mutating func remove(_ zone: String, _ name: String, _ text: String?) {
+            count -= 1
+            sum &-= Self.hash(zone, name, text)
+        }
+
+        private static func hash(_ zone: String, _ name: String, _ text: String?) -> Int {
+            var hasher = Hasher()
+            hasher.combine(zone)
+            hasher.combine(name)
+            hasher.combine(text)
+            return hasher.finalize()
+        }
+
+        init() {}
+
+        init(of store: Store, asOf position: SequenceNumber) throws(SyncError) {
+            var digest = Digest()
+            try store.visitRecords(of: .standard, asOf: position) { record in
+                digest.add(record.zone.zoneName, record.recordID.recordName, text(of: record))
+                return true
+            }
+            self = digest
+        }
+    }
+
+    /// Points of the history, each with what an independent fold holds there.
+    private static func points(
+        of lines: [Data],
+        _ count: Int,
+        through importing: (Data) async throws -> SequenceNumber
+    ) async throws -> [(position: SequenceNumber, digest: Digest)] {
+        var points: [(position: SequenceNumber, digest: Digest)] = []
+        var state: State = [:]
+        var digest = Digest()
+        for (number, line) in lines.enumerated() {
+            let position = try await importing(line)
+            let pages = try pages(changedBy: line)
+            for (zone, name) in pages {
+                if let text = state[zone]?[name] { digest.remove(zone, name, text) }
+            }
+            try fold(line, into: &state)
+            for (zone, name) in pages {
+                if let text = state[zone]?[name] { digest.add(zone, name, text) }
+            }
+            if (number + 1) * count / lines.count > number * count / lines.count {
+                points.append((position, digest))
+            }
+        }
+        return points
+    }
+
+    /// The pages that a line names, each once.
+    private static func pages(changedBy line: Data) throws -> [(zone: String, name: String)] {
+        let object = try JSONSerialization.jsonObject(with: line) as? [String: Any]
+        var seen: Set<[String]> = []
+        return try (object?["changes"] as? [[String: Any]] ?? []).compactMap { change in
+            let zone = try #require(change["zone"] as? String)
+            let name = try #require(change["recordName"] as? String)
+            return seen.insert([zone, name]).inserted ? (zone, name) : nil
+        }
+    }
+
+    @Test(
+        .enabled(
+            if: FileManager.default.fileExists(atPath: file.path),
+            "../shared/data/tldr-history.jsonl.gz is not there"
+        )
+    )
+    func `as of any point a compacted store is what an independent fold says, or history pruned`()
+        async throws
+    {
+        let lines = try Self.lines(FeatureWorld.isLong ? .max : 800)
+        let folder = try ScratchFolder()
+        let clock = Lock<Int64>(1_800_000_000_000)
+        var environment = StoreEnvironment()
+        environment.log.now = { clock.withLock { $0 } }
+        var options = StoreOptions()
+        options.checkpointEventCount = 3_000
+        options.segmentByteCount = 1 << 20
+        options.durability = .none
+        let store = try Store.open(
+            at: folder.path(),
+            access: .creating,
+            options: options,
+            environment: environment
+        )
+        var importing = try store.beginImport()
+        var reader = ChangeStreamReader()
+        var number = 0
+        let points = try await Self.points(of: lines, FeatureWorld.isLong ? 200 : 40) { line in
+            _ = try await importing.add(try reader.read(Array(line)))
+            number += 1
+            try await importing.finish()
+            // Between the two halves a day goes by.
+            if number == (lines.count + 1) / 2 { clock.withLock { $0 += 24 * 60 * 60 * 1000 } }
+            return store.lastSequence
+        }
+        #expect(points.count == (FeatureWorld.isLong ? 200 : 40))
+        for (position, digest) in points {
+            #expect(try Digest(of: store, asOf: position) == digest, "\(position)")
+        }
+        var policy = CompactionPolicy()
+        policy.history = .milliseconds(12 * 60 * 60 * 1000)
+        let report = try await store.compact(policy)
+        #expect(report.droppedCount > 0)
+        let horizon = points[points.count / 2 - 1].position
+        #expect(report.historyHorizon == horizon.rawValue)
+        try store.close()
+        let compacted = try Store.open(at: folder.path(), access: .reading)
+        for (position, digest) in points {
+            if position >= horizon {
+                #expect(try Digest(of: compacted, asOf: position) == digest, "\(position)")
+                continue
+            }
+            let error = #expect(throws: SyncError.self) {
+                try Digest(of: compacted, asOf: position)
+            }
+            #expect(error?.message.hasPrefix("History pruned") ?? false)
+        }
+        try compacted.close()
+    }
+
+    private static func lines(_ commitCount: Int = commitCount) throws -> [Data] {
         let gzip = Process()
         gzip.executableURL = URL(filePath: "/usr/bin/env")
         gzip.arguments = ["gzip", "-dc", file.path]

@@ -12,10 +12,22 @@ import TidemarkModel
 @Suite struct NotificationModelTests {
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
     func `everybody hears what the model says`(seed: UInt64) async throws {
-        var history = try NotificationHistory(seed: seed)
+        try await play(NotificationHistory(seed: seed))
+    }
+
+    @Test(arguments: 101...108 as ClosedRange<UInt64>)
+    func `so they do in a store that is compacted, or begin anew where a token expired`(
+        seed: UInt64
+    ) async throws {
+        try await play(NotificationHistory(seed: seed, compacts: true))
+    }
+
+    private func play(_ begun: NotificationHistory) async throws {
+        var history = begun
         try await history.begin()
         for step in 0..<150 {
             try await history.step()
+            if history.compacts, step % 15 == 14 { try await history.compact() }
             if step % 25 == 24 { try await history.compare() }
         }
         try await history.finish()
@@ -33,6 +45,9 @@ private struct NotificationHistory {
     /// The tokens that clients hold, with the number of the model's event they are at.
     private var tokens: [(user: String, device: String?, token: ChangeToken, number: Int)] = []
     private let seed: UInt64
+    /// Whether the log is compacted now and then, and forgets deletions too in every second history.
+    let compacts: Bool
+    private var expiries: [CompactionReport.TokenExpiry] = []
 
     private static let users = ["_anna", "_bob"]
     private static let devices: [String?] = ["phone", "laptop", nil]
@@ -43,15 +58,19 @@ private struct NotificationHistory {
         var options = StoreOptions()
         options.checkpointEventCount = 40
         options.durability = .none
+        // Small ones, so that there are many to compact.
+        if compacts { options.segmentByteCount = 16 << 10 }
         return options
     }
 
-    init(seed: UInt64) throws {
+    init(seed: UInt64, compacts: Bool = false) throws {
         self.seed = seed
+        self.compacts = compacts
         random = SeededGenerator(seed: seed)
         folder = try ScratchFolder()
         var options = StoreOptions()
         options.durability = .none
+        if compacts { options.segmentByteCount = 16 << 10 }
         store = try Store.open(at: folder.path(), access: .creating, options: options)
     }
 
@@ -263,6 +282,13 @@ private struct NotificationHistory {
         store = try Store.open(at: folder.path(), access: .writing, options: options)
     }
 
+    mutating func compact() async throws {
+        var policy = CompactionPolicy()
+        policy.history = .none
+        policy.tombstones = seed % 2 == 0 ? .none : .all
+        expiries += try await store.compact(policy).expiries
+    }
+
     // MARK: Comparing
 
     func compare() async throws {
@@ -278,6 +304,17 @@ private struct NotificationHistory {
         }
         for (user, device, token, number) in tokens {
             let client = client(.init(user: user, device: device), Self.places[0], "a")
+            let position = try store.position(of: token).rawValue
+            let isForgotten = expiries.contains {
+                $0.zoneName == "_notifications" && $0.owner == user && $0.position > position
+            }
+            if isForgotten {
+                let error = await #expect(throws: SyncError.self) {
+                    try await client.heard(since: token)
+                }
+                #expect(error?.code == .changeTokenExpired, "seed \(seed)")
+                continue
+            }
             let heard = try await client.heard(since: token).notifications
                 .filter { $0.kind != .read }
             #expect(
