@@ -92,4 +92,30 @@ import Testing
         #expect(again.status == 1)
         #expect(again.errors.contains("Something is here already."))
     }
+
+    @Test func `a fork is what the store was at the point, and goes its own way`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let before = try await Command.run("export", store, "--changes").output
+        let points = [("7", 7), ("1970-01-01T00:00:12Z", 13), ("1000", 21)]
+        for (point, last) in points {
+            let fork = folder.path("fork-\(last).tide")
+            let outcome = try await Command.run("fork", store, fork, "--at", point)
+            #expect(outcome.status == 0)
+            #expect(outcome.output.hasPrefix("{\"last\":\(last),\"segments\":1,"))
+            let expected = try await Command.run("export", store, "--at", "\(last)").output
+            #expect(try await Command.run("export", fork).output == expected)
+            #expect(try await Command.run("import", fork, "-", input: line(30)).status == 0)
+            #expect(try await Command.run("log", "verify", fork).status == 0)
+        }
+        #expect(try await Command.run("export", store, "--changes").output == before)
+        #expect(try await Command.run("compact", store, "--keep-history", "none").status == 0)
+        let pruned = try await Command.run("fork", store, folder.path("old.tide"), "--at", "7")
+        #expect(pruned.status == 1)
+        #expect(pruned.errors.contains("History pruned"))
+        let text = try await Command.run("fork", store, folder.path("new.tide"), "--text")
+        #expect(text.output.contains("It shares 1 of 2 segments"))
+        let again = try await Command.run("fork", store, folder.path("new.tide"))
+        #expect(again.errors.contains("Something is here already."))
+    }
 }

@@ -9,17 +9,22 @@ package struct BlobCopy: Sendable {
     package private(set) var count = 0
     /// Those of them that were not there before.
     package private(set) var copiedCount = 0
+    /// Those that are one file with the source's.
+    package private(set) var sharedCount = 0
     /// Those that are not, because they cannot be read or are not what they should be.
     package private(set) var damage: [LogError] = []
 
     /// Copies all sound blobs of a store into another one's folder, unless one of the same length is
     /// there already.
     ///
+    /// By links, those that can be had so are not looked at.
+    ///
     /// Throws if that cannot be written.
     init(
         from source: StoreFolder,
         to destination: StoreFolder,
-        _ fileSystem: any FileSystem
+        _ fileSystem: any FileSystem,
+        by means: LogBackup.Means = .copies
     ) throws(LogError) {
         let source = BlobStore(source, fileSystem)
         let copies = BlobStore(destination, fileSystem)
@@ -31,28 +36,55 @@ package struct BlobCopy: Sendable {
         } catch {
             damage.append(LogError(BlobError.file(error), source.folder))
         }
-        for blob in blobs {
-            do throws(BlobError) {
-                if try Self.isThere(blob, source, copies) {
-                    count += 1
-                    continue
-                }
-                try source.verify(blob)
-            } catch .missing {
-                // A store that is in use has collected it meanwhile.
-                continue
+        if means == .links { blobs = try share(blobs, source, copies) }
+        for blob in blobs { try bring(blob, source, copies) }
+    }
+
+    /// Gives blobs a second name in the copy, and returns those that have to be copied.
+    private mutating func share(
+        _ blobs: [HeldBlob],
+        _ source: BlobStore,
+        _ copies: BlobStore
+    ) throws(LogError) -> [HeldBlob] {
+        var others: [HeldBlob] = []
+        for (holder, held) in Dictionary(grouping: blobs, by: \.holder) {
+            do throws(FileError) {
+                let unshared = try copies.share(held.map(\.blob), of: holder, from: source)
+                others += unshared.map { HeldBlob($0, of: holder) }
+                sharedCount += held.count - unshared.count
             } catch {
-                damage.append(LogError(error, source.path(of: blob)))
-                continue
+                throw LogError(BlobError.file(error), copies.folder)
             }
-            do throws(BlobError) {
-                try Self.copy(blob, from: source, to: copies)
-            } catch {
-                throw LogError(error, copies.path(of: blob))
-            }
-            count += 1
-            copiedCount += 1
         }
+        count = sharedCount
+        return others
+    }
+
+    private mutating func bring(
+        _ blob: HeldBlob,
+        _ source: BlobStore,
+        _ copies: BlobStore
+    ) throws(LogError) {
+        do throws(BlobError) {
+            if try Self.isThere(blob, source, copies) {
+                count += 1
+                return
+            }
+            try source.verify(blob)
+        } catch .missing {
+            // A store that is in use has collected it meanwhile.
+            return
+        } catch {
+            damage.append(LogError(error, source.path(of: blob)))
+            return
+        }
+        do throws(BlobError) {
+            try Self.copy(blob, from: source, to: copies)
+        } catch {
+            throw LogError(error, copies.path(of: blob))
+        }
+        count += 1
+        copiedCount += 1
     }
 
     /// Whether the copy has a blob already, in a way that no crash can take it away.

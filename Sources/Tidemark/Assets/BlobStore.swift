@@ -119,6 +119,34 @@ extension BlobStore {
         try? fileSystem.remove(path)
     }
 
+    /// Gives blobs of another store the same names here, one file for both; returns those that the
+    /// file system cannot do that with.
+    ///
+    /// The bytes are not looked at. Only for the folder of a store that is being made.
+    func share(
+        _ blobs: [BlobID],
+        of holder: BlobHolder,
+        from other: BlobStore
+    ) throws(FileError) -> [BlobID] {
+        try fileSystem.createDirectory(folder)
+        try fileSystem.createDirectory(path(of: holder))
+        var others: [BlobID] = []
+        for blob in blobs.map({ HeldBlob($0, of: holder) }) {
+            do throws(FileError) {
+                if try !fileSystem.linkIfPossible(other.path(of: blob), to: path(of: blob)) {
+                    others.append(blob.blob)
+                }
+            } catch {
+                // Linked before by an attempt that was cut off, or collected meanwhile.
+                guard error.isAlreadyThere || error.isMissing else { throw error }
+            }
+        }
+        try fileSystem.syncDirectory(path(of: holder))
+        try fileSystem.syncDirectory(folder)
+        try fileSystem.syncDirectory(store.path)
+        return others
+    }
+
     /// Takes a blob's name away, if nobody wrote it since a time; says whether it did.
     ///
     /// Excludes an upload of the same blob. The bytes are removed by ``finishTaking(_:)``.

@@ -22,7 +22,7 @@ extension Store {
     /// everything anew. A backup stays as it is. Any store can be restored from, not only a backup.
     ///
     /// Throws `notAStore` if the new store's folder is not free, or if the other is no store;
-    /// `pruned` if the backup was compacted after that position; `corrupted` for damage, `newerVersion`,
+    /// `pruned` if the position is below the backup's history horizon; `corrupted` for damage, `newerVersion`,
     /// `unreadable` or `full`. One that is cut off leaves a folder to be removed, or a whole store.
     /// Blocks while the disk works. O(bytes).
     public static func restore(
@@ -44,7 +44,8 @@ extension Store {
             from: backup,
             to: path,
             through: position,
-            environment: environment.log
+            environment: environment.log,
+            forgotten: ForgottenCommit(path: backup, environment).make
         )
         try log.copySegments()
         let assets = try BlobCopy(

@@ -71,6 +71,15 @@ package enum TombstoneHorizon {
 }
 
 extension CompactionRun {
+    /// The same for a log that ends at a position, which is not below the history horizon.
+    func capped(at last: SequenceNumber) -> CompactionRun {
+        CompactionRun(
+            history: history,
+            tombstones: tombstones,
+            requests: min(requests, last.rawValue)
+        )
+    }
+
     /// The horizon at or below which a zone has to have ended for all that it held to be forgotten.
     ///
     /// The list of a share that has ended still tells those who saw it what is gone.

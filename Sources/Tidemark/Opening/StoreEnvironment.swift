@@ -23,6 +23,10 @@ package struct StoreEnvironment: Sendable {
     /// Puts a copy of the view index in a folder in its place, so that those who have it open keep
     /// theirs; does nothing if there is none.
     package var renewIndex: @Sendable (String, StoreID) throws(ViewIndexError) -> Void
+    /// Copies the view index of a store in a folder into another folder, and says at which position it
+    /// is exact; does nothing if there is none.
+    package var copyIndex:
+        @Sendable (String, String, ViewAccess, StoreID) throws(ViewIndexError) -> SequenceNumber?
     /// Removes the view index in a folder.
     package var removeIndex: @Sendable (String) throws(ViewIndexError) -> Void
     /// Where the query index is kept: the machine's own files, whatever the store's are; `nil` for the
@@ -43,6 +47,9 @@ package struct StoreEnvironment: Sendable {
         }
         renewIndex = { (path, store) throws(ViewIndexError) in
             try LMDBViewIndex.renew(path, store: store)
+        }
+        copyIndex = { (path, target, access, store) throws(ViewIndexError) in
+            try LMDBViewIndex.copy(from: path, to: target, access: access, store: store)
         }
         removeIndex = { (path) throws(ViewIndexError) in try LMDBViewIndex.remove(path) }
     }

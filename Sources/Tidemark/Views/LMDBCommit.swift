@@ -138,15 +138,16 @@ extension LMDBEnvironment {
         return try readState(transaction)
     }
 
+    /// The state that came into a fresh copy with everything else: it names a commit of the original.
+    func readCopiedState() throws(ViewIndexError) -> ViewState {
+        let transaction = try beginReading()
+        defer { endReading(transaction) }
+        return try readStoredState(transaction)
+    }
+
     /// The state that a transaction sees.
     func readState(_ transaction: LMDBReadTransaction) throws(ViewIndexError) -> ViewState {
-        var key = ViewState.storedKey
-        var value = MDB_val()
-        let code = mdb_get(transaction.handle, stateTable, &key, &value)
-        guard code == 0 else {
-            throw .lmdb(code == MDB_NOTFOUND ? MDB_INVALID : code, "reading its state", path)
-        }
-        let state = try ViewState(value.bytes, path)
+        let state = try readStoredState(transaction)
         guard state.transaction == transaction.number else {
             throw .damaged(
                 "\(path): its state is of transaction \(state.transaction), "
@@ -154,6 +155,18 @@ extension LMDBEnvironment {
             )
         }
         return state
+    }
+
+    private func readStoredState(
+        _ transaction: LMDBReadTransaction
+    ) throws(ViewIndexError) -> ViewState {
+        var key = ViewState.storedKey
+        var value = MDB_val()
+        let code = mdb_get(transaction.handle, stateTable, &key, &value)
+        guard code == 0 else {
+            throw .lmdb(code == MDB_NOTFOUND ? MDB_INVALID : code, "reading its state", path)
+        }
+        return try ViewState(value.bytes, path)
     }
 }
 

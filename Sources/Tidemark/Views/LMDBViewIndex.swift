@@ -106,14 +106,18 @@ package final class LMDBViewIndex: ViewIndex {
         }
     }
 
-    /// Copies an index that nobody writes into another folder, without its spare pages.
+    /// Copies an index into another folder, which holds none, without its spare pages; returns where
+    /// the copy stands, or nothing if there is no index or nothing in it.
+    @discardableResult
     package static func copy(
         from path: String,
         to target: String,
+        access: ViewAccess = .readingStill,
         store: StoreID
-    ) throws(ViewIndexError) {
-        let source = try open(path, access: .readingStill, store: store)
-        try source.compactCopy(to: target)
+    ) throws(ViewIndexError) -> SequenceNumber? {
+        guard try ViewFiles(path).exist() else { return nil }
+        let source = try open(path, access: access, store: store)
+        return try source.compactCopy(to: target)?.sequence
     }
 
     /// Puts a copy of an index that nobody writes in its place; does nothing if there is none.
@@ -131,14 +135,16 @@ package final class LMDBViewIndex: ViewIndex {
     }
 
     /// Writes what the index is now into a folder that holds no index, without spare pages.
-    package func compactCopy(to target: String) throws(ViewIndexError) {
-        let state = try environment.readNewestState()
+    @discardableResult
+    package func compactCopy(to target: String) throws(ViewIndexError) -> ViewCheckpoint? {
         try ViewFiles(target).createFolder()
         try environment.copy(to: target)
         // The copy's commits are counted anew, and its state has to name its own commit.
         let copy = try LMDBEnvironment(target, .writing)
+        let state = try copy.readCopiedState()
         try copy.write(ViewBatch(), store: store, checkpoint: state.checkpoint)
         try ViewFiles(target).write(try copy.makeChecks(store, after: nil))
+        return state.checkpoint
     }
 
     /// Removes the files of an index that nobody has open.

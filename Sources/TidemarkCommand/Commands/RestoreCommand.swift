@@ -16,7 +16,7 @@ struct RestoreCommand: ParsableCommand {
             those that have seen more are told that their tokens have expired, and fetch everything \
             anew. The backup stays as it is; any other store can be restored from, too.
 
-            A point before the last compaction cannot be gone back to: an older backup may.
+            A point below the history horizon cannot be gone back to; an older backup may have it.
 
               tidemark restore /backups/notes.tide notes.tide
               tidemark restore /backups/notes.tide notes.tide --at 2026-02-03T04:05:06Z
@@ -41,7 +41,8 @@ struct RestoreCommand: ParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() throws {
-        let report = try Store.restore(from: backup, to: store, through: try position())
+        let position = try at?.position(inStoreAt: backup)
+        let report = try Store.restore(from: backup, to: store, through: position)
         var output = StandardOutput()
         if options.isJSON(output) {
             try output.line { line in
@@ -59,17 +60,5 @@ struct RestoreCommand: ParsableCommand {
         }
         try output.flush()
         try finish(report.damage)
-    }
-
-    /// The position that --at stands for.
-    private func position() throws -> SequenceNumber? {
-        switch at {
-        case nil: return nil
-        case .sequence(let number): return SequenceNumber(rawValue: number)
-        case .time, .token:
-            let store = try Store.open(at: backup, access: .reading)
-            defer { try? store.close() }
-            return try at?.position(in: store)
-        }
     }
 }

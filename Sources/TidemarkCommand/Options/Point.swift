@@ -49,6 +49,14 @@ enum Point: Equatable {
         }
     }
 
+    /// The same in a store that is not open here.
+    func position(inStoreAt path: String) throws -> SequenceNumber {
+        if case .sequence(let number) = self { return SequenceNumber(rawValue: number) }
+        let store = try Store.open(at: path, access: .reading)
+        defer { try? store.close() }
+        return try position(in: store)
+    }
+
     /// What `--help` says about every option that takes one.
     static let explanation = "a sequence number, a change token (t.…), or an RFC 3339 time"
 }

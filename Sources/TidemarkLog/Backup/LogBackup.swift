@@ -21,6 +21,17 @@ package struct LogBackup {
         package var copiedSegmentCount = 0
         /// Bytes of those.
         package var copiedByteCount: UInt64 = 0
+        /// Those that are one file with the source's.
+        package var sharedSegmentCount = 0
+    }
+
+    /// How sealed segments come into a copy.
+    package enum Means: Sendable {
+        /// Each is read whole and checked first.
+        case copies
+        /// By another name for the same file where the file system can do that, or else copied: such
+        /// a file never changes.
+        case links
     }
 
     package private(set) var figures = Figures()
@@ -35,6 +46,7 @@ package struct LogBackup {
     /// A segment of the source of which it will hold only the beginning, up to the end of the copy.
     private let cutSegment: Manifest.Segment?
     private let previous: LoadedManifest?
+    private let means: Means
 
     private var fileSystem: any FileSystem { environment.fileSystem }
 
@@ -50,6 +62,7 @@ package struct LogBackup {
         environment: LogEnvironment
     ) throws(LogError) {
         let reader = try LogReader(source, fileSystem: environment.fileSystem)
+        if reader.compactedThrough > .zero { try reader.settle() }
         if let damage = reader.damage.first { throw damage }
         try self.init(
             of: reader,
@@ -65,6 +78,7 @@ package struct LogBackup {
         of reader: LogReader,
         _ manifest: Manifest,
         cutting cutSegment: Manifest.Segment? = nil,
+        by means: Means = .copies,
         through last: SequenceNumber,
         to folder: StoreFolder,
         environment: LogEnvironment
@@ -72,6 +86,7 @@ package struct LogBackup {
         self.reader = reader
         self.manifest = manifest
         self.cutSegment = cutSegment
+        self.means = means
         self.environment = environment
         source = reader.folder
         destination = folder
@@ -100,7 +115,7 @@ package struct LogBackup {
             return try fileSystem.list(folder.path)
         }
         if names.contains("CURRENT") { return }
-        let ours: Set<String> = ["LOCK", "CURRENT.tmp", "segments", "assets"]
+        let ours: Set<String> = ["LOCK", "CURRENT.tmp", "segments", "assets", "views"]
         let isOurs = names.allSatisfy {
             ours.contains($0) || StoreFolder.manifestNumber($0) != nil
         }
@@ -158,7 +173,8 @@ package struct LogBackup {
 
     // MARK: Copying
 
-    /// Copies the segments that the backup does not have yet; each is read whole and checked before.
+    /// Brings the segments that the copy does not have yet; those that are copied are read whole and
+    /// checked before.
     ///
     /// Throws `corrupted` for damage in the source, `full` or `unreadable`.
     package mutating func copySegments() throws(LogError) {
@@ -180,7 +196,15 @@ package struct LogBackup {
                     framesEnd: framesEnd,
                     path: file.path
                 )
-                if isThere(segment, summary.eventHash) { continue }
+                switch means {
+                case .copies:
+                    if isThere(segment, summary.eventHash) { continue }
+                case .links:
+                    if try link(file, as: segment) {
+                        figures.sharedSegmentCount += 1
+                        continue
+                    }
+                }
             }
             let byteCount = segment.fileByteCount ?? framesEnd
             try Self.check(file, header, framesEnd: framesEnd, byteCount: byteCount)
@@ -196,55 +220,136 @@ package struct LogBackup {
         if let cutSegment { try copyBeginning(of: cutSegment) }
     }
 
-    /// Writes the events of a segment up to the end of the copy into one of the next generation.
+    /// Copies a segment's frames up to the end of the copy: the one that the end lies in is written
+    /// anew, with the commits before it.
     private mutating func copyBeginning(of segment: Manifest.Segment) throws(LogError) {
-        let last = figures.last
         let (file, header) = try SegmentReader.open(
             segment.id,
             store: manifest.store,
             in: source,
             fileSystem: fileSystem
         )
-        let framesEnd = segment.framesEnd ?? 0
-        try Self.check(file, header, framesEnd: framesEnd, byteCount: framesEnd)
-        var copy = segment
-        copy.id.generation += 1
-        var sample = DictionarySample()
-        if let found = reader.files.segment(at: segment.id.first),
-            let segmentReader = try reader.files.reader(of: found)
-        {
-            sample = try DictionarySample.taken(from: segmentReader)
-            sample.source = copy.id
+        let cut = try frame(after: figures.last, of: file, header, segment)
+        let rest = try beginning(of: cut, of: file, header)
+        let framesEnd = cut.offset + UInt64(rest.count)
+        try LogError.wrapping { () throws(FileError) in
+            try copy(
+                file,
+                cut.offset,
+                and: rest,
+                to: destination.segment(segment.id),
+                length: max(framesEnd, header.allocatedByteCount)
+            )
         }
+        var ended = segment
+        ended.last = figures.last
+        ended.framesEnd = framesEnd
+        ended.fileByteCount = nil
+        manifest.segments.append(ended)
+        figures.copiedSegmentCount += 1
+        figures.copiedByteCount += framesEnd
+    }
+
+    /// The first frame of a segment that has positions behind one; those before it are sound.
+    private func frame(
+        after last: SequenceNumber,
+        of file: any LogFile,
+        _ header: FileHeader,
+        _ segment: Manifest.Segment
+    ) throws(LogError) -> FrameScan.Frame {
+        var scan = try FrameScan(file, header: header, limit: segment.framesEnd)
+        while true {
+            switch try scan.step() {
+            case .frame(let frame):
+                if frame.header.positionCount > 0, frame.header.last > last { return frame }
+            case .stop(let stop):
+                if case .corrupted(let error) =
+                    try scan.tail(after: stop, promised: segment.framesEnd)
+                {
+                    throw error
+                }
+                throw LogError(
+                    .corrupted,
+                    "Expected frames with events behind \(last), found their end here. `tidemark log "
+                        + "salvage` copies what is sound.",
+                    path: file.path,
+                    offset: scan.offset
+                )
+            }
+        }
+    }
+
+    /// The bytes of a frame in the place of another that has only its commits up to the end of the
+    /// copy; none if there are no such.
+    private func beginning(
+        of frame: FrameScan.Frame,
+        of file: any LogFile,
+        _ header: FileHeader
+    ) throws(LogError) -> [UInt8] {
+        let last = figures.last
+        if last < frame.header.first { return [] }
+        var builder = FrameBuilder(first: frame.header.first)
+        var commit = SequenceNumber.zero
+        try reader.scan(from: frame.header.first, through: last) { event in
+            builder.append(event, isFirst: event.commit.first != commit)
+            commit = event.commit.first
+            return true
+        }
+        if let damage = reader.damage.first { throw damage }
+        if last >= builder.next {
+            builder.appendGap(UInt32(last.rawValue - builder.next.rawValue + 1))
+        }
+        let place = FramePlace(
+            salt: header.salt,
+            offset: frame.offset,
+            syncedOffset: 0,
+            chain: frame.header.chain
+        )
+        let dictionary = try SegmentReader.dictionary(of: file, header: header)
+        return builder.encoded(at: place, compressor: FrameCompressor(dictionary: dictionary)).bytes
+    }
+
+    /// Gives a sealed segment's file a second name, in the copy; `false` if that cannot be done.
+    private func link(
+        _ file: any LogFile,
+        as segment: Manifest.Segment
+    ) throws(LogError) -> Bool {
+        let path = destination.segment(segment.id)
+        return try LogError.wrapping { () throws(FileError) in
+            guard try file.byteCount() == segment.fileByteCount else { return false }
+            // What an attempt has left that was cut off.
+            if try fileSystem.exists(path) { try fileSystem.remove(path) }
+            return try fileSystem.linkIfPossible(file.path, to: path)
+        }
+    }
+
+    /// Adds a segment with one commit behind all others, under an incarnation of its own.
+    mutating func append(_ draft: CommitDraft) throws(LogError) {
+        let incarnation = Incarnation(rawValue: environment.random() | 1)
+        let id = SegmentID(first: figures.last.next)
         var output = try CompactedSegment(
-            copy.id,
-            incarnation: segment.incarnation,
+            id,
+            incarnation: incarnation,
             store: manifest.store,
-            sample: sample,
+            sample: DictionarySample(),
             at: destination.spare(0),
             environment: environment
         )
-        var failure: LogError?
-        try reader.scan(from: segment.id.first, through: last) { event in
-            do throws(LogError) {
-                _ = try output.append(event)
-                return true
-            } catch {
-                failure = error
-                return false
-            }
-        }
-        if let failure = failure ?? reader.damage.first { throw failure }
+        let last = SequenceNumber(
+            rawValue: figures.last.rawValue + UInt64(draft.events.count)
+        )
+        output.append(draft)
         let place = try output.finish(through: last)
         try LogError.wrapping { () throws(FileError) in
-            try fileSystem.rename(destination.spare(0), to: destination.segment(copy.id))
+            try fileSystem.rename(destination.spare(0), to: destination.segment(id))
         }
-        copy.last = last
-        copy.framesEnd = place.framesEnd
-        copy.fileByteCount = place.fileByteCount
-        manifest.segments.append(copy)
-        figures.copiedSegmentCount += 1
-        figures.copiedByteCount += place.fileByteCount
+        let fits =
+            manifest.apply(.began(incarnation, first: id.first))
+            && manifest.apply(.added(id, incarnation))
+            && manifest.apply(.ended(id, last: last, framesEnd: place.framesEnd))
+            && manifest.apply(.sealed(id, fileByteCount: place.fileByteCount))
+        guard fits else { throw LogError(.corrupted, "The manifest's segments are out of order.") }
+        figures.segmentCount += 1
     }
 
     /// Whether the backup has a sealed segment already.
@@ -292,10 +397,12 @@ package struct LogBackup {
         }
     }
 
-    /// Copies the beginning of a file under a name of its own, syncs it, and puts it in its place.
+    /// Copies the beginning of a file, and puts some bytes behind it, under a name of its own; syncs
+    /// it, and puts it in its place.
     private func copy(
         _ file: any LogFile,
         _ byteCount: UInt64,
+        and rest: [UInt8] = [],
         to path: String,
         length: UInt64
     ) throws(FileError) {
@@ -314,7 +421,9 @@ package struct LogBackup {
                 try copy.write(piece.span.bytes, at: offset)
                 offset += UInt64(count)
             }
-            if length > byteCount { try copy.truncate(to: length) }
+            if !rest.isEmpty { try copy.write(rest.span.bytes, at: byteCount) }
+            let written = byteCount + UInt64(rest.count)
+            if length > written { try copy.truncate(to: length) }
             try copy.sync()
             copy.close()
             try fileSystem.rename(temporary, to: path)

@@ -1,85 +1,115 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A log made from a backup, or from another store: the same store in a new incarnation, up to
-/// where the backup ends or to a point before.
+/// A log made from another one, such as a backup: the same store in a new incarnation, up to where
+/// the other ends or to a point before.
 ///
 /// In three steps, as a ``LogBackup``: nothing is a store before the last one. What every older
 /// incarnation has handed out stays good up to the cut, and beyond it is expired.
 package struct LogRestore {
+    /// Says what compactions have forgotten of what comes up to a position, as the commit that the new
+    /// log goes on with, of a time not before the given one; or throws `pruned` if what the store held
+    /// at that position is not there any more.
+    package typealias Forgotten =
+        (_ last: SequenceNumber, _ time: Int64) throws(LogError) -> CommitDraft
+
     private var copy: LogBackup
     private let destination: StoreFolder
     private let environment: LogEnvironment
+    /// What is written down behind the copied events.
+    private let opening: CommitDraft?
 
-    /// Looks at a backup and at a folder for the new store, which must be empty if it is there.
+    /// The last position that the new log has from the old one.
+    package var last: SequenceNumber { copy.figures.last }
+
+    /// Looks at a log and at a folder for the new one, which must hold nothing, or what an attempt has
+    /// left that was cut off.
     ///
-    /// Takes whole commits: of one that goes beyond `position`, nothing. Throws `pruned` if the
-    /// log has been compacted after that position, since what was dropped then is not written down
-    /// before; `notAStore` if the folder is not free; or what is wrong with the backup.
+    /// Takes whole commits: of one that goes beyond `position`, nothing. If the log has been compacted
+    /// and does not go into the new one as a whole, `forgotten` is asked: what was dropped is written
+    /// down where the compaction began, and that may come after `position`. Throws what that throws;
+    /// `notAStore` if there is a store already, `foreignFile` if the folder is not free; or what is
+    /// wrong with the log.
     package init(
         from source: String,
         to destination: String,
         through position: SequenceNumber? = nil,
-        environment: LogEnvironment
+        by means: LogBackup.Means = .copies,
+        environment: LogEnvironment,
+        forgotten: Forgotten
     ) throws(LogError) {
-        let fileSystem = environment.fileSystem
-        let folder = StoreFolder(destination)
-        self.destination = folder
+        self.destination = StoreFolder(destination)
         self.environment = environment
-        let reader = try LogReader(source, fileSystem: fileSystem)
+        try Self.check(free: destination, environment)
+        let reader = try LogReader(source, fileSystem: environment.fileSystem)
+        try reader.settle()
         if let damage = reader.damage.first { throw damage }
-        let isFree = try LogError.wrapping { () throws(FileError) -> Bool in
-            guard try fileSystem.exists(folder.path) else { return true }
-            return try fileSystem.list(folder.path).isEmpty
-        }
-        guard isFree else {
-            throw LogError(
-                .notAStore,
-                "Something is here already. Give a path where nothing is yet.",
-                path: destination
-            )
-        }
-        let last = try Self.commitEnd(atOrBefore: position ?? reader.durableSequence, in: reader)
-        guard
-            last == reader.durableSequence || reader.compactedThrough == .zero
-                || last > reader.compactedThrough
-        else {
-            throw LogError(
-                .pruned,
-                "The store was compacted after event \(last), which cannot be undone: the earliest "
-                    + "point to go back to is the compaction itself, event "
-                    + "\(reader.compactedThrough.next). An older backup may go back further.",
-                path: source
-            )
-        }
-        let (manifest, cutSegment) = Self.manifest(of: reader, through: last)
+        let end = try Self.commitEnd(atOrBefore: position ?? reader.durableSequence, in: reader)
+        // Also if it comes before: a run that was cut off may have dropped something further back.
+        let isComplete =
+            end.last == reader.durableSequence || reader.compactedThrough == .zero
+            || end.last == .zero
+        opening = isComplete ? nil : try forgotten(end.last, end.time)
+        let (manifest, cutSegment) = Self.manifest(of: reader, through: end.last)
         copy = try LogBackup(
             of: reader,
             manifest,
             cutting: cutSegment,
-            through: last,
-            to: folder,
+            by: means,
+            through: end.last,
+            to: self.destination,
             environment: environment
         )
     }
 
-    /// The end of the last commit that does not go beyond a position.
+    /// Makes the folder of the new log, or throws `notAStore` if there is a store in it already: for
+    /// those who put something there before the log comes.
+    package static func makeFolder(
+        _ path: String,
+        _ environment: LogEnvironment
+    ) throws(LogError) {
+        try check(free: path, environment)
+        try LogError.wrapping { () throws(FileError) in
+            try environment.fileSystem.createDirectory(path)
+        }
+    }
+
+    private static func check(
+        free path: String,
+        _ environment: LogEnvironment
+    ) throws(LogError) {
+        let folder = StoreFolder(path)
+        let isThere = try LogError.wrapping { () throws(FileError) in
+            try environment.fileSystem.exists(folder.current)
+        }
+        guard !isThere else {
+            throw LogError(
+                .notAStore,
+                "Something is here already. Give a path where nothing is yet.",
+                path: path
+            )
+        }
+    }
+
+    /// The end of the last commit that does not go beyond a position, and a time that is not before
+    /// that commit's.
     private static func commitEnd(
         atOrBefore position: SequenceNumber,
         in reader: LogReader
-    ) throws(LogError) -> SequenceNumber {
-        var last = min(position, reader.durableSequence)
-        guard last > .zero, last < reader.durableSequence else { return last }
-        let end = last
-        try reader.read([end]) { event in
-            let next = event.commit.first.rawValue + UInt64(event.commit.eventCount)
-            if next > end.rawValue + 1 {
-                last = SequenceNumber(rawValue: event.commit.first.rawValue - 1)
+    ) throws(LogError) -> (last: SequenceNumber, time: Int64) {
+        let end = min(position, reader.durableSequence)
+        var result = (last: end, time: Int64.min)
+        guard end > .zero, end < reader.durableSequence else { return result }
+        // Where compaction has dropped the event, a later one may be of the same commit.
+        try reader.scan(from: end, through: reader.durableSequence) { event in
+            result.time = event.commit.time
+            if event.commit.first <= end, event.commit.last > end {
+                result.last = SequenceNumber(rawValue: event.commit.first.rawValue - 1)
             }
-            return true
+            return false
         }
         if let damage = reader.damage.first { throw damage }
-        return last
+        return result
     }
 
     /// The manifest without what comes after a position, and the segment that the position is in, if
@@ -99,12 +129,13 @@ package struct LogRestore {
         return (manifest, segment)
     }
 
-    /// Copies the segments; what may be thrown is what ``LogBackup/copySegments()`` may throw.
+    /// Brings the segments; what may be thrown is what ``LogBackup/copySegments()`` may throw.
     package mutating func copySegments() throws(LogError) {
         try copy.copySegments()
+        if let opening { try copy.append(opening) }
     }
 
-    /// Makes a store of what was copied, and begins its new incarnation.
+    /// Makes a store of what was brought, and begins its new incarnation.
     package func finish() throws(LogError) -> LogBackup.Figures {
         let figures = try copy.finish()
         // If this does not come about, the next opening does it: no segment takes events.

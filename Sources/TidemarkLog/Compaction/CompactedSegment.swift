@@ -75,6 +75,24 @@ struct CompactedSegment: ~Copyable {
         return offset > start
     }
 
+    /// Adds a whole commit.
+    mutating func append(_ draft: CommitDraft) {
+        var position = builder.next
+        var start = 0
+        for event in draft.events {
+            eventHash.add(
+                position,
+                zone: event.zone == CommitDraft.ownSequence ? position.rawValue : event.zone,
+                draft.payloads.span.bytes.extracting(start..<event.payloadEnd)
+            )
+            position = position.next
+            start = event.payloadEnd
+        }
+        eventCount += UInt64(draft.events.count)
+        lastCommit = builder.next
+        builder.append(draft)
+    }
+
     /// So many bytes at most are written between two syncs: a writer whose commit comes meanwhile
     /// does not wait for a whole segment.
     private static let syncByteCount: UInt64 = 4 << 20

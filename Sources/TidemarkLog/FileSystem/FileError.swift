@@ -21,7 +21,7 @@ public struct FileError: Error, Hashable, Sendable {
         case truncate = "ftruncate"
         case allocate
         case lock = "flock"
-        case rename
+        case rename, link
         case remove = "unlink"
         case createDirectory = "mkdir"
         case syncDirectory = "fsync"
@@ -48,6 +48,14 @@ extension FileError {
 
     /// Nothing is at the path.
     package var isMissing: Bool { errorNumber == ENOENT || errorNumber == ENOTDIR }
+
+    /// The file cannot have another name there; a copy of it can be made.
+    package var meansNoLink: Bool {
+        switch errorNumber {
+        case EXDEV, EPERM, EACCES, EMLINK, EOPNOTSUPP, ENOTSUP, ENOSYS: call == .link
+        default: false
+        }
+    }
 
     /// Something is at the path already.
     package var isAlreadyThere: Bool { errorNumber == EEXIST }

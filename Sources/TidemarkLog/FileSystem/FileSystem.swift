@@ -52,12 +52,33 @@ package protocol FileSystem: Sendable {
     /// file's content: do that first.
     func rename(_ path: String, to target: String) throws(FileError)
 
+    /// Gives a file another name beside the one it has, where nothing is yet; what is written by
+    /// either name is read by both. Durable after `syncDirectory` of the directory the new name lies
+    /// in. Not every file system can do it, and none from one to another.
+    func link(_ path: String, to target: String) throws(FileError)
+
     /// Removes a file; those who have it open keep it until they close it. Durable after
     /// `syncDirectory`.
     func remove(_ path: String) throws(FileError)
 
     /// Makes the creations, renames and removals in a directory durable.
     func syncDirectory(_ path: String) throws(FileError)
+}
+
+extension FileSystem {
+    /// Gives a file another name; `false` if the file system cannot, so that it has to be copied.
+    package func linkIfPossible(
+        _ path: String,
+        to target: String
+    ) throws(FileError) -> Bool {
+        do throws(FileError) {
+            try link(path, to: target)
+            return true
+        } catch {
+            guard error.meansNoLink else { throw error }
+            return false
+        }
+    }
 }
 
 /// One open file; closed when it is closed or dropped.

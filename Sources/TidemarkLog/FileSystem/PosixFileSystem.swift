@@ -79,6 +79,12 @@ package struct PosixFileSystem: FileSystem {
         }
     }
 
+    package func link(_ path: String, to target: String) throws(FileError) {
+        guard addName(path, target) == 0 else {
+            throw FileError(call: .link, path: target, errorNumber: errno)
+        }
+    }
+
     package func remove(_ path: String) throws(FileError) {
         guard unlink(path) == 0 else {
             throw FileError(call: .remove, path: path, errorNumber: errno)
@@ -130,6 +136,10 @@ private func openPath(_ path: String, _ flags: Int32) -> Int32 {
 
 private func renameAtomically(_ path: String, _ target: String) -> Int32 {
     rename(path, target)
+}
+
+private func addName(_ path: String, _ target: String) -> Int32 {
+    link(path, target)
 }
 
 private func modificationTime(_ status: stat) -> timespec {

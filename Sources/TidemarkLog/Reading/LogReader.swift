@@ -1,6 +1,14 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
 /// The log of a store, for reading only: whether it is open elsewhere, closed, or damaged.
 ///
 /// A store that a writer has open is read up to the synced position, which frames tell; one that
@@ -165,6 +173,30 @@ package final class LogReader: EventSource {
         return durableSequence != before
     }
 
+    /// Waits until the writer has vouched for all that it had written when this was opened, which it
+    /// does soon after it has become idle.
+    ///
+    /// Compaction puts segments in place only after what it forgets is in the log. So afterwards this
+    /// reader, which knows of the segments, knows that too. Throws `locked` if it takes too long.
+    package func settle() throws(LogError) {
+        guard let last = state.withLock({ $0.unvouched.last?.header.last }) else { return }
+        for _ in 0..<Self.settlingLimit where durableSequence < last {
+            if try !refresh() { usleep(Self.settlingDelay) }
+        }
+        guard durableSequence >= last else {
+            throw LogError(
+                .locked,
+                "The process that has the store open does not say how much of its log is on disk. "
+                    + "Try again, or end it.",
+                path: folder.path
+            )
+        }
+    }
+
+    private static let settlingLimit = 250
+    /// In microseconds.
+    private static let settlingDelay: UInt32 = 4_000
+
     /// Whether a writer holds the store: the lock is looked at and given back at once.
     private static func isLive(
         _ folder: StoreFolder,
@@ -227,6 +259,8 @@ package final class LogReader: EventSource {
         _ walk: inout FrameScan,
         promised: UInt64?
     ) throws(LogError) {
+        // Their writer may have ended without another frame.
+        if !state.isLive { accept(&state) { _ in true } }
         while true {
             switch try walk.step() {
             case .frame(let frame):

@@ -33,14 +33,18 @@ import Testing
     private static func restore(
         _ files: any FileSystem,
         through position: UInt64? = nil,
-        to path: String = target
+        to path: String = target,
+        forgotten: CommitDraft? = nil
     ) throws(LogError) -> LogBackup.Figures {
         var restore = try LogRestore(
             from: CrashWorkload.path,
             to: path,
             through: position.map(SequenceNumber.init(rawValue:)),
             environment: CrashWorkload.environment(files, seed: 400)
-        )
+        ) { (_, _) throws(LogError) in
+            guard let forgotten else { throw LogError(.pruned, "The test has dropped it.") }
+            return forgotten
+        }
         try restore.copySegments()
         return try restore.finish()
     }
@@ -166,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func `A point before a compaction is refused`() throws {
+    @Test func `A part of a compacted log says first what was forgotten, or is not made`() throws {
         let disk = SimulatedFileSystem()
         let (log, _) = try CrashWorkload.open(disk, seed: 5)
         var drafts = DraftSource(seed: 5)
@@ -182,16 +186,33 @@ import Testing
         }
         try log.close()
         let events = try log.written()
-        for position in [1, last.rawValue] {
+        let forgotten = drafts.draft(events: 2...2)
+        let first = try #require(events.first).commitFirst + UInt64(events[0].eventCount) - 1
+        for position in first...last.rawValue + 2 {
             let error = #expect(throws: LogError.self) {
                 try Self.restore(disk, through: position)
             }
             #expect(error?.code == .pruned)
+            #expect(try !disk.exists(Self.target))
+            let path = "/restored-\(position).tide"
+            let figures = try Self.restore(
+                disk,
+                through: position,
+                to: path,
+                forgotten: forgotten
+            )
+            let end = figures.last.rawValue
+            let reader = try LogReader(path, fileSystem: disk)
+            let kept = events.filter { $0.sequence <= end }
+            // Half a commit is never there: the events of one that goes on are all behind the end.
+            #expect(!events.contains { $0.sequence > end && $0.commitFirst <= end })
+            #expect(try reader.written().dropLast(2) == kept[...])
+            #expect(try reader.written().suffix(2).map(\.sequence) == [end + 1, end + 2])
+            #expect(reader.compactedThrough.rawValue == min(end, last.rawValue))
+            #expect(try reader.verify().damage == [])
         }
-        try Self.restore(disk, through: last.rawValue + 1)
-        let reader = try LogReader(Self.target, fileSystem: disk)
-        #expect(try reader.written() == events.filter { $0.sequence <= last.rawValue + 1 })
-        #expect(reader.compactedThrough == last)
+        #expect(try Self.restore(disk).last.rawValue == last.rawValue + 3)
+        #expect(try LogReader(Self.target, fileSystem: disk).written() == events)
     }
 
     @Test func `A damaged backup is refused`() throws {

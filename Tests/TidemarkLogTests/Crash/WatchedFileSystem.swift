@@ -38,6 +38,11 @@ final class WatchedFileSystem: FileSystem {
         try disk.rename(path, to: target)
     }
 
+    func link(_ path: String, to target: String) throws(FileError) {
+        willChange(disk)
+        try disk.link(path, to: target)
+    }
+
     func remove(_ path: String) throws(FileError) {
         willChange(disk)
         try disk.remove(path)

@@ -80,6 +80,25 @@ import TidemarkLog
     }
 
     @Test(arguments: FileSystemUnderTest.allCases)
+    func `A linked file is one file under two names`(_ kind: FileSystemUnderTest) throws {
+        try kind.withFolder { files, folder in
+            let (first, second) = (folder + "/a", folder + "/b")
+            try files.make(first, [1])
+            try files.link(first, to: second)
+            try files.open(second, .readWrite).write([2], at: 1)
+            #expect(try files.contents(first) == [1, 2])
+            #expect(throws: FileError(call: .link, path: second, errorNumber: EEXIST)) {
+                try files.link(first, to: second)
+            }
+            try files.rename(first, to: second)
+            #expect(try files.list(folder) == ["a", "b"])
+            try files.remove(first)
+            #expect(try files.contents(second) == [1, 2])
+            #expect(throws: FileError.self) { try files.link(first, to: folder + "/c") }
+        }
+    }
+
+    @Test(arguments: FileSystemUnderTest.allCases)
     func `A removed file lives on for those who have it open`(_ kind: FileSystemUnderTest) throws {
         try kind.withFolder { files, folder in
             let path = folder + "/a"

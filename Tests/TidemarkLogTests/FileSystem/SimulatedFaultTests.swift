@@ -9,7 +9,7 @@ import TidemarkLog
 @Suite struct SimulatedFaultTests {
     @Test func `Every kind of call can be the one that fails, once or for good`() throws {
         let kinds: [FileError.Call] = [
-            .open, .stat, .list, .read, .write, .sync, .truncate, .allocate, .lock, .rename,
+            .open, .stat, .list, .read, .write, .sync, .truncate, .allocate, .lock, .rename, .link,
             .remove, .createDirectory, .syncDirectory,
         ]
         func callEach(
@@ -28,6 +28,9 @@ import TidemarkLog
             case .allocate: try file.allocate(to: 6)
             case .lock: _ = try file.lock(.shared)
             case .rename: try files.rename("/f", to: "/f")
+            case .link:
+                try files.link("/f", to: "/l")
+                try files.remove("/l")
             case .remove:
                 try files.make("/g", [])
                 try files.remove("/g")

@@ -298,6 +298,10 @@ private struct BrokenJournal: FileSystem {
         try disk.rename(path, to: target)
     }
 
+    func link(_ path: String, to target: String) throws(FileError) {
+        try disk.link(path, to: target)
+    }
+
     func remove(_ path: String) throws(FileError) { try disk.remove(path) }
     func syncDirectory(_ path: String) throws(FileError) { try disk.syncDirectory(path) }
 }

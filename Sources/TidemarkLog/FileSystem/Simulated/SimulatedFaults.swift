@@ -34,7 +34,7 @@ package struct SimulatedCall: Hashable, Sendable {
     package var changesDisk: Bool {
         switch kind {
         // Opening may create.
-        case .open, .write, .sync, .truncate, .allocate, .rename, .remove, .createDirectory,
+        case .open, .write, .sync, .truncate, .allocate, .rename, .link, .remove, .createDirectory,
             .syncDirectory:
             true
         case .stat, .list, .read, .lock: false

@@ -32,6 +32,7 @@ import Glibc
 ///   not survive is back, with the content that its last `sync` left.
 /// - After a failed `sync`, readers go on seeing what was written, and no later `sync` makes it
 ///   durable, except sectors that are written again.
+/// - A link is one more entry for the same file, and at risk like a creation.
 /// - Locks survive nothing.
 ///
 /// Every call of the protocols is one call to the counts and faults below, `exists`,
@@ -146,6 +147,19 @@ package final class SimulatedFileSystem: FileSystem {
                 .init(directory: directory, name: name, node: nil),
                 .init(directory: newDirectory, name: newName, node: node),
             ])
+        }
+    }
+
+    package func link(_ path: String, to target: String) throws(FileError) {
+        let call = SimulatedCall(.link, target)
+        try perform(call) { state throws(FileError) in
+            let node = try call.unwrap(state.disk.node(at: path))
+            let (directory, name) = try call.unwrap(state.disk.place(of: target))
+            guard state.disk.files[node] != nil else { throw call.failure(EPERM) }
+            guard state.disk.directories[directory]?.live[name] == nil else {
+                throw call.failure(EEXIST)
+            }
+            state.disk.change([.init(directory: directory, name: name, node: node)])
         }
     }
 

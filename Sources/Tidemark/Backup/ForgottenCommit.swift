@@ -1,0 +1,77 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// What a store's compactions have forgotten, for a copy that ends before the events that say so.
+///
+/// The copy goes on with a commit of the same content as one that begins a compaction
+/// (Docs/formats/events.md): so its log says what it lacks, and change tokens that the store would
+/// not answer are not answered by the copy.
+struct ForgottenCommit {
+    private let path: String
+    private let environment: StoreEnvironment
+
+    /// About the store in a folder.
+    init(path: String, _ environment: StoreEnvironment) {
+        self.path = path
+        self.environment = environment
+    }
+
+    /// The commit for a copy of all events up to a position.
+    ///
+    /// Throws `pruned` if that is below the history horizon; and what opening the store for reading
+    /// throws.
+    func make(after last: SequenceNumber, time: Int64) throws(LogError) -> CommitDraft {
+        let store = try Store.open(
+            at: path,
+            access: .reading,
+            options: StoreOptions(),
+            environment: environment
+        )
+        defer { try? store.close() }
+        let run: CompactionRun
+        let plan: CommitPlan
+        do {
+            let views = try store.engine.views
+            let picture = try views.picture(.visible)
+            run =
+                try picture.compaction() ?? CompactionRun(history: 0, tombstones: 0, requests: 0)
+            plan = try self.plan(run, after: last, time: time, in: picture, views.hash)
+        } catch {
+            throw LogError(.unreadable, "\(error)", path: path)
+        }
+        guard run.history <= last.rawValue else {
+            throw LogError(
+                .pruned,
+                "History pruned: compaction has dropped what the store held as of event \(last). The "
+                    + "oldest point that is still exact is event \(run.history).",
+                path: path
+            )
+        }
+        return plan.draft
+    }
+
+    private func plan(
+        _ run: CompactionRun,
+        after last: SequenceNumber,
+        time: Int64,
+        in picture: ViewPicture,
+        _ hash: StoreHash
+    ) throws(ViewIndexError) -> CommitPlan {
+        let now = environment.log.now()
+        var plan = CommitPlan(
+            time: max(time, now),
+            received: now,
+            bound: picture.bound,
+            hash: hash
+        )
+        let zones = try picture.zones().filter {
+            $0.key <= last.rawValue && $0.tombstoneHorizon > 0
+        }
+        plan.compact(run.capped(at: last), horizons: zones.map { ($0.key, $0.tombstoneHorizon) })
+        plan.draft.envelope = CommitEnvelope().bytes
+        return plan
+    }
+}

@@ -1,0 +1,89 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark fork`: a store from any moment of another one.
+struct ForkCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fork",
+        abstract: "Make a store from any moment of another one, sharing its files.",
+        discussion: """
+            The fork can be written, and does nothing to the store: they share the files of finished \
+            segments and of assets, which never change, and go separate ways from there on. On \
+            another file system files are copied. The store may be in use meanwhile.
+
+            Devices whose change tokens are from up to the point can go on with the fork; those that \
+            have seen more are told that their tokens have expired. A point below the history \
+            horizon is refused.
+
+              tidemark fork notes.tide try.tide
+              tidemark fork notes.tide yesterday.tide --at 2026-02-03T04:05:06Z
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Argument(help: "The folder of the fork, where nothing is yet.", completion: .directory)
+    var destination: String
+
+    @Option(
+        help: ArgumentHelp(
+            "Leave out everything after: \(Point.explanation).",
+            valueName: "point"
+        ),
+        transform: { text in try Point(text) }
+    )
+    var at: Point?
+
+    @OptionGroup var options: OutputOptions
+
+    func run() throws {
+        let position = try at?.position(inStoreAt: store.store)
+        let report = try Store.fork(from: store.store, to: destination, through: position)
+        var output = StandardOutput()
+        if options.isJSON(output) {
+            try output.line { $0.append(json: report) }
+        } else {
+            try output.line("The fork goes up to event \(report.lastSequence).")
+            let copiedCount = report.segmentCount - report.sharedSegmentCount
+            try output.line(
+                "It shares \(report.sharedSegmentCount) of \(report.segmentCount) segments; "
+                    + "\(copiedCount) were written, \(report.copiedByteCount) bytes."
+            )
+            if report.assetCount > 0 {
+                try output.line(
+                    "It shares \(report.sharedAssetCount) of \(report.assetCount) assets."
+                )
+            }
+            if !report.hasViews {
+                try output.line("Its first opening makes the views from the log.")
+            }
+        }
+        try output.flush()
+        try finish(report.damage)
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(json report: ForkReport) {
+        append(literal: "{\"last\":")
+        append(jsonNumber: report.lastSequence.rawValue)
+        append(literal: ",\"segments\":")
+        append(jsonNumber: report.segmentCount)
+        append(literal: ",\"sharedSegments\":")
+        append(jsonNumber: report.sharedSegmentCount)
+        append(literal: ",\"copiedBytes\":")
+        append(jsonNumber: report.copiedByteCount)
+        append(literal: ",\"assets\":")
+        append(jsonNumber: report.assetCount)
+        append(literal: ",\"sharedAssets\":")
+        append(jsonNumber: report.sharedAssetCount)
+        append(literal: ",\"damaged\":")
+        append(jsonNumber: report.damage.count)
+        append(literal: ",\"views\":")
+        append(literal: report.hasViews ? "true}" : "false}")
+    }
+}
