@@ -9,7 +9,6 @@ import TidemarkModel
 struct SharedStays {
     private let parts: [KnownParticipation]
     private let engine: Engine
-    private let start: UInt64
     /// Lists that the participant came to or left after the token.
     private let fresh: Set<UInt64>
     private var known: [UInt64: [Range<UInt64>]] = [:]
@@ -18,7 +17,6 @@ struct SharedStays {
     init(of parts: [KnownParticipation], since start: SequenceNumber, _ engine: Engine) {
         self.parts = parts
         self.engine = engine
-        self.start = start.rawValue
         fresh = Set(parts.filter { $0.sequence > start }.compactMap(\.audience))
     }
 
@@ -66,10 +64,11 @@ struct SharedStays {
         return stays
     }
 
-    /// Whether a record was in a list during one of some stays, at the token or after it: what a
-    /// device holds was there then.
+    /// Whether a record was in a list during one of some stays.
     ///
-    /// Where compaction has dropped what the list said after the token, it may have been.
+    /// From the beginning, not from the token: between two pages a token may stand where the device
+    /// has not heard of the record since long before. Where compaction has dropped the beginning, it
+    /// may have been.
     private func wasSeen(
         _ version: RecordVersion,
         in audience: UInt64,
@@ -81,7 +80,6 @@ struct SharedStays {
         while true {
             let time = sequence.rawValue..<end
             if isLive, stays.contains(where: { $0.overlaps(time) }) { return true }
-            if sequence.rawValue <= start { return false }
             end = sequence.rawValue
             guard let before = try previous(of: sequence, in: audience) else { return true }
             guard let state = before.state else { return false }
