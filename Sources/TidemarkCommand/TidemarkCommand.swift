@@ -18,7 +18,8 @@ struct TidemarkCommand: AsyncParsableCommand {
         abstract: "A sync engine with CloudKit's model, and the questions its log answers.",
         subcommands: [
             ImportCommand.self, ExportCommand.self, ChangesCommand.self, ZonesCommand.self,
-            RecordCommand.self, HistoryCommand.self, BlameCommand.self, DiffCommand.self,
+            RecordCommand.self, HistoryCommand.self, BlameCommand.self, WhyCommand.self,
+            DiffCommand.self,
             BisectCommand.self, ReplayCommand.self, QueryCommand.self, SaveCommand.self,
             DeleteCommand.self,
             AssetCommand.self, SubscriptionsCommand.self, SchemaCommand.self, UsersCommand.self,

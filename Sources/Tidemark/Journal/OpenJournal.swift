@@ -5,7 +5,7 @@ import TidemarkLog
 
 /// The journal of a store that is open for writing.
 ///
-/// With refusals alone no file is touched before something is refused.
+/// With refusals alone no file is made before something is refused.
 final class OpenJournal: Sendable {
     /// What it takes in.
     let extent: StoreOptions.Journal
@@ -27,8 +27,9 @@ final class OpenJournal: Sendable {
         configuration.byteCount = options.journalByteCount
         configuration.lifetime = options.journalLifetime
         journal = Journal(folder, of: store, incarnation, configuration, environment)
-        // Who asks later why nothing is known of a device learns that nothing was kept.
-        if extent == .full { begin() }
+        // Who asks later what a device was told learns when that was kept, and when it was not.
+        let isThere = try? environment.fileSystem.exists(folder.journal)
+        if extent == .full || isThere ?? false { begin() }
     }
 
     private func begin() {

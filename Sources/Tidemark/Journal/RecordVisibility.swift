@@ -1,0 +1,199 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+package import TidemarkModel
+
+/// Why a user is not shown a record.
+public enum RecordHiding: Hashable, Sendable {
+    /// There is no such zone any more.
+    case zoneGone
+    /// Roles keep the user from reading it, in these words.
+    case role(String)
+    /// The record is deleted, and none of the user's shares ever showed it.
+    case neverShown
+    /// Neither the record nor anything above it is shared; the highest of those, perhaps the record
+    /// itself, has this name.
+    case notShared(top: String)
+    /// It is under the share of this name, in which the user is no participant.
+    case notInvited(share: String)
+    /// It is under the share of this name, which the user has not accepted.
+    case notAccepted(share: String)
+    /// It is under the share of this name, in which the user takes part no more.
+    case left(share: String)
+    /// It is under the share of this name, in which the user may see nothing.
+    case noPermission(share: String)
+}
+
+/// Whether, and by which list, a user is shown a record.
+package enum RecordVisibility: Sendable {
+    /// As part of a zone of which the user sees everything, as its owner or as one of the public.
+    case whole
+    /// As part of the list of what a share shows.
+    case listed(ListedRecord)
+    /// Not at all.
+    case hidden(RecordHiding)
+}
+
+/// A record in the list of what a share shows to one of its participants.
+package struct ListedRecord: Sendable {
+    /// The list's key.
+    package var audience: UInt64
+    /// The record's last event in the list.
+    package var sequence: SequenceNumber
+    /// When the user began and ceased to see the list, oldest first: for each participant of the share
+    /// that the user was, since whoever is invited again is another one.
+    package var memberships: [[Membership]]
+
+    /// What an event says about a participant.
+    package struct Membership: Sendable {
+        package var sequence: SequenceNumber
+        package var showsSomething: Bool
+    }
+
+    /// Whether the user saw the list once the event at a position was there.
+    package func isMember(at position: SequenceNumber) -> Bool {
+        memberships.contains { membership in
+            membership.last { $0.sequence <= position }?.showsSomething ?? false
+        }
+    }
+}
+
+extension Store {
+    /// Whether a user is shown a record as it is now, or by what; `database` is the one that holds the
+    /// record.
+    package func visibility(
+        of record: RecordID,
+        in database: DatabaseID,
+        to user: UserID?
+    ) throws(SyncError) -> RecordVisibility {
+        try engine.visibility(of: record, in: database, to: user)
+    }
+}
+
+extension Engine {
+    /// See ``Store/visibility(of:in:to:)``.
+    fileprivate func visibility(
+        of record: RecordID,
+        in database: DatabaseID,
+        to user: UserID?
+    ) throws(SyncError) -> RecordVisibility {
+        let picture = try picture(.visible)
+        var zones = ConsultedZones(includesSystem: true)
+        _ = try zones.index(
+            of: ZoneID(zoneName: record.zone.zoneName),
+            in: database,
+            creating: .none,
+            picture,
+            options.limits
+        )
+        guard let key = zones.key(of: 0), zones[0].error == nil else { return .hidden(.zoneGone) }
+        let item = try consult(record.name, in: zones, picture)
+        if database.scope == .public {
+            let access = try access(of: Caller(database: database, user: user), picture)
+            guard let access, let live = item.live,
+                let refusal = try access.refusal(of: .read, on: live.readBody())
+            else { return .whole }
+            return .hidden(.role(refusal.message))
+        }
+        guard let user, user != .current, database.owner != .current, user != database.owner else {
+            return .whole
+        }
+        let parts = try participations(of: user, in: database, picture).filter {
+            $0.participation.zoneIdentity(in: database) == zones[0].identity
+        }
+        let place = ViewKey(key, item.slot)
+        if let part = try part(showing: place, item.live != nil, among: parts, picture) {
+            return .listed(part)
+        }
+        guard let live = item.live else { return .hidden(.neverShown) }
+        return .hidden(try hiding(of: live, at: place, in: zones, from: user, parts, picture))
+    }
+
+    private func consult(
+        _ name: Name,
+        in zones: ConsultedZones,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> ConsultedItem {
+        let item = ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
+        return try ConsultedItems([item], in: zones, picture, views).items[0]
+    }
+
+    /// The part of a user that shows a record, or showed it before it was deleted; `nil` if none does.
+    private func part(
+        showing place: ViewKey,
+        _ isLive: Bool,
+        among parts: [KnownParticipation],
+        _ picture: ViewPicture
+    ) throws(SyncError) -> ListedRecord? {
+        var audiences = Audiences(picture)
+        let current = try audiences.audience(of: place)
+        for part in parts where part.participation.showsSomething {
+            guard let key = part.audience else { continue }
+            if isLive, !part.participation.isZoneWide, current != .known(key) { continue }
+            let version: RecordVersion?
+            do throws(ViewIndexError) {
+                version = try picture.version(at: ViewKey(key, place.low))
+            } catch {
+                throw SyncError(error)
+            }
+            guard let version else { continue }
+            return ListedRecord(
+                audience: key,
+                sequence: version.sequence,
+                memberships: try parts.filter { $0.audience == key }
+                    .map { (part) throws(SyncError) in try memberships(of: part) }
+            )
+        }
+        return nil
+    }
+
+    /// When a user's part in a share began and ceased to show something.
+    private func memberships(
+        of part: KnownParticipation
+    ) throws(SyncError) -> [ListedRecord.Membership] {
+        var found: [ListedRecord.Membership] = []
+        var next = part.sequence
+        while next != .zero, let record = try? views.records(at: [next])[0] {
+            let body = record.event.state == .live ? try record.readBody() : nil
+            let shows = body.flatMap { ShareRecords.participation(in: $0)?.showsSomething }
+            found.append(.init(sequence: next, showsSomething: shows ?? false))
+            next = SequenceNumber(rawValue: record.event.previous)
+        }
+        return found.reversed()
+    }
+
+    /// Why a record of a zone that is somebody else's is hidden from a user.
+    private func hiding(
+        of live: StoredRecord,
+        at place: ViewKey,
+        in zones: ConsultedZones,
+        from user: UserID,
+        _ parts: [KnownParticipation],
+        _ picture: ViewPicture
+    ) throws(SyncError) -> RecordHiding {
+        var body = try live.readBody()
+        var level = 0
+        while !body.isShare, body.shareName == nil, let parent = body.parentName,
+            level <= options.limits.ancestorsPerRecord,
+            let above = try consult(Name(parent), in: zones, picture).live
+        {
+            body = try above.readBody()
+            level += 1
+        }
+        let wide = Name(Share.zoneWideName)
+        let own = body.isShare ? body.recordName : body.shareName
+        var name = own.map { Name($0) }
+        if name == nil, try consult(wide, in: zones, picture).live != nil { name = wide }
+        guard let name else { return .notShared(top: body.recordName) }
+        if let part = parts.first(where: { $0.participation.shareName == name })?.participation {
+            return part.isMember ? .noPermission(share: name.string) : .left(share: name.string)
+        }
+        let stored = try consult(name, in: zones, picture).live
+        let share = try stored.flatMap { (stored) throws(SyncError) in
+            try record(stored, in: zones[0].zone).share
+        }
+        let isInvited = share?.participant(user) != nil
+        return isInvited ? .notAccepted(share: name.string) : .notInvited(share: name.string)
+    }
+}

@@ -1,0 +1,69 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+import TidemarkReplay
+
+/// `tidemark why`: why a device does not have a record.
+struct WhyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "why",
+        abstract: "Say why a device does not have a version of a record.",
+        discussion: """
+            Follows the record from its save to the device, and names the first link that broke: never \
+            saved; refused, with the code and the rule; not visible to the device's user, with the \
+            share, role or parent; committed after the device's token; delivered by which token, and \
+            acknowledged or not. The answer comes first, then what also holds, then what nobody knows: \
+            what devices were told is kept only in a full journal. The device belongs to the user who \
+            used it last, unless said otherwise.
+
+              tidemark why notes.tide --record milk --zone lists --device phone
+              tidemark why notes.tide --record milk --zone lists --owner anna --device tablet --as bob
+              tidemark why notes.tide --record milk --zone lists --device phone --at 1042
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(help: ArgumentHelp("The record.", valueName: "name"))
+    var record: String
+
+    @Option(help: ArgumentHelp("The record's zone.", valueName: "name"))
+    var zone = ZoneID.defaultZoneName
+
+    @Option(help: ArgumentHelp("The device, as it calls itself.", valueName: "name"))
+    var device: String
+
+    @Option(
+        name: .customLong("as"),
+        help: ArgumentHelp("Whose device it is, by user record name.", valueName: "user")
+    )
+    var user: String?
+
+    @OptionGroup var point: PointOption
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        try await store.read { store in
+            let explanation = try await store.explainAbsence(
+                of: RecordID(recordName: record, zone: ZoneID(zoneName: zone)),
+                in: try database.holder,
+                asOf: try point.position(in: store),
+                from: device,
+                of: user.map { UserID($0) }
+            )
+            var output = StandardOutput()
+            if options.isJSON(output) {
+                try output.line { $0.append(subjectOf: explanation) }
+                for cause in explanation.causes { try output.line { $0.append(json: cause) } }
+                for gap in explanation.gaps { try output.line { $0.append(json: gap) } }
+            } else {
+                for line in explanation.lines(Ink(output)) { try output.line(line) }
+            }
+            try output.flush()
+        }
+    }
+}

@@ -1,0 +1,143 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+import TidemarkModel
+import TidemarkReplay
+
+/// Why a device does not have a record, as a person reads it.
+extension Explanation {
+    /// What is asked, the answer, what also holds, and what nobody knows.
+    func lines(_ ink: Ink) -> [String] {
+        let whose = user.map { " of \($0.userRecordName)" } ?? ""
+        var lines = [
+            "Record \(record.description.printable), device \(device.printable)\(whose.printable)",
+            version.map { "Version \($0.summary(ink))" } ?? "No version of it is in the log.",
+        ]
+        for (index, cause) in causes.enumerated() {
+            let text = cause.text.printable
+            lines.append(index == 0 ? ink.text("→ \(text)", .heading) : "  \(text)")
+        }
+        return lines + gaps.map { ink.text("Not known: \($0.text)", .aside) }
+    }
+}
+
+extension PastChange {
+    fileprivate func summary(_ ink: Ink) -> String {
+        let what = happening == .deleted || happening == .zoneDeleted ? "deleted" : "saved"
+        let tag = record?.changeTag.map { " (\($0.text))" } ?? ""
+        let author = origin.author.isEmpty ? "" : " by \(origin.author)"
+        return ink.text("\(origin.sequence)", .position)
+            + "\(tag), \(what) \(origin.timeText)\(author)"
+    }
+}
+
+extension Explanation.Refusal {
+    fileprivate var text: String {
+        let caller = refused.caller
+        let author = [caller.user?.userRecordName, caller.device].compactMap(\.self)
+            .joined(separator: " on ")
+        let request = caller.requestID.map { ", request \($0)" } ?? ""
+        let when = RFC3339.text(milliseconds: time)
+        return "\(when), \(author)\(request): \(refusal.code) (\(refusal.code.rawValue)). \(rule)"
+    }
+
+    /// The rule in words.
+    private var rule: String {
+        guard let reason else { return refusal.message }
+        guard let item = reason.item else { return reason.message }
+        return "The reason is \(item.name): \(reason.code). \(reason.message)"
+    }
+}
+
+extension SyncError.Item {
+    fileprivate var name: String {
+        switch self {
+        case .record(let record): "the record \(record)"
+        case .zone(let zone): "the zone \(zone)"
+        case .subscription(let id): "the subscription \(id)"
+        }
+    }
+}
+
+extension Explanation.Delivery {
+    fileprivate var text: String { "\(RFC3339.text(milliseconds: time)) with \(told.token)" }
+}
+
+extension Explanation.Cause {
+    /// The cause as a sentence.
+    fileprivate var text: String {
+        switch self {
+        case .neverSaved:
+            "Never saved: the log has no such version."
+        case .refused(let refusal):
+            "Refused: \(refusal.text)"
+        case .hidden(let hiding):
+            "Not visible: \(hiding.text)"
+        case .fetchRefused(let refusal):
+            "The device asked and was refused: \(refusal.text)"
+        case .committedAfterToken(let delivery):
+            delivery.told.moreComing
+                ? "The device stopped before it: the page of \(delivery.text) ends earlier, and says "
+                    + "that there is more."
+                : "Committed after the device's token: it last asked \(delivery.text)."
+        case .neverAsked:
+            "The device has never asked for changes of the zone."
+        case .superseded(let sequence, let delivery):
+            "Replaced before the device asked: it was given version \(sequence), \(delivery.text)."
+        case .beganAfterDeletion(let delivery):
+            "The device began anew after the record was deleted, \(delivery.text), and was told of "
+                + "neither."
+        case .delivered(let delivery, nil):
+            "Delivered \(delivery?.text ?? ""), and not acknowledged: the device has not come back with "
+                + "a token that covers it."
+        case .delivered(let delivery, let acknowledgement?):
+            (delivery.map { "Delivered \($0.text), and acknowledged" } ?? "Acknowledged")
+                + ": the device came back with a token that covers it "
+                + "\(RFC3339.text(milliseconds: acknowledgement.time))."
+        case .unknown:
+            "Nobody knows whether the device was told."
+        }
+    }
+}
+
+extension RecordHiding {
+    /// The reason as a sentence.
+    fileprivate var text: String {
+        switch self {
+        case .zoneGone: "the zone is gone."
+        case .role(let message): message
+        case .neverShown: "it is deleted, and no share of the user ever showed it."
+        case .notShared(let top): "neither it nor anything above it is shared; above all is \(top)."
+        case .notInvited(let share):
+            "it is under the share \(share), in which the user does not take part."
+        case .notAccepted(let share):
+            "it is under the share \(share), which the user has not accepted."
+        case .left(let share): "it is under the share \(share), which the user has left."
+        case .noPermission(let share):
+            "it is under the share \(share), in which the user may see nothing."
+        }
+    }
+}
+
+extension Explanation.Gap {
+    /// The gap as half a sentence.
+    fileprivate var text: String {
+        func time(_ time: Int64) -> String { RFC3339.text(milliseconds: time) }
+        return switch self {
+        case .noJournal: "there is no journal."
+        case .journalBegins(let first): "what was before \(time(first)); there the journal begins."
+        case .notFull(let from, let end):
+            "what devices were told from \(time(from))"
+                + (end.map { " to \(time($0))" } ?? " on") + "; the journal did not take that in."
+        case .entriesLost(let count): "\(count) entries of the journal, which could not be written."
+        case .journalDamaged(let count):
+            "what stood in \(count) damaged places of the journal; `tidemark log verify` names them."
+        case .historyPruned(let sequence):
+            "versions up to event \(sequence); the history was pruned there."
+        case .noTrace: "whether there was such a record that compaction has left no trace of."
+        case .userAssumed:
+            "whose device it is; it is taken for that of the database's owner. Say so with --as."
+        }
+    }
+}

@@ -1,0 +1,169 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+import TidemarkModel
+import TidemarkReplay
+
+/// Why a device does not have a record, as JSON for programs.
+extension [UInt8] {
+    /// Appends what is asked, and the name of the answer.
+    mutating func append(subjectOf explanation: Explanation) {
+        append(literal: "{\"answer\":")
+        append(jsonString: explanation.causes.first?.name ?? "unknown")
+        append(literal: ",\"zone\":")
+        append(jsonString: explanation.record.zone.zoneName)
+        append(literal: ",\"recordName\":")
+        append(jsonString: explanation.record.recordName)
+        append(literal: ",\"device\":")
+        append(jsonString: explanation.device)
+        append(member: ",\"deviceUser\":", explanation.user?.userRecordName)
+        if let version = explanation.version {
+            append(literal: ",\"sequence\":")
+            append(jsonNumber: version.origin.sequence.rawValue)
+            append(literal: ",\"happened\":")
+            append(jsonString: version.happening.rawValue)
+            append(member: ",\"recordChangeTag\":", version.record?.changeTag?.text)
+            append(membersOf: version.origin)
+        }
+        append(literal: "}")
+    }
+
+    /// Appends one cause.
+    mutating func append(json cause: Explanation.Cause) {
+        append(literal: "{\"cause\":")
+        append(jsonString: cause.name)
+        switch cause {
+        case .neverSaved, .neverAsked, .unknown: break
+        case .refused(let refusal), .fetchRefused(let refusal): append(membersOf: refusal)
+        case .hidden(let hiding): append(membersOf: hiding)
+        case .committedAfterToken(let delivery), .beganAfterDeletion(let delivery):
+            append(membersOf: delivery)
+        case .superseded(let sequence, let delivery):
+            append(literal: ",\"by\":")
+            append(jsonNumber: sequence.rawValue)
+            append(membersOf: delivery)
+        case .delivered(let delivery, let acknowledgement):
+            if let delivery { append(membersOf: delivery) }
+            append(literal: ",\"isAcknowledged\":")
+            append(literal: acknowledgement == nil ? "false" : "true")
+            if let acknowledgement {
+                append(literal: ",\"acknowledged\":")
+                append(jsonNumber: acknowledgement.time)
+                append(member: ",\"acknowledgedToken\":", acknowledgement.token.description)
+            }
+        }
+        append(literal: "}")
+    }
+
+    /// Appends something that nobody knows.
+    mutating func append(json gap: Explanation.Gap) {
+        append(literal: "{\"unknown\":")
+        switch gap {
+        case .noJournal:
+            append(jsonString: "noJournal")
+        case .journalBegins(let time):
+            append(jsonString: "journalBegins")
+            append(literal: ",\"time\":")
+            append(jsonNumber: time)
+        case .notFull(let from, let end):
+            append(jsonString: "journalNotFull")
+            append(literal: ",\"from\":")
+            append(jsonNumber: from)
+            if let end {
+                append(literal: ",\"to\":")
+                append(jsonNumber: end)
+            }
+        case .entriesLost(let count):
+            append(jsonString: "entriesLost")
+            append(literal: ",\"count\":")
+            append(jsonNumber: count)
+        case .journalDamaged(let count):
+            append(jsonString: "journalDamaged")
+            append(literal: ",\"count\":")
+            append(jsonNumber: count)
+        case .historyPruned(let sequence):
+            append(jsonString: "historyPruned")
+            append(literal: ",\"historyPrunedThrough\":")
+            append(jsonNumber: sequence.rawValue)
+        case .noTrace:
+            append(jsonString: "noTrace")
+        case .userAssumed:
+            append(jsonString: "userAssumed")
+        }
+        append(literal: "}")
+    }
+
+    private mutating func append(membersOf refusal: Explanation.Refusal) {
+        let caller = refusal.refused.caller
+        append(literal: ",\"time\":")
+        append(jsonNumber: refusal.time)
+        append(membersOf: refusal.refusal)
+        append(member: ",\"user\":", caller.user?.userRecordName)
+        append(member: ",\"device\":", caller.device)
+        append(member: ",\"build\":", caller.build)
+        append(member: ",\"request\":", caller.requestID)
+        append(member: ",\"since\":", refusal.refused.since?.description)
+        if let reason = refusal.reason {
+            append(literal: ",\"reason\":{\"of\":")
+            switch reason.item {
+            case .record(let record): append(jsonString: record.recordName)
+            case .zone(let zone): append(jsonString: zone.zoneName)
+            case .subscription(let id): append(jsonString: id)
+            case nil: append(literal: "null")
+            }
+            append(membersOf: reason)
+            append(literal: "}")
+        }
+    }
+
+    private mutating func append(membersOf refusal: JournalEntry.Refusal) {
+        append(member: ",\"code\":", "\(refusal.code)")
+        append(literal: ",\"number\":")
+        append(jsonNumber: refusal.code.rawValue)
+        append(member: ",\"message\":", refusal.message.isEmpty ? nil : refusal.message)
+    }
+
+    private mutating func append(membersOf delivery: Explanation.Delivery) {
+        append(literal: ",\"time\":")
+        append(jsonNumber: delivery.time)
+        append(member: ",\"since\":", delivery.told.since?.description)
+        append(member: ",\"token\":", delivery.told.token.description)
+        append(literal: ",\"moreComing\":")
+        append(literal: delivery.told.moreComing ? "true" : "false")
+    }
+
+    private mutating func append(membersOf hiding: RecordHiding) {
+        let (name, member, value): (String, StaticString, String?) =
+            switch hiding {
+            case .zoneGone: ("zoneGone", "", nil)
+            case .role(let message): ("role", ",\"message\":", message)
+            case .neverShown: ("neverShown", "", nil)
+            case .notShared(let top): ("notShared", ",\"top\":", top)
+            case .notInvited(let share): ("notInvited", ",\"share\":", share)
+            case .notAccepted(let share): ("notAccepted", ",\"share\":", share)
+            case .left(let share): ("left", ",\"share\":", share)
+            case .noPermission(let share): ("noPermission", ",\"share\":", share)
+            }
+        append(member: ",\"because\":", name)
+        append(member: member, value)
+    }
+}
+
+extension Explanation.Cause {
+    /// The case's name.
+    fileprivate var name: String {
+        switch self {
+        case .neverSaved: "neverSaved"
+        case .refused: "refused"
+        case .hidden: "notVisible"
+        case .fetchRefused: "fetchRefused"
+        case .committedAfterToken: "committedAfterToken"
+        case .neverAsked: "neverAsked"
+        case .superseded: "superseded"
+        case .beganAfterDeletion: "beganAfterDeletion"
+        case .delivered: "delivered"
+        case .unknown: "unknown"
+        }
+    }
+}

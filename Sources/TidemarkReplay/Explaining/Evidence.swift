@@ -1,0 +1,132 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// What the journal says about one record and one device.
+struct Evidence {
+    /// What the device asked of the record's zone, and was answered.
+    enum Answer {
+        case told(Explanation.Delivery)
+        case refused(Explanation.Refusal)
+    }
+
+    /// The device's requests for changes of the zone, oldest first.
+    private(set) var answers: [Answer] = []
+    /// What was refused of saving or deleting the record, whoever asked, oldest first.
+    private(set) var refusals: [Explanation.Refusal] = []
+    /// Whose device it is.
+    private(set) var user: UserID?
+    /// When the first entry was made.
+    private(set) var firstTime: Int64?
+    /// The times between which nobody knows what devices were told; the last may be open.
+    private(set) var blindSpans: [(from: Int64, to: Int64?)] = []
+    /// Entries that could not be written.
+    private(set) var lostCount: UInt64 = 0
+    /// Places of the journal that are damaged.
+    private(set) var damageCount = 0
+
+    private let record: RecordID
+    private let identity: ZoneIdentity
+    private let device: String
+    private let asksForUser: Bool
+    /// The opening that wrote the last entry: since when, and whether it took in everything.
+    private var opening: (from: Int64, isFull: Bool)?
+    private var lastTime: Int64 = .min
+
+    init(of record: RecordID, in database: DatabaseID, from device: String, of user: UserID?) {
+        self.record = record
+        self.device = device
+        self.user = user
+        asksForUser = user == nil
+        identity = ZoneIdentity(database: database, zoneName: record.zone.name)
+    }
+
+    mutating func add(_ entry: JournalEntry) {
+        if firstTime == nil {
+            firstTime = entry.time
+            // How the store was opened may be forgotten; a page says that it was in full.
+            opening = (entry.time, false)
+            if case .began = entry.content { opening = nil }
+        }
+        switch entry.content {
+        case .began(let extent):
+            // Without an end the process was stopped, and nobody knows what it did last.
+            if let opening {
+                blindSpans.append((opening.isFull ? lastTime : opening.from, entry.time))
+            }
+            opening = (entry.time, extent == .full)
+        case .ended:
+            if let opening, !opening.isFull { blindSpans.append((opening.from, entry.time)) }
+            opening = nil
+        case .refused(let refused): add(refused, at: entry.time)
+        case .told(let told):
+            opening?.isFull = true
+            if told.call == .zoneChanges, let zone = told.zone, isMeant(zone, of: told.caller),
+                isDevice(told.caller)
+            {
+                answers.append(.told(Explanation.Delivery(time: entry.time, told: told)))
+            }
+        }
+        lastTime = entry.time
+    }
+
+    mutating func finish(_ standing: JournalStanding) {
+        lostCount = standing.lostCount
+        damageCount = standing.damage.count
+        if let opening, !opening.isFull { blindSpans.append((opening.from, nil)) }
+        // Of several users the last one counts.
+        answers.removeAll { answer in
+            switch answer {
+            case .told(let delivery): delivery.told.caller.user != user
+            case .refused(let refusal): refusal.refused.caller.user != user
+            }
+        }
+    }
+
+    private mutating func add(_ refused: JournalEntry.Refused, at time: Int64) {
+        let isFromDevice = isDevice(refused.caller)
+        for refusal in refused.refusals {
+            switch (refused.call, refusal.item) {
+            case (.modifyRecords, .record(let id)):
+                guard id.name == record.name, isMeant(id.zone, of: refused.caller) else { continue }
+                refusals.append(explained(refusal, of: refused, at: time))
+            case (.zoneChanges, .zone(let zone)):
+                guard isFromDevice, isMeant(zone, of: refused.caller) else { continue }
+                answers.append(.refused(explained(refusal, of: refused, at: time)))
+            default: continue
+            }
+        }
+    }
+
+    /// A refusal, and what of the same call is its reason.
+    private func explained(
+        _ refusal: JournalEntry.Refusal,
+        of refused: JournalEntry.Refused,
+        at time: Int64
+    ) -> Explanation.Refusal {
+        var found = Explanation.Refusal(time: time, refused: refused, refusal: refusal)
+        if refusal.message.isEmpty {
+            found.reason = refused.refusals.first { !$0.message.isEmpty }
+        }
+        return found
+    }
+
+    private mutating func isDevice(_ caller: Caller) -> Bool {
+        guard caller.device == device else { return false }
+        if asksForUser { user = caller.user }
+        return true
+    }
+
+    /// Whether a zone, as a caller names it, is the record's.
+    private func isMeant(_ zone: ZoneID, of caller: Caller) -> Bool {
+        guard zone.name == identity.zoneName else { return false }
+        let database = identity.database
+        guard caller.database.scope == .shared else { return caller.database == database }
+        return caller.database.container == database.container
+            && caller.database.environment == database.environment
+            && zone.ownerName == database.owner.userRecordName
+    }
+}

@@ -1,0 +1,210 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// Puts together what the log, the views and the journal say.
+struct Explaining {
+    var explanation: Explanation
+    private let evidence: Evidence
+    /// The event of the record behind the version in question; `nil` if that is the newest.
+    private var next: SequenceNumber?
+    /// What keeps the version out of every page: its zone has ended.
+    private var hasZoneEnded = false
+
+    init(_ record: RecordID, _ device: String, _ evidence: Evidence) {
+        explanation = Explanation(record: record, device: device, user: evidence.user)
+        self.evidence = evidence
+    }
+
+    /// Finds the version: the newest, or that as of a position.
+    mutating func findVersion(
+        _ store: Store,
+        in database: DatabaseID,
+        asOf position: SequenceNumber?
+    ) async throws(SyncError) {
+        let history: RecordHistory
+        do throws(SyncError) {
+            history = try await store.history(of: explanation.record, in: database)
+        } catch {
+            switch error.code {
+            case .unknownItem, .zoneNotFound: return
+            // Nobody knows whether there was such a record: compaction may have forgotten it.
+            case .invalidArguments: explanation.gaps.append(.noTrace)
+            default: throw error
+            }
+            return
+        }
+        var iterator = history.makeAsyncIterator()
+        while let entry = try await iterator.next(isolation: nil) {
+            switch entry {
+            case .pruned(let sequence):
+                explanation.gaps.append(.historyPruned(through: sequence))
+                return
+            case .change(let change):
+                // To come under a share, and to leave it, are not versions.
+                if change.happening == .enteredShare || change.happening == .leftShare { continue }
+                if let position, change.origin.sequence > position {
+                    next = change.origin.sequence
+                    continue
+                }
+                explanation.version = change
+                hasZoneEnded = change.happening == .zoneDeleted
+                return
+            }
+        }
+    }
+
+    /// Says what was refused, where no version came of it.
+    mutating func explainRefusals(isNewest: Bool) {
+        guard let version = explanation.version else {
+            explanation.causes += evidence.refusals.suffix(1).map { .refused($0) }
+            explanation.causes.append(.neverSaved)
+            noteLimits(since: .min, needsFull: false)
+            return
+        }
+        // What was refused before was overtaken by a save that was not.
+        guard isNewest, let last = evidence.refusals.last, last.time >= version.origin.received
+        else { return }
+        explanation.causes.append(.refused(last))
+    }
+
+    /// Says what became of the version on its way to the device.
+    mutating func explainDelivery(_ visibility: RecordVisibility, _ reading: TokenReading) {
+        guard let version = explanation.version else { return }
+        if hasZoneEnded {
+            explanation.causes.append(.hidden(.zoneGone))
+            return
+        }
+        let place: DeltaPlace
+        switch visibility {
+        case .hidden(let hiding):
+            explanation.causes.append(.hidden(hiding))
+            return
+        case .whole:
+            place = .whole(zone: version.zoneEpoch.rawValue, version.origin.sequence)
+        case .listed(var listed):
+            // Of a version that was replaced it counts where it was itself.
+            if next != nil { listed.sequence = version.origin.sequence }
+            place = .listed(listed)
+        }
+        explain(version, at: place, reading)
+    }
+
+    private mutating func explain(
+        _ version: PastChange,
+        at place: DeltaPlace,
+        _ reading: TokenReading
+    ) {
+        var delivery: Explanation.Delivery?
+        var acknowledgement: Explanation.Acknowledgement?
+        var later: Explanation.Delivery?
+        var quiet: Explanation.Delivery?
+        for answer in evidence.answers {
+            let (time, token) = answer.arrival
+            let since = reading.content(of: token)
+            if let token, let since, place.isCovered(by: since) {
+                acknowledgement = acknowledgement ?? .init(time: time, token: token)
+            }
+            guard case .told(let told) = answer,
+                let granted = reading.content(of: told.told.token)
+            else {
+                // A zone that is not there for the device any more takes along what it held.
+                if answer.code == .zoneNotFound { (delivery, acknowledgement) = (nil, nil) }
+                continue
+            }
+            if place.isTakenAway(from: since, to: granted) {
+                (delivery, acknowledgement) = (nil, nil)
+            }
+            guard place.isTold(from: since, to: granted) else { continue }
+            if let next, told.told.shownThrough >= next {
+                later = later ?? told
+            } else if version.happening == .deleted,
+                place.sequence <= since?.quiet ?? told.told.shownThrough
+            {
+                quiet = quiet ?? told
+            } else {
+                // Whoever begins anew is told again: the last time counts.
+                delivery = told
+                acknowledgement = nil
+            }
+        }
+        noteLimits(since: version.origin.received, needsFull: delivery == nil)
+        if delivery != nil {
+            explanation.causes.append(.delivered(delivery, acknowledgement))
+        } else if let later, let next {
+            explanation.causes.append(.superseded(next, later))
+        } else if let quiet {
+            explanation.causes.append(.beganAfterDeletion(quiet))
+        } else if acknowledgement != nil {
+            explanation.causes.append(.delivered(nil, acknowledgement))
+        } else {
+            explainSilence()
+        }
+    }
+
+    /// Says why the journal has no page with the version in it.
+    private mutating func explainSilence() {
+        if isUncertain {
+            explanation.causes.append(.unknown)
+            return
+        }
+        var last: Explanation.Delivery?
+        for case .told(let told) in evidence.answers { last = told }
+        if case .refused(let refusal)? = evidence.answers.last {
+            explanation.causes.append(.fetchRefused(refusal))
+        }
+        explanation.causes.append(last.map { .committedAfterToken($0) } ?? .neverAsked)
+    }
+
+    /// Whether the device may have been told without the journal's knowing.
+    private var isUncertain: Bool {
+        explanation.gaps.contains { gap in
+            switch gap {
+            case .noJournal, .journalBegins, .notFull, .entriesLost, .journalDamaged: true
+            case .historyPruned, .noTrace, .userAssumed: false
+            }
+        }
+    }
+
+    /// Notes what of the journal is missing since a time.
+    private mutating func noteLimits(since time: Int64, needsFull: Bool) {
+        guard let first = evidence.firstTime else {
+            explanation.gaps.append(.noJournal)
+            return
+        }
+        if needsFull {
+            for span in evidence.blindSpans where span.to ?? .max >= time {
+                explanation.gaps.append(.notFull(from: max(span.from, time), to: span.to))
+            }
+        }
+        if first > time { explanation.gaps.append(.journalBegins(first)) }
+        if evidence.lostCount > 0 { explanation.gaps.append(.entriesLost(evidence.lostCount)) }
+        if evidence.damageCount > 0 {
+            explanation.gaps.append(.journalDamaged(evidence.damageCount))
+        }
+    }
+
+    /// Leaves out what would be said twice.
+    mutating func finish() {
+        var said: Set<Explanation.Gap> = []
+        explanation.gaps.removeAll { !said.insert($0).inserted }
+    }
+}
+
+extension Evidence.Answer {
+    /// With which error it was refused; `nil` if it was answered.
+    fileprivate var code: SyncError.Code? {
+        if case .refused(let refusal) = self { refusal.refusal.code } else { nil }
+    }
+
+    /// When the device asked, and with which token.
+    fileprivate var arrival: (time: Int64, token: ChangeToken?) {
+        switch self {
+        case .told(let delivery): (delivery.time, delivery.told.since)
+        case .refused(let refusal): (refusal.time, refusal.refused.since)
+        }
+    }
+}

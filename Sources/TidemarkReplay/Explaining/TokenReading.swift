@@ -1,0 +1,89 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// Reads the tokens that devices were given.
+struct TokenReading {
+    let store: StoreID
+    let hash: StoreHash
+
+    /// What a token says; `nil` for none, and for one that this store did not make.
+    func content(of token: ChangeToken?) -> TokenContent? {
+        token.flatMap { try? TokenContent($0, store: store, hash: hash) }
+    }
+}
+
+/// Where a version is in what a device is told of its zone, by the rules by which pages are made.
+enum DeltaPlace {
+    /// In a zone of which the device sees all: the zone's key, and the version's position.
+    case whole(zone: UInt64, SequenceNumber)
+    /// In the list of what a share shows.
+    case listed(ListedRecord)
+
+    /// Its position in the list that pages are made of.
+    var sequence: SequenceNumber {
+        switch self {
+        case .whole(_, let sequence): sequence
+        case .listed(let listed): listed.sequence
+        }
+    }
+
+    /// Whether it lies in the page between two tokens; no first token is the beginning.
+    func isTold(from since: TokenContent?, to granted: TokenContent) -> Bool {
+        let start = since?.sequence ?? .zero
+        switch self {
+        case .whole(let zone, let sequence):
+            // A default zone that was empty has no key in its tokens yet.
+            guard granted.place == zone else { return false }
+            return start < sequence && sequence <= granted.sequence
+        case .listed(let listed):
+            guard listed.isMember(at: granted.known) else { return false }
+            let end = granted.walk(of: listed.audience)
+            if end == nil, start < listed.sequence, listed.sequence <= granted.sequence {
+                return true
+            }
+            // What the list held before the device came to it comes by itself, up to its token.
+            guard let since, let begin = walkStart(of: listed, since, granted) else { return false }
+            return begin < listed.sequence && listed.sequence <= end ?? since.sequence
+        }
+    }
+
+    private func walkStart(
+        of listed: ListedRecord,
+        _ since: TokenContent,
+        _ granted: TokenContent
+    ) -> SequenceNumber? {
+        if let walk = since.walk(of: listed.audience) { return walk }
+        return listed.isMember(at: since.known) ? nil : .zero
+    }
+
+    /// Whether the page between two tokens says that it is gone, because the device sees the list no
+    /// more.
+    func isTakenAway(from since: TokenContent?, to granted: TokenContent) -> Bool {
+        guard case .listed(let listed) = self, let since else { return false }
+        return listed.isMember(at: since.known) && !listed.isMember(at: granted.known)
+    }
+
+    /// Whether whoever holds a token has been told of it, or of something later of the same record.
+    func isCovered(by token: TokenContent) -> Bool {
+        switch self {
+        case .whole(let zone, let sequence):
+            return token.place == zone && sequence <= token.sequence
+        case .listed(let listed):
+            return listed.isMember(at: token.known)
+                && listed.sequence <= token.walk(of: listed.audience) ?? token.sequence
+        }
+    }
+}
+
+extension TokenContent {
+    /// How far the list of a share has been walked that the device came to; `nil` if it is not being
+    /// walked.
+    fileprivate func walk(of audience: UInt64) -> SequenceNumber? {
+        walks.first { $0.audience == audience && !$0.isLeaving }
+            .map { SequenceNumber(rawValue: $0.position) }
+    }
+}

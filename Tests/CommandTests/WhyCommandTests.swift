@@ -1,0 +1,119 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import Tidemark
+import TidemarkModel
+
+@Suite struct WhyCommandTests {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    /// A store in which Anna's phone has been told of `a` and not of `b`, and `c` was refused.
+    private func lived() async throws -> String {
+        let path = folder.path("s.tide")
+        var options = StoreOptions()
+        options.journal = .full
+        let store = try Store.open(at: path, access: .creating, options: options)
+        let zone = ZoneID(zoneName: "lists")
+        let caller = Caller(device: "phone", requestID: nil)
+        _ = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: caller)
+        func save(_ name: String, _ parent: ParentChange = .unchanged) async throws {
+            let save = RecordSave(
+                RecordID(recordName: name, zone: zone),
+                type: "Item",
+                fields: try Fields(["title": .string("Title of \(name)")]),
+                parent: parent
+            )
+            _ = try await store.modifyRecords(ModifyRecordsRequest(saves: [save]), as: caller)
+        }
+        try await save("a")
+        _ = try await store.zoneChanges(ZoneChangesRequest(zone: zone), as: caller)
+        try await save("b")
+        try await save("c", .set("missing"))
+        try store.close()
+        return path
+    }
+
+    @Test func `why names the cause, for programs and for people`() async throws {
+        let store = try await lived()
+        func why(_ name: String, _ more: String...) async throws -> Command.Outcome {
+            try await Command.run(
+                ["why", store, "--record", name, "--zone", "lists", "--device", "phone"] + more,
+                input: []
+            )
+        }
+        let told = try await why("a").objects()
+        #expect(
+            told[0]["answer"] as? String == "delivered"
+                && told[0]["happened"] as? String == "created"
+        )
+        #expect(told[0]["deviceUser"] as? String == "__defaultOwner__")
+        #expect(told[1]["isAcknowledged"] as? Bool == false)
+        let token = try #require(told[1]["token"] as? String)
+        #expect(told.count == 2)
+        let behind = try await why("b").objects()
+        #expect(behind[1]["cause"] as? String == "committedAfterToken")
+        #expect(behind[1]["token"] as? String == token)
+        let refused = try await why("c").objects()
+        #expect(refused.map { $0["cause"] as? String } == [nil, "refused", "neverSaved", nil])
+        // What was refused before the journal began nobody knows.
+        #expect(refused.last?["unknown"] as? String == "journalBegins")
+        #expect(refused[1]["code"] as? String == "referenceViolation")
+        #expect(refused[1]["number"] as? Int == 31)
+        #expect(refused[0]["sequence"] == nil)
+        let text = try await why("b", "--text")
+        #expect(text.output.contains("→ Committed after the device's token: it last asked "))
+        #expect(text.output.contains(token) && !text.output.contains("\u{1B}"))
+        #expect(try await why("c", "--text").output.contains("Refused: "))
+        // The token of a device says what it had.
+        let before = try await why("b", "--at", token).objects()
+        #expect(before[0]["answer"] as? String == "neverSaved")
+        let other = try await Command.run(
+            "why",
+            store,
+            "--record",
+            "a",
+            "--zone",
+            "lists",
+            "--device",
+            "laptop"
+        ).objects()
+        #expect(other.map { $0["cause"] as? String } == [nil, "neverAsked", nil])
+        #expect(other.last?["unknown"] as? String == "userAssumed")
+    }
+
+    @Test func `damage of the journal is told by verify and by why, and answers what it can`()
+        async throws
+    {
+        let store = try await lived()
+        let sound = try await Command.run("log", "verify", store)
+        #expect(try sound.objects().last?["journalEntries"] as? Int == 4)
+        let path = "\(store)/journal/00000001.jnl"
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        let place = try #require(bytes.range(of: Data("phone".utf8))?.lowerBound)
+        bytes[place] ^= 1
+        try bytes.write(to: URL(filePath: path))
+        let verified = try await Command.run("log", "verify", store)
+        #expect(verified.status == 1)
+        let finding = try #require(try verified.objects().first)
+        #expect(finding["file"] as? String == path)
+        #expect((finding["offset"] as? Int).map { $0 < place } == true)
+        let why = try await Command.run(
+            "why",
+            store,
+            "--record",
+            "b",
+            "--zone",
+            "lists",
+            "--device",
+            "phone"
+        ).objects()
+        #expect(why[0]["answer"] as? String == "unknown")
+        #expect(why.contains { $0["unknown"] as? String == "journalDamaged" })
+    }
+}
