@@ -24,7 +24,7 @@ struct TidemarkCommand: AsyncParsableCommand {
             DeleteCommand.self,
             AssetCommand.self, SubscriptionsCommand.self, SchemaCommand.self, UsersCommand.self,
             UsageCommand.self, ShareCommand.self, CompactCommand.self, BackupCommand.self,
-            RestoreCommand.self, ForkCommand.self, LogCommand.self,
+            RestoreCommand.self, ForkCommand.self, CaseCommand.self, LogCommand.self,
         ]
     )
 

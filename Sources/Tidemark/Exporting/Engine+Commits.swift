@@ -33,6 +33,22 @@ extension Engine {
         if goesOn { _ = try builder.finish().allSatisfy(visit) }
     }
 
+    /// Visits the commits of some events as lines of a change stream, oldest first: each with those of
+    /// its events alone.
+    func visitCommits(
+        ofEventsAt sequences: [SequenceNumber],
+        _ visit: (ChangeStreamLine) -> Void
+    ) throws(SyncError) {
+        let picture = try picture(.visible)
+        var builder = LineBuilder()
+        try self.visit(sequences) { (event) throws(SyncError) in
+            for line in try builder.finish(before: event) { visit(line) }
+            try builder.add(event) { key in try? picture.zone(key).identity }
+            return true
+        }
+        for line in try builder.finish() { visit(line) }
+    }
+
     /// The commit whose first event is at a position, as a line of a change stream.
     func line(ofCommitAt first: SequenceNumber) throws(SyncError) -> ChangeStreamLine? {
         var last = first

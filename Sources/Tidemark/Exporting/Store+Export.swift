@@ -52,6 +52,16 @@ extension Store {
         try engine.visitCommits(from: first, through: last, visit)
     }
 
+    /// Visits the commits of some events as lines of a change stream, each with those of its events alone.
+    ///
+    /// The positions come in ascending order, each once. Costs the reading of these events.
+    package func visitCommits(
+        ofEventsAt sequences: [SequenceNumber],
+        _ visit: (ChangeStreamLine) -> Void
+    ) throws(SyncError) {
+        try engine.visitCommits(ofEventsAt: sequences, visit)
+    }
+
     /// The position of the last event of the last commit at or before a time in milliseconds since
     /// 1970; zero if there is none.
     public func position(atOrBefore time: Int64) throws(SyncError) -> SequenceNumber {

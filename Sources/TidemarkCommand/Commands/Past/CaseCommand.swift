@@ -1,0 +1,120 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import Tidemark
+import TidemarkModel
+import TidemarkReplay
+
+/// `tidemark case`: the part of a history that tells all about some records.
+struct CaseCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "case",
+        abstract: "Cut out of the log what reproduces the history of some records.",
+        discussion: """
+            Writes a change stream with all versions of the records, of their parents, of what they \
+            refer to and of the shares that they are under, with what the schema says of their types. \
+            `tidemark import` makes a store of it. Beside it, in a file whose name ends with \
+            .expected.jsonl, stand the records that this store holds then, one a line.
+
+            With --mask, other values stand in the place of values, as long and equal where those are \
+            equal; and request ids are left out. With --mask-names, names of users, devices, zones and \
+            records are replaced too. Types, fields, builds and times stay.
+
+              tidemark case notes.tide --record milk --zone lists -o case.jsonl
+              tidemark case notes.tide --record milk --record eggs --zone lists --mask-names -o case.jsonl
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(help: ArgumentHelp("A record; may be given several times.", valueName: "name"))
+    var record: [String]
+
+    @Option(help: ArgumentHelp("The records' zone.", valueName: "name"))
+    var zone = ZoneID.defaultZoneName
+
+    @Option(
+        name: [.customShort("o"), .customLong("output")],
+        help: ArgumentHelp("Where the change stream goes.", valueName: "file"),
+        completion: .file()
+    )
+    var output: String
+
+    @Flag(help: "Replace values by others of the same length.")
+    var mask = false
+
+    @Flag(help: "Replace names of users, devices, zones and records too; implies --mask.")
+    var maskNames = false
+
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var options: OutputOptions
+
+    func validate() throws {
+        if record.isEmpty { throw ValidationError("Name a record with --record.") }
+    }
+
+    func run() async throws {
+        try await store.read { store in
+            var found = try await store.makeCase(
+                of: record.map { RecordID(recordName: $0, zone: ZoneID(zoneName: zone)) },
+                in: try database.holder
+            )
+            if !found.prunedRecordIDs.isEmpty {
+                note(
+                    "History pruned: of \(found.prunedRecordIDs.count) records the log has not all "
+                        + "versions any more; the case begins with those that are left."
+                )
+            }
+            if mask || maskNames { found = try found.masked(names: maskNames) }
+            let expected = Self.expectedPath(beside: output)
+            try write(found.lines.map { line in { $0.append(json: line) } }, to: output)
+            try write(found.records.map { record in { $0.append(json: record) } }, to: expected)
+            let figures: Figures = [
+                ("commits", "\(found.lines.count)"),
+                ("changes", "\(found.lines.reduce(0) { $0 + $1.changes.count })"),
+                ("records", "\(found.recordIDs.count)"), ("live", "\(found.records.count)"),
+            ]
+            var standard = StandardOutput()
+            if options.isJSON(standard) {
+                try standard.line { $0.append(json: figures) }
+            } else {
+                let text = figures.map { "\($0.name): \($0.value)" }.joined(separator: ", ")
+                try standard.line("\(text). Expected in the end: \(expected.printable)")
+            }
+            try standard.flush()
+        }
+    }
+
+    /// The file beside a change stream that has the records which are expected in the end.
+    static func expectedPath(beside path: String) -> String {
+        (path.hasSuffix(".jsonl") ? String(path.dropLast(6)) : path) + ".expected.jsonl"
+    }
+
+    private func write(_ lines: [(inout [UInt8]) -> Void], to path: String) throws {
+        var bytes: [UInt8] = []
+        for line in lines { line(&bytes) }
+        do {
+            try Data(bytes).write(to: URL(fileURLWithPath: path))
+        } catch {
+            throw CommandError("\(path) cannot be written: \(error.localizedDescription)")
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Appends a record of the end of a case as a line, in the form that `save` takes too.
+    fileprivate mutating func append(json record: CaseRecord) {
+        append(literal: "{\"zone\":")
+        append(jsonString: record.id.zone.zoneName)
+        append(literal: ",\"recordName\":")
+        append(jsonString: record.id.recordName)
+        append(literal: ",\"recordType\":")
+        append(jsonString: record.recordType)
+        append(member: ",\"parent\":", record.parent)
+        append(literal: ",\"fields\":")
+        append(json: record.fields)
+        append(literal: "}\n")
+    }
+}

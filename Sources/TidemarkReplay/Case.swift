@@ -1,0 +1,85 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Tidemark
+public import TidemarkModel
+
+/// The smallest part of a history that tells all about some records: lines of a change stream which an
+/// empty store can import, and what it holds then.
+public struct Case: Sendable {
+    /// What happened, oldest first (`Docs/formats/changes.md`).
+    public internal(set) var lines: [ChangeStreamLine]
+    /// The records that there are in the end, by zone and name.
+    public internal(set) var records: [CaseRecord]
+    /// The records that it is about: those that were asked for, and those that they need.
+    public let recordIDs: [RecordID]
+    /// Records whose history was pruned: it begins in the midst of their lives.
+    public let prunedRecordIDs: [RecordID]
+}
+
+/// A record as it is at the end of a case: what it says, without who saved it and when.
+public struct CaseRecord: Hashable, Sendable {
+    /// Which record it is.
+    public var id: RecordID
+    /// Its type.
+    public var recordType: String
+    /// The name of its parent; `nil` if it has none.
+    public var parent: String?
+    /// Its fields.
+    public var fields: Fields
+
+    /// What a record says.
+    public init(_ record: Record) throws(SyncError) {
+        id = record.recordID
+        recordType = record.recordType
+        parent = record.body.parentName
+        fields = try record.fields.asSet
+    }
+
+    func masked(by mask: inout CaseMask) throws(SyncError) -> CaseRecord {
+        var masked = self
+        masked.id = mask.record(id)
+        masked.parent = parent.map {
+            mask.record(RecordID(recordName: $0, zone: id.zone)).recordName
+        }
+        masked.fields = try mask.fields(fields, in: id.zone.zoneName)
+        return masked
+    }
+}
+
+extension Store {
+    /// Cuts out of the log what tells all about some records of a database.
+    ///
+    /// These are all their versions, in all epochs of their zones, and the same of the records that any
+    /// of these versions has as its parent or refers to, of the shares that they are under and the roots of
+    /// those, and so on; with them who takes part in these shares, what the schema says of the types, and
+    /// the beginnings and ends of the zones. A commit is there with those of its events alone.
+    ///
+    /// Costs the reading of these versions. Throws `unknownItem` or `zoneNotFound` for a record that never
+    /// was.
+    public func makeCase(
+        of records: [RecordID],
+        in database: DatabaseID = .standard
+    ) async throws(SyncError) -> Case {
+        var slice = CaseSlice(database)
+        for record in records { try await slice.add(record, from: self) }
+        try await slice.addWhatIsNeeded(from: self)
+        var lines: [ChangeStreamLine] = []
+        try visitCommits(ofEventsAt: slice.sequences.sorted()) { lines.append($0) }
+        var living: [CaseRecord] = []
+        for id in slice.recordIDs.sorted() {
+            do throws(SyncError) {
+                living.append(try CaseRecord(try record(id, of: database)))
+            } catch {
+                // It was there once.
+                guard error.code == .unknownItem || error.code == .zoneNotFound else { throw error }
+            }
+        }
+        return Case(
+            lines: lines,
+            records: living,
+            recordIDs: slice.recordIDs.sorted(),
+            prunedRecordIDs: slice.pruned.sorted()
+        )
+    }
+}
