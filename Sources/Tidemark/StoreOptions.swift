@@ -55,6 +55,9 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// What is older goes with the next notification that its user gets.
     public var notificationLifetime: Int64 = 30 * 24 * 60 * 60 * 1000
+    /// What the store does by itself to keep its log short; `nil` for nothing before
+    /// ``Store/compact(_:isDryRun:)`` is called.
+    public var backgroundCompaction: BackgroundCompaction?
 
     /// What the journal beside the log takes in.
     public var journal = Journal.refusals

@@ -30,10 +30,13 @@ package final class SegmentLog: EventSource {
     private let watermark: Atomic<UInt64>
     private let spareNumber = Atomic<UInt64>(0)
     private let onDurable: @Sendable (SequenceNumber) -> Void
+    private let onFinished: @Sendable () -> Void
     private let writer = DispatchQueue(label: "tidemark.log.writer", qos: .userInitiated)
     private let background = DispatchQueue(label: "tidemark.log.background", qos: .utility)
     let backgroundWork = DispatchGroup()
     private let markerIsDue = Atomic<Bool>(false)
+    /// Whether a compaction uses the room that is kept back for it.
+    let isUsingReserve = Atomic<Bool>(false)
     private let lockFile: any LogFile
 
     /// What only the writer of the moment touches.
@@ -49,7 +52,8 @@ package final class SegmentLog: EventSource {
     /// an unclean stop left behind.
     ///
     /// `onDurable` is called after every sync with the new watermark, on the writer's thread,
-    /// before the callers that wait for it go on.
+    /// before the callers that wait for it go on; `onFinished` in the background when a segment has
+    /// its footer.
     ///
     /// Throws `notAStore`, `locked`, `corrupted` (the store can still be read, see ``LogReader``),
     /// `newerVersion`, `foreignFile`, `unreadable` or `full`. O(segments) to see that they are there,
@@ -60,20 +64,22 @@ package final class SegmentLog: EventSource {
         creating: Bool,
         configuration: LogConfiguration,
         environment: LogEnvironment,
-        onDurable: @escaping @Sendable (SequenceNumber) -> Void
+        onDurable: @escaping @Sendable (SequenceNumber) -> Void,
+        onFinished: @escaping @Sendable () -> Void = {}
     ) throws(LogError) -> (log: SegmentLog, report: RecoveryReport) {
         let opening = LogOpening(
             folder: StoreFolder(directory),
             configuration: configuration,
             environment: environment
         )
-        let opened = try opening.open(creating: creating)
+        let opened = try opening.openUsingReserve(creating: creating)
         let report = opened.report
         let log = SegmentLog(
             opened: opened,
             configuration: configuration,
             environment: environment,
-            onDurable: onDurable
+            onDurable: onDurable,
+            onFinished: onFinished
         )
         return (log, report)
     }
@@ -82,7 +88,8 @@ package final class SegmentLog: EventSource {
         opened: consuming sending OpenedLog,
         configuration: LogConfiguration,
         environment: LogEnvironment,
-        onDurable: @escaping @Sendable (SequenceNumber) -> Void
+        onDurable: @escaping @Sendable (SequenceNumber) -> Void,
+        onFinished: @escaping @Sendable () -> Void = {}
     ) {
         store = opened.store
         folder = opened.folder
@@ -93,6 +100,7 @@ package final class SegmentLog: EventSource {
         self.configuration = configuration
         self.environment = environment
         self.onDurable = onDurable
+        self.onFinished = onFinished
         watermark = Atomic(opened.lastSequence.rawValue)
         queue = Lock(
             AppendQueue(
@@ -153,6 +161,7 @@ package final class SegmentLog: EventSource {
                 let room = Layout.smallestSegmentByteCount
                 queue.keepFirst(try prepareSpare(for: bound, room: room))
             } else if queue.lacksRoom(for: bound) {
+                guard !isUsingReserve.load(ordering: .relaxed) else { throw .keptForCompaction }
                 queue.keep(try prepareSpare(for: bound))
             }
             return queue.append(draft, bound: bound, beginsSegment: beginsSegment)
@@ -171,6 +180,9 @@ package final class SegmentLog: EventSource {
             writer.async { self.drain() }
         }
     }
+
+    /// Whether commits are on their way to the disk.
+    package var isWriting: Bool { queue.withLock { $0.isWriting } }
 
     // MARK: Waiting
 
@@ -428,7 +440,7 @@ extension SegmentLog {
 
     // MARK: Spares and sealing
 
-    private func inBackground(_ work: @escaping @Sendable () -> Void) {
+    func inBackground(_ work: @escaping @Sendable () -> Void) {
         if environment.writesInline { return work() }
         background.async(group: backgroundWork, execute: work)
     }
@@ -476,7 +488,7 @@ extension SegmentLog {
             queue.isPreparing = true
             return true
         }
-        guard isDue else { return }
+        guard isDue, !isUsingReserve.load(ordering: .relaxed) else { return }
         inBackground {
             let spare = try? self.prepareSpare()
             self.queue.withLock { queue in
@@ -507,6 +519,8 @@ extension SegmentLog {
                 segments[index].isSealed = true
                 segments[index].reader = nil
             }
+            growReserve()
+            onFinished()
         } catch {
             // A manifest that could not be synced must not be written again: its end is unknown.
             if error.cause?.path.hasPrefix(folder.segments) != true { fail(error) }
@@ -557,6 +571,12 @@ extension SpareSegment {
 }
 
 extension LogError {
+    fileprivate static let keptForCompaction = LogError(
+        .full,
+        "The disk is full, and what room is left is used for compacting the store; try again when "
+            + "that is over."
+    )
+
     /// The same failure as those see it who come after it.
     var asEndOfWriter: LogError {
         if code == .readOnly { return self }

@@ -5,34 +5,59 @@ import TidemarkLog
 import TidemarkModel
 
 extension Engine {
-    /// See ``Store/compact(_:isDryRun:)``.
+    /// See ``Store/compact(_:isDryRun:)``; no faster than so many bytes in a second, if that is given.
     func compact(
         _ policy: CompactionPolicy,
+        bytesPerSecond: Int? = nil,
         isDryRun: Bool = false
     ) async throws(SyncError) -> CompactionReport {
-        let writing = try writer()
+        let log = try writer().log
         guard compacting.withLock({ $0.begin() }) else {
             throw SyncError(.zoneBusy, "A compaction of this store is under way.")
         }
         defer { compacting.withLock { $0.end() } }
+        if isDryRun {
+            return try await blockingWork.run { () throws(SyncError) in
+                let marks = try self.marks(policy, bytesPerSecond)
+                let plan = try self.plan(marks, in: try self.picture(.appended))
+                return try self.dryRun(marks, plan, bytesPerSecond)
+            }
+        }
+        do throws(SyncError) {
+            return try await run(policy, bytesPerSecond)
+        } catch {
+            guard error.code == .quotaExceeded, try useReserve(of: log) else { throw error }
+        }
+        defer { log.restoreReserve() }
+        return try await run(policy, bytesPerSecond)
+    }
+
+    private func useReserve(of log: SegmentLog) throws(SyncError) -> Bool {
+        do throws(LogError) {
+            return try log.useReserve()
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    /// Compacts once; what an earlier run has not done is done now.
+    private func run(
+        _ policy: CompactionPolicy,
+        _ bytesPerSecond: Int?
+    ) async throws(SyncError) -> CompactionReport {
+        let writing = try writer()
         // What follows the log reads all that comes before the horizons once more, and then never.
         let start = source.durableSequence.rawValue
-        if !isDryRun { try await writing.notifier.settle(through: start, self) }
+        try await writing.notifier.settle(through: start, self)
         let marks = try await blockingWork.run { () throws(SyncError) in
-            try self.marks(policy)
-        }
-        if isDryRun {
-            let plan = try plan(marks, in: try picture(.appended))
-            return try await blockingWork.run { () throws(SyncError) in
-                try self.dryRun(marks, plan)
-            }
+            try self.marks(policy, bytesPerSecond)
         }
         let begun = try await begin(marks, writing)
         try await writing.checkpointer.advance(views, through: begun.last.rawValue)
         try await writing.queries.advance(through: begun.last.rawValue)
-        await waitForReaders()
+        try await waitForReaders()
         var report = try await blockingWork.run { () throws(SyncError) in
-            try self.rewrite(marks, begun.plan, through: begun.first, writing.log)
+            try self.rewrite(marks, begun.plan, through: begun.first, bytesPerSecond)
         }
         report.assetByteCount = try await collectAssets(isDryRun: false)
             .reduce(0) { $0 + $1.byteCount }
@@ -51,7 +76,10 @@ extension Engine {
         }
     }
 
-    private func marks(_ policy: CompactionPolicy) throws(SyncError) -> HistoryMarks {
+    private func marks(
+        _ policy: CompactionPolicy,
+        _ bytesPerSecond: Int?
+    ) throws(SyncError) -> HistoryMarks {
         let picture = try picture(.visible)
         let before: CompactionRun?
         do throws(ViewIndexError) {
@@ -66,30 +94,53 @@ extension Engine {
             requestLifetime: options.requestLifetime
         )
         var marks = HistoryMarks(question)
-        try visitAll { (event) throws(EventFormatError) in try marks.add(event) }
-        marks.finish()
-        return marks
-    }
-
-    private func visitAll(
-        _ visit: (LogEvent) throws(EventFormatError) -> Void
-    ) throws(SyncError) {
-        var failure: EventFormatError?
         do throws(LogError) {
-            let last = source.durableSequence
-            try source.scan(from: SequenceNumber(rawValue: 1), through: last) { event in
-                do throws(EventFormatError) {
-                    try visit(event)
-                    return true
-                } catch {
-                    failure = error
-                    return false
-                }
+            let first = SequenceNumber(rawValue: 1)
+            try visit(from: first, through: source.durableSequence, bytesPerSecond) {
+                (event) throws(EventFormatError) in try marks.add(event)
             }
         } catch {
             throw SyncError(error)
         }
-        if let failure { throw SyncError(failure) }
+        marks.finish()
+        return marks
+    }
+
+    /// Visits events of the log, as fast as it may, until the store is closed.
+    private func visit(
+        from first: SequenceNumber,
+        through last: SequenceNumber,
+        _ bytesPerSecond: Int?,
+        _ body: (LogEvent) throws(EventFormatError) -> Void
+    ) throws(LogError) {
+        var pace = pace(bytesPerSecond)
+        var failure: LogError?
+        try source.scan(from: first, through: last) { event in
+            do throws(EventFormatError) {
+                try body(event)
+            } catch {
+                failure = LogError(.newerVersion, error.message)
+                return false
+            }
+            guard pace.count(event) else { return true }
+            do throws(LogError) {
+                try checkIsOpen()
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private func pace(_ bytesPerSecond: Int?) -> CompactionPace {
+        let log = blockingWork.runsInline ? nil : writing?.log
+        return CompactionPace(bytesPerSecond: bytesPerSecond) { log?.isWriting ?? false }
+    }
+
+    private func checkIsOpen() throws(LogError) {
+        try compacting.withLock { (state) throws(LogError) in try state.check() }
     }
 
     private func plan(
@@ -144,9 +195,14 @@ extension Engine {
     }
 
     /// Waits until nobody uses a picture that shows what is forgotten.
-    private func waitForReaders() async {
+    private func waitForReaders() async throws(SyncError) {
         let era = views.pins.beginEra()
         while views.pins.isAnyLeft(before: era) {
+            do throws(LogError) {
+                try checkIsOpen()
+            } catch {
+                throw SyncError(error)
+            }
             await blockingWork.pause(milliseconds: 5)
         }
     }
@@ -156,12 +212,13 @@ extension Engine {
     /// What would become of the finished segments, and of the one that takes events.
     private func dryRun(
         _ marks: HistoryMarks,
-        _ plan: Plan
+        _ plan: Plan,
+        _ bytesPerSecond: Int?
     ) throws(SyncError) -> CompactionReport {
         let log = try writer().log
         var fates = plan.fates(marks)
         do throws(LogError) {
-            let loads = try loads(of: log.segmentLoads(), &fates, log)
+            let loads = try loads(of: log.segmentLoads(), &fates, bytesPerSecond)
             return report(marks, plan, fates, log.rewrites(of: loads), of: loads)
         } catch {
             throw SyncError(error)
@@ -172,20 +229,27 @@ extension Engine {
         _ marks: HistoryMarks,
         _ plan: Plan,
         through first: SequenceNumber,
-        _ log: SegmentLog
+        _ bytesPerSecond: Int?
     ) throws(SyncError) -> CompactionReport {
+        let log = try writer().log
+        var pace = pace(bytesPerSecond)
         var fates = plan.fates(marks)
         do throws(LogError) {
             let last = SequenceNumber(rawValue: first.rawValue - 1)
             let finished = try log.finishedSegments(through: last)
-            let loads = try loads(of: finished, &fates, log)
+            let loads = try loads(of: finished, &fates, bytesPerSecond)
             let groups = log.rewrites(of: loads)
             var report = report(marks, plan, fates, groups, of: loads)
             report.newByteCount = report.oldByteCount
             for group in groups {
-                let rewrite = try log.rewrite(group, fate: fates.fate) { () throws(LogError) in
-                    try self.compacting.withLock { (state) throws(LogError) in try state.check() }
-                }
+                let rewrite = try log.rewrite(
+                    group,
+                    fate: { event in
+                        _ = pace.count(event)
+                        return fates.fate(of: event)
+                    },
+                    didWrite: { () throws(LogError) in try self.checkIsOpen() }
+                )
                 report.newByteCount -= rewrite.oldByteCount
                 report.newByteCount += rewrite.newByteCount
             }
@@ -200,21 +264,15 @@ extension Engine {
     private func loads(
         of segments: [SegmentLoad],
         _ fates: inout EventFates,
-        _ log: SegmentLog
+        _ bytesPerSecond: Int?
     ) throws(LogError) -> [SegmentLoad] {
         var loads = segments
-        var failure: EventFormatError?
         for index in loads.indices {
-            try log.scan(from: loads[index].id.first, through: loads[index].last) { event in
-                do throws(EventFormatError) {
-                    loads[index].count(event, try fates.add(event))
-                    return true
-                } catch {
-                    failure = error
-                    return false
-                }
+            let load = loads[index]
+            try visit(from: load.id.first, through: load.last, bytesPerSecond) {
+                (event) throws(EventFormatError) in
+                loads[index].count(event, try fates.add(event))
             }
-            if let failure { throw LogError(.newerVersion, failure.message) }
         }
         return loads
     }

@@ -11,13 +11,26 @@ extension Store {
     /// it. Every change token that is not reported as expired is answered as before. A dry run changes
     /// nothing.
     ///
+    /// While others write it does a third of what it could. A store that has finished a segment keeps
+    /// room back, so that this also works when the disk is full; until it is over, commits that need
+    /// room are refused then.
+    ///
     /// Throws `zoneBusy` while another compaction of this store is under way, `quotaExceeded` if the
-    /// disk has no room for one more segment, and `internalError` for damage, before anything is
+    /// disk has no room for one more segment all the same, and `internalError` for damage, before anything is
     /// dropped. O(bytes of the log).
     public func compact(
         _ policy: CompactionPolicy = CompactionPolicy(),
         isDryRun: Bool = false
     ) async throws(SyncError) -> CompactionReport {
         try await engine.compact(policy, isDryRun: isDryRun)
+    }
+
+    /// What the last compaction came to that the store did by itself since it was opened; `nil` before
+    /// the first.
+    ///
+    /// See ``StoreOptions/backgroundCompaction``. One that failed has lost nothing, and is tried again
+    /// when the next segment is finished.
+    public var lastCompaction: Result<CompactionReport, SyncError>? {
+        get throws(SyncError) { try engine.writing?.compactor.outcome }
     }
 }

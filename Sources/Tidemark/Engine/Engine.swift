@@ -56,6 +56,7 @@ final class Engine: Sendable {
         let queries: StoreQueries
         let notifier: Notifier
         let journal: OpenJournal
+        let compactor: Compactor
     }
 
     /// Wraps what an opening has put together.
@@ -102,6 +103,7 @@ final class Engine: Sendable {
         accountNews.close()
         guard let writing else { return }
         compacting.withLock { $0.close() }
+        writing.compactor.bell.close()
         writing.notifier.news.close()
         writing.notifier.bell.close()
         writing.journal.close()

@@ -59,12 +59,14 @@ struct StoreOpening {
         _ progress: (RebuildProgress) -> Void
     ) throws(LogError) -> Store {
         let notifier = Notifier()
+        let compactor = Compactor()
         let (log, report) = try SegmentLog.open(
             folder.path,
             creating: creating,
             configuration: logConfiguration,
             environment: environment.log,
-            onDurable: { _ in notifier.ring() }
+            onDurable: { _ in notifier.ring() },
+            onFinished: { compactor.ring() }
         )
         let line = log.line
         let views = try ViewsOpening(
@@ -91,10 +93,13 @@ struct StoreOpening {
                 checkpointer: checkpointer,
                 queries: queries(of: log, views),
                 notifier: notifier,
-                journal: OpenJournal(folder, of: log.store, line.current, options, environment.log)
+                journal: OpenJournal(folder, of: log.store, line.current, options, environment.log),
+                compactor: compactor
             )
         )
         begin(notifier, engine)
+        // In a simulation nothing happens by itself.
+        if !environment.log.writesInline { compactor.begin(engine) }
         return Store(engine, access: creating ? .creating : .writing, recovery: report)
     }
 

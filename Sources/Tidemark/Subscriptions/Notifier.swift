@@ -10,10 +10,10 @@ import TidemarkModel
 /// So after a stop at any moment each event is notified of exactly once. It also owns the
 /// subscriptions of the store: they are changed here, one request after another.
 actor Notifier {
-    nonisolated let queue = NotifierQueue()
+    nonisolated let queue = WorkQueue(label: "tidemark.notifier")
     nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
     /// Wakes it.
-    nonisolated let bell = NotifierBell()
+    nonisolated let bell = Bell()
     /// Tells those who wait for notifications, by the database that these are in.
     nonisolated let news = Bulletin<DatabaseID>()
 

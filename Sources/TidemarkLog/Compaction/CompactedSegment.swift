@@ -95,7 +95,7 @@ struct CompactedSegment: ~Copyable {
 
     /// So many bytes at most are written between two syncs: a writer whose commit comes meanwhile
     /// does not wait for a whole segment.
-    private static let syncByteCount: UInt64 = 4 << 20
+    private static let syncByteCount: UInt64 = 1 << 20
 
     private mutating func writeFrame() throws(LogError) {
         let place = FramePlace(salt: header.salt, offset: offset, syncedOffset: 0, chain: chain)

@@ -27,6 +27,14 @@ package struct SegmentLoad: Hashable, Sendable {
     /// Bytes of payloads of those.
     package var changedByteCount: UInt64 = 0
 
+    /// Nothing of it was looked at yet.
+    package init(id: SegmentID, last: SequenceNumber, byteCount: UInt64, isCompacted: Bool) {
+        self.id = id
+        self.last = last
+        self.byteCount = byteCount
+        self.isCompacted = isCompacted
+    }
+
     /// Takes an event into account.
     package mutating func count(_ event: LogEvent, _ fate: EventFate) {
         let byteCount = UInt64(event.payloadRange.count)
@@ -152,6 +160,7 @@ extension SegmentLog {
         // A name of its own: were the log closed meanwhile, the next writer makes spares too.
         let path = folder.spare(environment.random())
         do throws(LogError) {
+            try manifest.reserve()
             var output = try CompactedSegment(
                 id,
                 incarnation: first.incarnation,
@@ -262,7 +271,7 @@ extension SegmentLog {
 
     /// Does something to the files that only the store's one writer may do: once the log was closed,
     /// somebody else may be that.
-    private func whileOpen<Result>(
+    func whileOpen<Result>(
         _ body: () throws(LogError) -> Result
     ) throws(LogError) -> Result {
         try disk.withLock { (disk) throws(LogError) in

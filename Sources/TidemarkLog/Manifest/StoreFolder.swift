@@ -55,6 +55,8 @@ package struct StoreFolder: Hashable, Sendable {
     package var current: String { path + "/CURRENT" }
     /// The next `CURRENT`, until it is renamed.
     package var nextCurrent: String { path + "/CURRENT.tmp" }
+    /// Room that is kept back for compacting a full disk.
+    package var reserve: String { path + "/RESERVE" }
     /// The folder of segments.
     package var segments: String { path + "/segments" }
     /// The folder of assets' bytes.

@@ -170,6 +170,8 @@ extension LogReader {
             let path = folder.path + "/" + name
             if name == "CURRENT" || name == "LOCK" {
                 figures.otherByteCount += try byteCount(of: path)
+            } else if path == folder.reserve {
+                figures.spareByteCount += try byteCount(of: path)
             } else if StoreFolder.manifestNumber(name) != nil {
                 let all = try byteCount(of: path)
                 let used = min(all, try manifestByteCount(path) ?? all)

@@ -189,4 +189,49 @@ import TidemarkModel
             }
         }
     }
+
+    private func used(_ files: SimulatedFileSystem) throws -> Int {
+        try ["s", "s/segments"].reduce(0) { sum, folder in
+            try files.list(folder).reduce(sum) { sum, name in
+                sum + Int(try files.status(of: folder + "/" + name)?.byteCount ?? 0)
+            }
+        }
+    }
+
+    @Test func `a disk without any room can be compacted, and has room then`() async throws {
+        let files = SimulatedFileSystem(keepsTrace: false)
+        var (held, records) = try await prepare(files, MemoryViewIndex())
+        let index = MemoryViewIndex()
+        let store = try open(files, index)
+        let client = Client(store: store, zone: zone)
+        files.setCapacity(try used(files))
+        // Until not even what was prepared has room.
+        var number: Int64 = 100
+        var refusal: SyncError?
+        while refusal == nil {
+            number += 1
+            let save = try client.save(
+                "r1",
+                ["n": .int64(number), "noise": .bytes([UInt8](repeating: 0, count: 500))],
+                policy: .changedKeys
+            )
+            do {
+                _ = try await client.modify([save]).saves[0].get()
+                records["r1"] = number
+            } catch let error as SyncError {
+                refusal = error
+            }
+        }
+        #expect(refusal?.code == .quotaExceeded)
+        let report = try await store.compact(Self.policy)
+        #expect(report.newByteCount < report.oldByteCount)
+        let save = try client.save("r1", ["n": .int64(number)], policy: .changedKeys)
+        _ = try await client.modify([save]).saves[0].get()
+        records["r1"] = number
+        // What was used is kept back again.
+        #expect(try files.status(of: "s/RESERVE")?.byteCount ?? 0 > 0)
+        try store.close()
+        held = held.map { Fetched(token: $0.token, names: $0.names.union(["r1"])) }
+        #expect(try await violation(files, index, held, records) == nil)
+    }
 }

@@ -5,14 +5,13 @@ import Dispatch
 import Synchronization
 import TidemarkLog
 
-/// Wakes the notifier when something has become durable, and keeps a store from being closed under
-/// its hands.
+/// Wakes somebody who works in the background, and keeps a store from being closed under its hands.
 ///
-/// It is rung on the log's writer, so it does next to nothing; where there are no subscriptions it
+/// It is rung on the log's writer, so it does next to nothing; where there is nothing to listen for it
 /// reads one flag.
-final class NotifierBell: Sendable {
+final class Bell: Sendable {
     private struct State {
-        /// What the notifier works on; weak, so that work which has not begun holds up nobody.
+        /// What is worked on; weak, so that work which has not begun holds up nobody.
         weak var engine: Engine?
         var isListening = false
         var rangAgain = false
@@ -20,7 +19,7 @@ final class NotifierBell: Sendable {
         var isClosed = false
     }
 
-    /// Whether anybody subscribed to anything.
+    /// Whether there is anything to listen for.
     private let isArmed = Atomic<Bool>(false)
     private let state = Lock(State())
     private let workIsOver = DispatchSemaphore(value: 0)
@@ -82,13 +81,22 @@ final class NotifierBell: Sendable {
     }
 }
 
-/// The thread of the notifier: it reads the log and waits for disks, which the threads that all tasks
-/// share must not do for long.
-final class NotifierQueue: SerialExecutor {
-    private let queue = DispatchQueue(label: "tidemark.notifier", qos: .utility)
+/// A thread for work that reads the log and waits for disks, which the threads that all tasks share
+/// must not do for long.
+final class WorkQueue: SerialExecutor, TaskExecutor {
+    private let queue: DispatchQueue
+
+    init(label: String) {
+        queue = DispatchQueue(label: label, qos: .utility)
+    }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+        queue.async {
+            job.runSynchronously(
+                isolatedTo: self.asUnownedSerialExecutor(),
+                taskExecutor: self.asUnownedTaskExecutor()
+            )
+        }
     }
 }

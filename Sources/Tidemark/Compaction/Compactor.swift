@@ -1,0 +1,53 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// Compacts a store by itself: looks at the log whenever a segment of it is finished.
+final class Compactor: Sendable {
+    /// Wakes it.
+    let bell = Bell()
+    private let queue = WorkQueue(label: "tidemark.compaction")
+    private let last = Lock<Result<CompactionReport, SyncError>?>(nil)
+
+    /// What the last compaction came to; `nil` before the first one.
+    var outcome: Result<CompactionReport, SyncError>? { last.withLock { $0 } }
+
+    /// Begins to listen, if the store compacts itself, and looks at what an opening has found.
+    func begin(_ engine: Engine) {
+        guard engine.options.backgroundCompaction != nil else { return }
+        bell.connect(engine)
+        bell.arm(true)
+        ring()
+    }
+
+    /// Says that a segment is finished.
+    func ring() {
+        if bell.ring() {
+            // Not on the threads that all tasks share: whoever closes the store waits for this.
+            Task(executorPreference: queue, priority: .utility) { await self.listen() }
+        }
+    }
+
+    private func listen() async {
+        repeat { await work() } while bell.endWork()
+    }
+
+    private func work() async {
+        guard let engine = bell.beginWork(), let background = engine.options.backgroundCompaction
+        else { return }
+        do throws(SyncError) {
+            let log = try engine.writer().log
+            // The last one takes events.
+            guard background.isDue(for: log.segmentLoads().dropLast()) else { return }
+            let report = try await engine.compact(
+                background.policy,
+                bytesPerSecond: background.bytesPerSecond
+            )
+            last.withLock { $0 = .success(report) }
+        } catch {
+            last.withLock { $0 = .failure(error) }
+        }
+    }
+}
