@@ -119,7 +119,10 @@ let package = Package(
         ),
         .testTarget(
             name: "TidemarkTests",
-            dependencies: ["Tidemark", "TidemarkLog", "TidemarkModel", "GeneratedQueries"],
+            dependencies: [
+                "Tidemark", "TidemarkLog", "TidemarkModel", "GeneratedQueries",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),

@@ -158,7 +158,7 @@ extension Engine {
     /// there is more.
     ///
     /// `versions` has one more than `limit` if there is more.
-    private func page(
+    func page(
         of versions: [RecordVersion],
         limit: Int,
         in zone: ZoneID

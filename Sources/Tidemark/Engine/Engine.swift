@@ -57,6 +57,8 @@ final class Engine: Sendable {
         let notifier: Notifier
         let journal: OpenJournal
         let compactor: Compactor
+        /// Tells those who wait for more of the log.
+        let arrivals: Bulletin<Arrival>
     }
 
     /// Wraps what an opening has put together.
@@ -104,6 +106,7 @@ final class Engine: Sendable {
         guard let writing else { return }
         compacting.withLock { $0.close() }
         writing.compactor.bell.close()
+        writing.arrivals.close()
         writing.notifier.news.close()
         writing.notifier.bell.close()
         writing.journal.close()

@@ -11,15 +11,30 @@ extension Engine {
         through last: SequenceNumber?,
         _ visit: (ChangeStreamLine) -> Bool
     ) throws(SyncError) {
+        try visitLines(from: first, through: last) { _, line in visit(line) }
+    }
+
+    /// The same with what the log knows of each line's commit.
+    func visitLines(
+        from first: SequenceNumber,
+        through last: SequenceNumber?,
+        _ visit: (LogCommit, ChangeStreamLine) -> Bool
+    ) throws(SyncError) {
         let picture = try picture(.visible)
         let end = min(last?.rawValue ?? picture.bound, picture.bound)
         var builder = LineBuilder()
+        var commit: LogCommit?
         var failure: SyncError?
         var goesOn = true
+        func hand(on lines: [ChangeStreamLine]) -> Bool {
+            guard let commit else { return true }
+            return lines.allSatisfy { visit(commit, $0) }
+        }
         do throws(LogError) {
             try source.scan(from: first, through: SequenceNumber(rawValue: end)) { event in
                 do throws(SyncError) {
-                    goesOn = try builder.finish(before: event).allSatisfy(visit)
+                    goesOn = hand(on: try builder.finish(before: event))
+                    commit = event.commit
                     if goesOn { try builder.add(event) { key in try? picture.zone(key).identity } }
                 } catch {
                     failure = error
@@ -30,7 +45,7 @@ extension Engine {
             throw SyncError(error)
         }
         if let failure { throw failure }
-        if goesOn { _ = try builder.finish().allSatisfy(visit) }
+        if goesOn { _ = hand(on: try builder.finish()) }
     }
 
     /// Visits the commits of some events as lines of a change stream, oldest first: each with those of

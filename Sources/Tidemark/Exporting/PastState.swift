@@ -104,4 +104,19 @@ struct PastState {
             .map { SequenceNumber(rawValue: $0.sequence) }
             .sorted()
     }
+
+    /// The last events of a zone's records that come after a position, ascending; deletions up to `quiet` are left out.
+    func versions(in zone: UInt64, after start: UInt64, quiet: UInt64) -> [RecordVersion] {
+        table.lazy.filter { entry in
+            entry.zone == zone && entry.sequence > start && (entry.isLive || entry.sequence > quiet)
+        }
+        .map { entry in
+            RecordVersion(
+                slot: entry.slot,
+                sequence: SequenceNumber(rawValue: entry.sequence),
+                state: entry.isLive ? .live : .tombstone
+            )
+        }
+        .sorted { $0.sequence < $1.sequence }
+    }
 }

@@ -60,12 +60,16 @@ struct StoreOpening {
     ) throws(LogError) -> Store {
         let notifier = Notifier()
         let compactor = Compactor()
+        let arrivals = Bulletin<Arrival>()
         let (log, report) = try SegmentLog.open(
             folder.path,
             creating: creating,
             configuration: logConfiguration,
             environment: environment.log,
-            onDurable: { _ in notifier.ring() },
+            onDurable: { _ in
+                notifier.ring()
+                arrivals.tellAll()
+            },
             onFinished: { compactor.ring() }
         )
         let line = log.line
@@ -94,7 +98,8 @@ struct StoreOpening {
                 queries: queries(of: log, views),
                 notifier: notifier,
                 journal: OpenJournal(folder, of: log.store, line.current, options, environment.log),
-                compactor: compactor
+                compactor: compactor,
+                arrivals: arrivals
             )
         )
         begin(notifier, engine)

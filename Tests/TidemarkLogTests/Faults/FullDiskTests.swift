@@ -128,6 +128,11 @@ import Testing
                 history.acknowledge(in: log)
             }
         }
+        let full = source.crash(.processKilled)
+        full.setCapacity(try used(source))
+        // What is kept back for compaction lets it be opened.
+        _ = try CrashWorkload.open(full, seed: 2)
+        try source.remove(CrashWorkload.path + "/RESERVE")
         let least = try used(source)
         var refusedCount = 0
         for room in stride(from: 0, to: 200_000, by: CrashTests.isLong ? 501 : 4999) {

@@ -1,0 +1,58 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkLog
+public import TidemarkModel
+
+/// The reads of ``DatabaseService`` as of an event: what they would have answered when it was the last
+/// one.
+///
+/// Who may read is a question of now, and a shared database is asked for its past in its owner's private
+/// one. All throw `invalidArguments` for a position beyond the store's last event, and for one below the
+/// history horizon: *history pruned*. See also ``Store/query(_:as:asOf:)``.
+extension Store {
+    /// Fetches records by identity as they were after an event.
+    ///
+    /// One look-up for each record, and a read for each version that came since.
+    public func fetchRecords(
+        _ request: FetchRecordsRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> [Result<Record, SyncError>] {
+        let engine = try engine
+        return try await engine.blockingWork.run { () throws(SyncError) in
+            try engine.fetchRecords(request, as: caller, asOf: position)
+        }
+    }
+
+    /// What had changed in a zone after a token, up to an event: one page of it.
+    ///
+    /// What a device with that token would have been told then; without a token, what there was. O(events
+    /// up to the position).
+    ///
+    /// Throws `zoneNotFound`, `changeTokenExpired`, and `invalidArguments` for a token that was handed
+    /// out after the event.
+    public func zoneChanges(
+        _ request: ZoneChangesRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> ZoneChanges {
+        let engine = try engine
+        return try await engine.blockingWork.run { () throws(SyncError) in
+            try engine.zoneChanges(request, as: caller, asOf: position)
+        }
+    }
+
+    /// The zones of the caller's database as they were after an event, in the order of their names' bytes.
+    ///
+    /// O(events up to the position).
+    public func zones(
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> [Zone] {
+        let engine = try engine
+        return try await engine.blockingWork.run { () throws(SyncError) in
+            try engine.zones(as: caller, asOf: position)
+        }
+    }
+}

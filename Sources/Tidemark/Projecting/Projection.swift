@@ -1,0 +1,85 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkLog
+public import TidemarkModel
+
+/// State of an app's own that is folded from what happens in a store: a count, a table, an index.
+///
+/// The store hands it every commit once, in order, and the projection keeps how far it came together
+/// with what it made of it. So it goes on where it was after any stop, and can be thrown away and made
+/// again. Zone views and the query index are kept in the same way.
+///
+/// Only one task at a time may bring a projection forward.
+public protocol Projection: Sendable {
+    /// How far the kept state goes: the mark of the last ``take(_:through:)`` that was kept; `nil` for
+    /// empty state.
+    func mark() async throws -> ProjectionMark?
+
+    /// Folds commits into the state, and keeps the mark with it, all or nothing.
+    ///
+    /// If it throws, the state must be as it was: the same commits come again. `commits` may be empty
+    /// where nothing happened that an app may see.
+    func take(_ commits: [ProjectedCommit], through mark: ProjectionMark) async throws
+
+    /// Empties the state, and forgets the mark: everything that the log holds comes anew.
+    func reset(_ reason: ProjectionReset) async throws
+}
+
+/// One commit, as far as it is about one database.
+public struct ProjectedCommit: Hashable, Sendable {
+    /// The position of its last event.
+    public let position: SequenceNumber
+    /// When, by whom, in which database, and what was saved and deleted, in order.
+    ///
+    /// A save has all fields of the record as it was from then on. The end of a zone ends all that is in
+    /// it without a word about its records.
+    public let line: ChangeStreamLine
+}
+
+/// How far a projection has come, in which history.
+///
+/// Keep it as its ``description``.
+public struct ProjectionMark: Hashable, Sendable {
+    /// Everything up to and including this position was taken in.
+    public let position: SequenceNumber
+    let store: String
+    let incarnation: Incarnation
+
+    init(position: SequenceNumber, store: StoreID, incarnation: Incarnation) {
+        self.position = position
+        self.store = store.description
+        self.incarnation = incarnation
+    }
+}
+
+extension ProjectionMark: LosslessStringConvertible {
+    /// The store, its incarnation and the position.
+    public var description: String {
+        "\(store)-\(String(incarnation.rawValue, radix: 16))-\(position)"
+    }
+
+    /// Reads a description back; `nil` for any other text.
+    public init?(_ description: String) {
+        let parts = description.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].utf8.count == 32,
+            let incarnation = UInt64(parts[1], radix: 16), let position = UInt64(parts[2])
+        else { return nil }
+        store = String(parts[0])
+        self.incarnation = Incarnation(rawValue: incarnation)
+        self.position = SequenceNumber(rawValue: position)
+        guard self.description == description else { return nil }
+    }
+}
+
+/// Why a projection begins anew.
+public enum ProjectionReset: Hashable, Sendable {
+    /// Somebody asked for it.
+    case asked
+    /// The state is that of another store, or of a line of this one that was cut off: by a restore, or
+    /// in the store that this one was forked from.
+    case otherHistory
+    /// Compaction has dropped some of what came after the mark: deletions among it. What is left comes
+    /// anew; whoever counts what happened counts only that.
+    case pruned
+}

@@ -1,0 +1,171 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TidemarkLog
+import TidemarkModel
+
+@testable import Tidemark
+
+/// Reads as of an event answer what they answered when it was the last one.
+@Suite struct PastReadTests {
+    /// What a store answered at one moment.
+    private struct Moment {
+        var position: SequenceNumber
+        var zones: [Zone]
+        /// Of each zone, from no token and from those that were handed out before.
+        var deltas: [Delta] = []
+        var records: [Result<Record, SyncError>]
+    }
+
+    private struct Delta {
+        var request: ZoneChangesRequest
+        var answer: Result<[RecordChange], SyncError>
+    }
+
+    private static let zones = ["a", "b"].map { ZoneID(zoneName: $0) } + [ZoneID.default]
+    private static let names = (0..<6).map { "r\($0)" }
+    private static var ids: [RecordID] {
+        zones.flatMap { zone in names.map { RecordID(recordName: $0, zone: zone) } }
+    }
+
+    /// All pages of a delta, of three changes each.
+    private static func pages(
+        _ request: ZoneChangesRequest,
+        _ fetch: (ZoneChangesRequest) async throws -> ZoneChanges
+    ) async throws -> (answer: Result<[RecordChange], SyncError>, token: ChangeToken?) {
+        var request = request
+        request.limit = 3
+        var changes: [RecordChange] = []
+        do {
+            while true {
+                let page = try await fetch(request)
+                changes += page.changes
+                request.since = page.token
+                if !page.moreComing { return (.success(changes), page.token) }
+            }
+        } catch let error as SyncError {
+            return (.failure(error), nil)
+        }
+    }
+
+    private static func step(
+        _ store: Store,
+        _ caller: Caller,
+        _ random: inout SeededGenerator
+    ) async throws {
+        let zone = zones.randomElement(using: &random) ?? .default
+        switch Int.random(in: 0..<12, using: &random) {
+        case 0:
+            let request = ModifyZonesRequest(deletions: [zone])
+            if zone != .default { _ = try await store.modifyZones(request, as: caller) }
+        case 1...3:
+            let request = ModifyZonesRequest(saves: [zone])
+            if zone != .default { _ = try await store.modifyZones(request, as: caller) }
+        case 4, 5:
+            let id = RecordID(recordName: names.randomElement(using: &random) ?? "r0", zone: zone)
+            let request = ModifyRecordsRequest(deletions: [RecordDeletion(id)])
+            _ = try? await store.modifyRecords(request, as: caller)
+        default:
+            let saves = try names.filter { _ in Bool.random(using: &random) }.map { name in
+                RecordSave(
+                    RecordID(recordName: name, zone: zone),
+                    type: "Note",
+                    fields: try Fields(["n": .int64(Int64.random(in: 0...9, using: &random))]),
+                    policy: .changedKeys
+                )
+            }
+            let request = ModifyRecordsRequest(saves: saves)
+            if !saves.isEmpty { _ = try? await store.modifyRecords(request, as: caller) }
+        }
+    }
+
+    @Test(arguments: 0..<3 as Range<UInt64>)
+    func `they answer as they did then`(_ seed: UInt64) async throws {
+        let folder = try ScratchFolder()
+        let store = try Store.open(at: folder.path(), access: .creating)
+        let caller = Caller(user: UserID("_anna"))
+        var random = SeededGenerator(seed: seed)
+        var tokens: [(zone: ZoneID, token: ChangeToken)] = []
+        var moments: [Moment] = []
+        for number in 0..<60 {
+            try await Self.step(store, caller, &random)
+            var moment = Moment(
+                position: store.lastSequence,
+                zones: try await store.zones(as: caller),
+                records: try await store.fetchRecords(FetchRecordsRequest(Self.ids), as: caller)
+            )
+            var requests = Self.zones.map { ZoneChangesRequest(zone: $0) }
+            requests += tokens.suffix(6).map { ZoneChangesRequest(zone: $0.zone, since: $0.token) }
+            for request in requests {
+                let (answer, token) = try await Self.pages(request) {
+                    try await store.zoneChanges($0, as: caller)
+                }
+                moment.deltas.append(Delta(request: request, answer: answer))
+                if number % 4 == 0, request.since == nil, let token {
+                    tokens.append((request.zone, token))
+                }
+            }
+            moments.append(moment)
+        }
+        for moment in moments where moment.position > .zero {
+            let position = moment.position
+            #expect(try await store.zones(as: caller, asOf: position) == moment.zones)
+            let records = try await store.fetchRecords(
+                FetchRecordsRequest(Self.ids),
+                as: caller,
+                asOf: position
+            )
+            for (found, expected) in zip(records, moment.records) {
+                #expect((try? found.get()) == (try? expected.get()))
+                #expect(found.error?.code == expected.error?.code)
+            }
+            for delta in moment.deltas {
+                let (answer, _) = try await Self.pages(delta.request) {
+                    try await store.zoneChanges($0, as: caller, asOf: position)
+                }
+                #expect((try? answer.get()) == (try? delta.answer.get()))
+                #expect(answer.error?.code == delta.answer.error?.code)
+            }
+        }
+        try store.close()
+    }
+
+    @Test func `what nobody can know is refused`() async throws {
+        let folder = try ScratchFolder()
+        let store = try Store.open(at: folder.path(), access: .creating)
+        let client = Client(store: store)
+        try await client.createZone()
+        let early = store.lastSequence
+        try await client.modify([try client.save("r", ["n": 1])])
+        let token = try await client.changes().token
+        let request = ZoneChangesRequest(zone: client.zone, since: token)
+        let future = await #expect(throws: SyncError.self) {
+            try await store.zoneChanges(request, as: client.caller, asOf: early)
+        }
+        #expect(future?.code == .invalidArguments)
+        let beyond = SequenceNumber(rawValue: store.lastSequence.rawValue + 1)
+        await #expect(throws: SyncError.self) {
+            try await store.zones(as: client.caller, asOf: beyond)
+        }
+        var shared = client.caller
+        shared.database = DatabaseID(scope: .shared, owner: UserID("_anna"))
+        let refusal = await #expect(throws: SyncError.self) {
+            try await store.zones(as: shared, asOf: early)
+        }
+        #expect(refusal == .sharedPast)
+        try await client.modify([try client.save("r", ["n": 2], policy: .changedKeys)])
+        var policy = CompactionPolicy()
+        policy.history = .none
+        _ = try await store.compact(policy)
+        let pruned = await #expect(throws: SyncError.self) {
+            try await store.fetchRecords(
+                FetchRecordsRequest([client.id("r")]),
+                as: client.caller,
+                asOf: early
+            )[0].get()
+        }
+        #expect(pruned?.message.hasPrefix("History pruned") ?? false)
+        try store.close()
+    }
+}
