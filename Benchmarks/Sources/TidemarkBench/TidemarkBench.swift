@@ -27,7 +27,7 @@ struct TidemarkBench: AsyncParsableCommand {
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "run", abstract: "Measure.")
 
-    @Flag(help: "Smaller stores and fewer repetitions: under two minutes.")
+    @Flag(help: "Smaller stores and fewer repetitions: about three minutes.")
     var quick = false
     @Flag(help: "Hardly any work at all, to see that everything runs.")
     var smoke = false
@@ -35,6 +35,8 @@ struct RunCommand: AsyncParsableCommand {
     var json: String?
     @Option(help: "Only the works whose title has this in it.")
     var only: String?
+    @Option(help: "Also write a plot of the figures by the length of the log to this file, as SVG.")
+    var curves: String?
     @Flag(help: "Leave the stores where they are, to look into them.")
     var keep = false
     @Option(help: "An empty folder for the stores, on the disk that is to be measured.")
@@ -62,7 +64,7 @@ struct RunCommand: AsyncParsableCommand {
         var samples: [String: [String: [Double]]] = [:]
         var suites: [Suite] = [
             .oneWriter, .manyWriters, .insertBatches, .updateBatches, .unchangedBatches,
-            .subscribed, .firstSync, .firstSyncAfterUpdates,
+            .subscribed, .whileCompacting, .firstSync, .firstSyncAfterUpdates,
         ]
         suites += scale.eventCounts.map { .longLog(eventCount: $0) }
         suites += [.queries, .sharing, .history]
@@ -77,6 +79,10 @@ struct RunCommand: AsyncParsableCommand {
         report.fill(samples)
         if only == nil { report.readAllocations() }
         print(report.table)
+        if let curves {
+            let plot = Curves(report.results, eventCounts: scale.eventCounts)
+            try Data(plot.svg.utf8).write(to: URL(fileURLWithPath: curves))
+        }
         if let json { try report.json().write(to: URL(fileURLWithPath: json)) }
     }
 

@@ -32,6 +32,7 @@ struct Setting: Sendable {
 /// The works, in the order in which they are measured.
 enum Suite: Hashable {
     case oneWriter, manyWriters, insertBatches, updateBatches, unchangedBatches, subscribed
+    case whileCompacting
     case firstSync, firstSyncAfterUpdates
     case longLog(eventCount: Int)
     case queries
@@ -49,6 +50,7 @@ enum Suite: Hashable {
         case .updateBatches: try await UpdateBatches<Engine>(setting)
         case .unchangedBatches: try await UnchangedBatches<Engine>(setting)
         case .subscribed: try await Subscribed<Engine>(setting)
+        case .whileCompacting: WhileCompacting<Engine>(setting)
         case .firstSync: try await FirstSync<Engine>(setting)
         case .firstSyncAfterUpdates: try await FirstSyncAfterUpdates<Engine>(setting)
         case .longLog: try await LongLog<Engine>(setting)

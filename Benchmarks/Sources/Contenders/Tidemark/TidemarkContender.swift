@@ -34,6 +34,9 @@ package final class TidemarkContender: Contender {
         try TidemarkContender(folder, work, durability)
     }
 
+    /// With a store that is open.
+    init(_ store: Store) { self.store = store }
+
     private init(_ folder: String, _ work: Work, _ durability: Durability) throws {
         var options = StoreOptions()
         options.durability = durability == .full ? .full : .none
@@ -46,7 +49,7 @@ package final class TidemarkContender: Contender {
         )
     }
 
-    private static func path(in folder: String) -> String { folder + "/records.tide" }
+    static func path(in folder: String) -> String { folder + "/records.tide" }
 
     private static func zone(_ number: some BinaryInteger) -> ZoneID {
         ZoneID(zoneName: "zone-\(number)")
@@ -117,8 +120,7 @@ package final class TidemarkContender: Contender {
         try await importing.finish()
     }
 
-    /// Sealed segments are not yet rewritten.
-    package func compact() async throws {}
+    package func compact() async throws { _ = try await store.compactToCurrent() }
 
     // MARK: Reading
 

@@ -10,13 +10,12 @@ extension TidemarkContender {
     /// The log and the views, which SQLite's indexes are the counterpart of.
     ///
     /// Spare space is counted apart: the zeros at the end of the log's files, which are prepared for
-    /// what comes next, and the views' pages that hold nothing. Keeping live records alone is what compaction will be for.
+    /// what comes next, and the views' pages that hold nothing.
     package static func bytesOnDisk(
         of history: [RealCommit],
         keeping: Kept,
         in folder: String
     ) async throws -> Stored? {
-        guard keeping == .history else { return nil }
         let path = folder + "/history.tide"
         var options = StoreOptions()
         options.durability = .none
@@ -28,6 +27,7 @@ extension TidemarkContender {
         try await importing.finish()
         let eventCount = history.reduce(0) { $0 + $1.changes.count }
         guard store.lastSequence.rawValue >= eventCount else { throw LostEvents() }
+        if keeping == .current { _ = try await store.compactToCurrent() }
         try store.close()
         let spare = Int(try Store.open(at: path, access: .reading).figures().viewSpareByteCount)
         let viewByteCount = try usedByteCount(path) { $0.hasPrefix("views/") } - spare
