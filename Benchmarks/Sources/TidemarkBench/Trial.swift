@@ -99,7 +99,7 @@ struct Scale: Sendable {
     /// All that the bars speak of.
     static let full = Scale()
 
-    /// The same works, smaller: under two minutes in all.
+    /// The same works, smaller: about three minutes in all.
     static let quick = Scale(
         repetitionCount: 5,
         killCount: 3,
