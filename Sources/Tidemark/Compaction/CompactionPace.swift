@@ -10,6 +10,9 @@ struct CompactionPace {
     let bytesPerSecond: Int?
     /// Whether a commit is on its way to the disk.
     let isBusy: () -> Bool
+    /// Whether the compaction is to end: then it does not rest any more.
+    let isEnding: () -> Bool
+    /// Bytes that were looked at or written and not rested for.
     private var byteCount = 0
     private var start = ContinuousClock.now
 
@@ -18,13 +21,19 @@ struct CompactionPace {
     static let pieceByteCount = 128 << 10
     /// While others write, it leaves them so many times the time that it takes.
     static let deference = 2
-    /// It never rests longer in one go, so that a store can be closed.
+    /// It never rests longer in one go, so that a store can be closed; what is missing comes with the next
+    /// event.
     static let longestRest = Duration.milliseconds(100)
 
     /// Begins now.
-    init(bytesPerSecond: Int?, isBusy: @escaping () -> Bool) {
+    init(
+        bytesPerSecond: Int?,
+        isBusy: @escaping () -> Bool,
+        isEnding: @escaping () -> Bool
+    ) {
         self.bytesPerSecond = bytesPerSecond
         self.isBusy = isBusy
+        self.isEnding = isEnding
     }
 
     /// Takes an event into account that was looked at, or written; rests if a piece of work is done,
@@ -32,6 +41,7 @@ struct CompactionPace {
     mutating func count(_ event: LogEvent) -> Bool {
         byteCount += event.payloadRange.count + Self.eventOverhead
         guard byteCount >= Self.pieceByteCount else { return false }
+        if isEnding() { return true }
         let worked = start.duration(to: .now)
         let rest = Self.rest(
             after: worked,
@@ -43,9 +53,16 @@ struct CompactionPace {
             // Nobody ever signals it.
             _ = DispatchSemaphore(value: 0).wait(timeout: .now() + rest.dispatchInterval)
         }
-        byteCount = 0
+        byteCount = Self.left(of: byteCount, after: worked + rest, bytesPerSecond: bytesPerSecond)
         start = .now
         return true
+    }
+
+    /// How many of some bytes are more than the rate allows in a time.
+    static func left(of byteCount: Int, after time: Duration, bytesPerSecond: Int?) -> Int {
+        guard let bytesPerSecond else { return 0 }
+        // Rounded up, so that a rest to the end leaves nothing.
+        return max(0, byteCount - Int((Double(bytesPerSecond) * (time / .seconds(1))).rounded(.up)))
     }
 
     /// What an event takes beside its payload.

@@ -136,7 +136,11 @@ extension Engine {
 
     private func pace(_ bytesPerSecond: Int?) -> CompactionPace {
         let log = blockingWork.runsInline ? nil : writing?.log
-        return CompactionPace(bytesPerSecond: bytesPerSecond) { log?.isWriting ?? false }
+        return CompactionPace(
+            bytesPerSecond: bytesPerSecond,
+            isBusy: { log?.isWriting ?? false },
+            isEnding: { [self] in compacting.withLock { $0.isOver } }
+        )
     }
 
     private func checkIsOpen() throws(LogError) {
@@ -311,7 +315,8 @@ extension Engine {
 /// Whether a compaction of the store is under way.
 struct Compacting: Sendable {
     private var isUnderWay = false
-    private var isOver = false
+    /// Whether the store is being closed.
+    private(set) var isOver = false
 
     mutating func begin() -> Bool {
         if isUnderWay || isOver { return false }

@@ -46,6 +46,21 @@ import TidemarkModel
         #expect(rest(1_000, 1_000, nil, true) == CompactionPace.longestRest)
     }
 
+    @Test func `what one rest is too short for is rested for later`() {
+        func left(_ byteCount: Int, _ milliseconds: Int, _ rate: Int?) -> Int {
+            CompactionPace.left(
+                of: byteCount,
+                after: .milliseconds(milliseconds),
+                bytesPerSecond: rate
+            )
+        }
+        #expect(left(128 << 10, 100, 50_000) == (128 << 10) - 5_000)
+        #expect(left(1_000, 10, 100_000) == 0)
+        // Nothing is saved up either.
+        #expect(left(1_000, 500, 100_000) == 0)
+        #expect(left(1_000, 0, nil) == 0)
+    }
+
     private static func options() -> StoreOptions {
         var options = StoreOptions()
         options.segmentByteCount = 64 << 10
