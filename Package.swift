@@ -144,3 +144,26 @@ let package = Package(
         ),
     ]
 )
+
+// Apple's names on systems that do not have the real framework.
+#if !canImport(Darwin)
+package.products.append(.library(name: "CloudKit", targets: ["CloudKit"]))
+package.targets += [
+    .target(
+        name: "CloudKit",
+        dependencies: ["Tidemark", "TidemarkModel", "TidemarkLog"],
+        swiftSettings: shipped
+    ),
+    .testTarget(
+        name: "CloudKitTests",
+        dependencies: ["CloudKit", "Tidemark", "TidemarkModel"],
+        swiftSettings: everywhere
+    ),
+    // Code as it is written for Apple's systems in Swift 5.
+    .testTarget(
+        name: "CloudKitSwift5Tests",
+        dependencies: ["CloudKit"],
+        swiftSettings: sanitized + [.swiftLanguageMode(.v5)]
+    ),
+]
+#endif

@@ -1,0 +1,28 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// How every type of this module lies in a keyed archive: one property list under one key.
+///
+/// Foundation's unarchiver on Linux traps where a key is missing or a class is nested. So each object
+/// writes a single `NSData`, and what is in it is read by a decoder that throws instead.
+extension NSCoder {
+    private static let archiveKey = "TidemarkArchive"
+
+    /// Writes what an object consists of.
+    func encode(archive content: some Encodable) {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        guard let data = try? encoder.encode(content) else { return }
+        encode(NSData(data: data), forKey: Self.archiveKey)
+    }
+
+    /// Reads what an object consists of; `nil` if the archive holds something else.
+    func archive<Content: Decodable>(of type: Content.Type) -> Content? {
+        guard allowsKeyedCoding, containsValue(forKey: Self.archiveKey),
+            let data = decodeObject(of: NSData.self, forKey: Self.archiveKey)
+        else { return nil }
+        return try? PropertyListDecoder().decode(type, from: Data(referencing: data))
+    }
+}

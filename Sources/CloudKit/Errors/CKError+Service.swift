@@ -1,0 +1,67 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+extension CKError {
+    /// A failure that this module finds itself.
+    init(_ code: Code, _ message: String) {
+        self.init(SyncError(SyncError.Code(rawValue: code.rawValue) ?? .internalError, message))
+    }
+
+    /// A failure that the service reports.
+    ///
+    /// `client` is the record that was to be saved, as the program has it; records of the service go by
+    /// `reader` where they were made by whoever asks.
+    init(_ error: SyncError, client: CKRecord? = nil, seenBy reader: UserID? = nil) {
+        var userInfo: [String: Any] = [
+            NSLocalizedDescriptionKey: error.message,
+            NSLocalizedRecoverySuggestionErrorKey: error.remedy,
+            "CKErrorDescription": error.message,
+            "ServerErrorDescription": error.message,
+        ]
+        userInfo[CKErrorRetryAfterKey] = error.retryAfter.map { NSNumber(value: $0) }
+        if error.userDidResetEncryptedData { userInfo[CKErrorUserDidResetEncryptedDataKey] = true }
+        if let conflict = error.conflict {
+            userInfo[CKRecordChangedErrorServerRecordKey] =
+                CKRecord.make(conflict.server, seenBy: reader)
+            userInfo[CKRecordChangedErrorClientRecordKey] =
+                client ?? CKRecord.make(conflict.client, seenBy: reader)
+            userInfo[CKRecordChangedErrorAncestorRecordKey] =
+                conflict.ancestor.map { CKRecord.make($0, seenBy: reader) }
+        }
+        if !error.partialErrors.isEmpty {
+            var items: [AnyHashable: any Error] = [:]
+            for item in error.partialErrors {
+                items[item.item.itemID] = CKError(item.error, seenBy: reader)
+            }
+            userInfo[CKPartialErrorsByItemIDKey] = items
+        }
+        self.init(Code(rawValue: error.code.rawValue) ?? .internalError, userInfo: userInfo)
+    }
+
+    /// `partialFailure` with the errors of single items; `nil` if there are none.
+    static func partialFailure(_ errors: [AnyHashable: any Error]) -> CKError? {
+        if errors.isEmpty { return nil }
+        let message = "\(errors.count) items of the request failed."
+        return CKError(
+            .partialFailure,
+            userInfo: [
+                NSLocalizedDescriptionKey: message, "CKErrorDescription": message,
+                CKPartialErrorsByItemIDKey: errors,
+            ]
+        )
+    }
+}
+
+extension SyncError.Item {
+    /// What the item is known by in `partialErrorsByItemID`.
+    fileprivate var itemID: AnyHashable {
+        switch self {
+        case .record(let id): CKRecordID(id)
+        case .zone(let id): CKRecordZoneID(id)
+        case .subscription(let id): id
+        }
+    }
+}

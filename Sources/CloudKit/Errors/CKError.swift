@@ -1,0 +1,92 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// Why a request, or one item of it, did not do what was asked.
+///
+/// As an `NSError` it has the domain `CKErrorDomain`, the code's number and the same `userInfo`.
+///
+/// Unchecked: nothing of it changes, and this module puts nothing into `userInfo` that cannot be sent.
+public struct CKError: CustomNSError, @unchecked Sendable {
+    /// What kind of failure it is.
+    public let code: Code
+    /// What belongs to the error, by the keys of CloudKit and Foundation.
+    public let userInfo: [String: Any]
+
+    /// Describes a failure.
+    public init(_ code: Code, userInfo: [String: Any] = [:]) {
+        self.code = code
+        self.userInfo = userInfo
+    }
+
+    // Apple's name for it, which programs use.
+    // swift-format-ignore: NoLeadingUnderscores
+    /// Takes over an error of the domain `CKErrorDomain`; others become `internalError`.
+    public init(_nsError error: NSError) {
+        let code = error.domain == CKErrorDomain ? Code(rawValue: error.code) : nil
+        self.init(code ?? .internalError, userInfo: error.userInfo)
+    }
+
+    /// `CKErrorDomain`.
+    public static var errorDomain: String { CKErrorDomain }
+
+    /// The number of the code.
+    public var errorCode: Int { code.rawValue }
+
+    /// The same as ``userInfo``.
+    public var errorUserInfo: [String: Any] { userInfo }
+
+    /// What happened.
+    public var localizedDescription: String {
+        userInfo[NSLocalizedDescriptionKey] as? String
+            ?? "The operation couldn’t be completed. (\(CKErrorDomain) error \(errorCode).)"
+    }
+
+    // MARK: What comes with it
+
+    /// After how many seconds the request may be repeated as it is.
+    public var retryAfterSeconds: Double? {
+        userInfo[CKErrorRetryAfterKey] as? Double
+    }
+
+    /// Why single items failed, by what names them: a record's, zone's or subscription's ID, or a URL.
+    public var partialErrorsByItemID: [AnyHashable: any Error]? {
+        userInfo[CKPartialErrorsByItemIDKey] as? [AnyHashable: any Error]
+    }
+
+    /// The record that the client's one was made from.
+    public var ancestorRecord: CKRecord? {
+        userInfo[CKRecordChangedErrorAncestorRecordKey] as? CKRecord
+    }
+
+    /// The record as the service has it: put merged values onto this one and save it.
+    public var serverRecord: CKRecord? {
+        userInfo[CKRecordChangedErrorServerRecordKey] as? CKRecord
+    }
+
+    /// The record that was to be saved.
+    public var clientRecord: CKRecord? {
+        userInfo[CKRecordChangedErrorClientRecordKey] as? CKRecord
+    }
+}
+
+extension CKError: Hashable {
+    /// Whether two errors have the same code and the same `userInfo`.
+    public static func == (lhs: CKError, rhs: CKError) -> Bool {
+        lhs.code == rhs.code
+            && NSDictionary(dictionary: lhs.userInfo).isEqual(to: rhs.userInfo)
+    }
+
+    /// Hashes the code.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+    }
+}
+
+extension CKError: CustomStringConvertible {
+    /// The code's name and number, and what happened.
+    public var description: String {
+        "<CKError \(errorCode) (\(code)): \(localizedDescription)>"
+    }
+}

@@ -1,0 +1,150 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+extension CKRecord {
+    /// A record of the service, without changes; a share where it is one.
+    ///
+    /// Who made and changed it goes by `CKCurrentUserDefaultName` where that is the reader.
+    static func make(_ model: Record, seenBy reader: UserID? = nil) -> CKRecord {
+        CKRecord(model.recordType, CKRecordID(model.recordID), RecordContent(model, reader))
+    }
+
+    /// A save of this record on its way.
+    struct Saving: Sendable {
+        /// What the service is asked for.
+        let model: RecordSave
+        /// The number of the last change that is in it.
+        let changeCount: Int
+    }
+
+    /// What saving this record asks the service for.
+    ///
+    /// With the policy `allKeys`, and for a record that was never saved, every field is sent,
+    /// otherwise those that were set or cleared. The bytes of ``assets(toSaveUnder:)`` must have been
+    /// sent. Throws `invalidArguments` for values that the service cannot keep.
+    func saving(_ policy: SavePolicy) throws(CKError) -> Saving {
+        let content = read { $0 }
+        let zone = recordID.zoneID.model
+        var builder = FieldsBuilder()
+        for (key, field) in content.sentFields(policy) {
+            do {
+                let value = try field?.value.model(in: zone)
+                try builder.set(key, value, isEncrypted: field?.isEncrypted ?? false)
+            } catch let error as SyncError {
+                throw CKError(error)
+            } catch let error as CKError {
+                throw error
+            } catch {
+                throw CKError(.internalError, "\(error)")
+            }
+        }
+        let fields: Fields
+        do {
+            fields = try builder.finish()
+        } catch {
+            throw CKError(error)
+        }
+        let model = RecordSave(
+            recordID.model,
+            type: recordType,
+            fields: fields,
+            parent: try content.parentChange(in: zone, policy),
+            changeTag: content.changeTag.map { RecordChangeTag($0) },
+            policy: policy
+        )
+        return Saving(model: model, changeCount: content.changeCount)
+    }
+
+    /// The assets that saving this record names, with their fields, in the order of those.
+    func assets(toSaveUnder policy: SavePolicy) -> [(key: FieldKey, asset: CKAsset)] {
+        let sent = read { $0.sentFields(policy) }
+        return sent.sorted { $0.key < $1.key }.flatMap { key, field in
+            (field?.value.assets ?? []).map { (key, $0) }
+        }
+    }
+
+    /// All assets of this record, with their fields and their places in a list.
+    var assets: [(key: FieldKey, element: Int, asset: CKAsset)] {
+        let fields = read { $0.fields }
+        return fields.sorted { $0.key < $1.key }.flatMap { key, field in
+            field.value.assets.enumerated().map { (key, $0.offset, $0.element) }
+        }
+    }
+
+    /// Takes note that a save was done and what the record is now: its version, and of its fields those
+    /// that the service changed beside. What was changed meanwhile stays a change.
+    func wasSaved(_ saving: Saving, as model: Record, seenBy reader: UserID? = nil) {
+        let saved = RecordContent(model, reader)
+        change { content in
+            content.takeSystemFields(of: saved)
+            content.changes = content.changes.filter { $0.value.number > saving.changeCount }
+            if let number = content.parentChange, number <= saving.changeCount {
+                content.parentChange = nil
+                content.parent = saved.parent
+            }
+        }
+    }
+}
+
+extension RecordContent {
+    init(_ model: Record, _ reader: UserID?) {
+        for field in model.fields.present {
+            guard let value = field.value else { continue }
+            fields[field.name] = Field(
+                value: RecordValue(value, in: model.zone),
+                isEncrypted: field.isEncrypted
+            )
+        }
+        changeTag = model.changeTag?.text
+        // A record that no store has seen has no times.
+        if model.changeTag != nil {
+            creationDate = Date(milliseconds: model.created.time)
+            creator = model.created.user.map { CKRecordID($0, seenBy: reader) }
+            modificationDate = Date(milliseconds: model.modified.time)
+            lastModifier = model.modified.user.map { CKRecordID($0, seenBy: reader) }
+        }
+        parent = model.parentID.map { CKReference(recordID: CKRecordID($0), action: .none) }
+        share = model.shareID.map { CKReference(recordID: CKRecordID($0), action: .none) }
+    }
+
+    /// Takes over what the service knows of another version.
+    fileprivate mutating func takeSystemFields(of saved: RecordContent) {
+        changeTag = saved.changeTag
+        creationDate = saved.creationDate
+        creator = saved.creator
+        modificationDate = saved.modificationDate
+        lastModifier = saved.lastModifier
+        share = saved.share
+    }
+
+    /// The fields that a save sends; `nil` for those to clear.
+    fileprivate func sentFields(_ policy: SavePolicy) -> [String: Field?] {
+        var sent: [String: Field?] = [:]
+        for key in changes.keys { sent[key] = .some(fields[key]) }
+        if policy == .allKeys || changeTag == nil {
+            for (key, field) in fields { sent[key] = field }
+        }
+        return sent
+    }
+
+    fileprivate func parentChange(
+        in zone: ZoneID,
+        _ policy: SavePolicy
+    ) throws(CKError) -> ParentChange {
+        guard parentChange != nil || policy == .allKeys || changeTag == nil else {
+            return .unchanged
+        }
+        guard let parent else { return parentChange == nil ? .unchanged : .removed }
+        let target = parent.recordID.model
+        guard target.zone == zone else {
+            throw CKError(
+                .invalidArguments,
+                "The parent \(target) is in another zone than its child."
+            )
+        }
+        return .set(Name(target.recordName))
+    }
+}

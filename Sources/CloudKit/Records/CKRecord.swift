@@ -1,0 +1,152 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkLog
+import TidemarkModel
+
+/// A record: its names, its fields, and what the service knows of it.
+///
+/// Two records are equal if they are the same object.
+///
+/// Unchecked: what changes is behind a lock.
+open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
+    /// A field's name.
+    public typealias FieldKey = String
+    /// A record type's name.
+    public typealias RecordType = String
+    /// Names a record.
+    public typealias ID = CKRecordID
+    /// A link to a record.
+    public typealias Reference = CKReference
+    /// What becomes of a record when the record that it refers to is deleted.
+    public typealias ReferenceAction = CKReferenceAction
+
+    /// The record's type.
+    public let recordType: RecordType
+    /// The record's names.
+    public let recordID: CKRecord.ID
+
+    private let content: Lock<RecordContent>
+
+    init(_ recordType: RecordType, _ recordID: CKRecord.ID, _ content: RecordContent) {
+        self.recordType = recordType
+        self.recordID = recordID
+        self.content = Lock(content)
+    }
+
+    /// A new record without fields; without an identity, one with a new name in the default zone.
+    public convenience init(recordType: RecordType, recordID: CKRecord.ID = CKRecord.ID()) {
+        self.init(recordType, recordID, RecordContent())
+    }
+
+    /// A new record with a new name in a zone.
+    @available(*, deprecated, message: "Use init(recordType:recordID:) with an ID in the zone.")
+    public convenience init(recordType: RecordType, zoneID: CKRecordZone.ID) {
+        self.init(recordType: recordType, recordID: CKRecord.ID(zoneID: zoneID))
+    }
+
+    /// Reads the content.
+    func read<Value: Sendable>(_ body: @Sendable (RecordContent) -> Value) -> Value {
+        content.withLock { body($0) }
+    }
+
+    /// Changes the content.
+    func change<Value: Sendable>(_ body: @Sendable (inout RecordContent) -> Value) -> Value {
+        content.withLock { content in
+            // A copy, since what the lock lends may not be lent on.
+            var changed = content
+            let value = body(&changed)
+            content = changed
+            return value
+        }
+    }
+
+    // MARK: What the service knows
+
+    /// The version; `nil` for a record that was never saved or fetched.
+    open var recordChangeTag: String? { read(\.changeTag) }
+
+    /// When the record was first saved.
+    open var creationDate: Date? { read(\.creationDate) }
+
+    /// Who first saved the record.
+    open var creatorUserRecordID: CKRecord.ID? { read(\.creator) }
+
+    /// When this version was saved.
+    open var modificationDate: Date? { read(\.modificationDate) }
+
+    /// Who saved this version.
+    open var lastModifiedUserRecordID: CKRecord.ID? { read(\.lastModifier) }
+
+    /// The share that this record is the root of.
+    open var share: CKRecord.Reference? { read(\.share) }
+
+    // MARK: Parents
+
+    /// The record above this one in a tree that is shared as a whole.
+    ///
+    /// A parent is a reference with the action `none`; any other stops the program.
+    open var parent: CKRecord.Reference? {
+        get { read(\.parent) }
+        set {
+            precondition(
+                newValue.map { $0.action == .none } ?? true,
+                "The parent of a record is a reference with the action none; found deleteSelf"
+            )
+            change { $0.setParent(newValue) }
+        }
+    }
+
+    /// Puts this record below another one, or with `nil` below none.
+    open func setParent(_ parentRecord: CKRecord?) {
+        setParent(parentRecord?.recordID)
+    }
+
+    /// Puts this record below the one with an identity, or with `nil` below none.
+    open func setParent(_ parentRecordID: CKRecord.ID?) {
+        parent = parentRecordID.map { CKRecord.Reference(recordID: $0, action: .none) }
+    }
+
+    // MARK: Copying
+
+    /// A record with the same names, fields, changes and version.
+    open func copy(with zone: NSZone? = nil) -> Any {
+        CKRecord(recordType, recordID, read { $0 })
+    }
+
+    /// The type, the names, the version and the fields.
+    open override var description: String {
+        let tag = recordChangeTag.map { ", recordChangeTag=\($0)" } ?? ""
+        let fields = allKeys().sorted().map { key in
+            "    \(key) = \(object(forKey: key).map { "\($0)" } ?? "nil")"
+        }
+        let head = "<\(type(of: self)): recordType=\(recordType), recordID=\(recordID)\(tag)>"
+        return ([head + (fields.isEmpty ? "" : " {")] + fields + (fields.isEmpty ? [] : ["}"]))
+            .joined(separator: "\n")
+    }
+
+    // MARK: Coding
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    /// Writes the record with its fields and what was changed.
+    open func encode(with coder: NSCoder) {
+        coder.encode(archive: RecordArchive(self, withFields: true))
+    }
+
+    /// Writes the record without its fields: its names and version, from which a program makes the
+    /// record anew, sets its fields and saves it.
+    open func encodeSystemFields(with coder: NSCoder) {
+        coder.encode(archive: RecordArchive(self, withFields: false))
+    }
+
+    /// Reads what `encode(with:)` or `encodeSystemFields(with:)` wrote.
+    public required init?(coder: NSCoder) {
+        guard let archive = coder.archive(of: RecordArchive.self) else { return nil }
+        recordType = archive.recordType
+        recordID = CKRecordID(archive.recordID)
+        content = Lock(archive.content)
+    }
+}

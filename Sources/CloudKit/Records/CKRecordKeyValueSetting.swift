@@ -1,0 +1,160 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// What has fields: a record, or the encrypted part of one.
+public protocol CKRecordKeyValueSetting: NSObjectProtocol {
+    /// The value of a field; `nil` if it has none.
+    func object(forKey key: String) -> (any CKRecordValueProtocol)?
+    /// Sets a field, or with `nil` clears it.
+    func setObject(_ object: (any CKRecordValueProtocol)?, forKey key: String)
+    /// The value of a field; `nil` if it has none.
+    subscript(key: String) -> (any CKRecordValueProtocol)? { get set }
+    /// The names of the fields that have a value.
+    func allKeys() -> [String]
+    /// The names of the fields that were set or cleared since the record was fetched or saved.
+    func changedKeys() -> [String]
+}
+
+extension CKRecordKeyValueSetting {
+    /// The value of a field as a type; `nil` if it has none or one of another type.
+    public subscript<Value: CKRecordValueProtocol>(key: String) -> Value? {
+        get { object(forKey: key) as? Value }
+        set { setObject(newValue, forKey: key) }
+    }
+}
+
+// MARK: Records
+
+extension CKRecord: CKRecordKeyValueSetting {
+    /// The value of a field; `nil` if it has none, or an encrypted one.
+    ///
+    /// It is an object of Foundation's, which casts to Swift's values. Under the names of
+    /// `CKRecord.SystemFieldKey` lies what the service knows.
+    public func object(forKey key: CKRecord.FieldKey) -> (any CKRecordValueProtocol)? {
+        if key.hasPrefix("___") { return systemValue(key) as? any CKRecordValueProtocol }
+        return read { $0.value(key, isEncrypted: false) }?.object
+    }
+
+    /// Sets a field, or with `nil` clears it.
+    ///
+    /// A value of a type that records cannot hold stops the program.
+    public func setObject(_ object: (any CKRecordValueProtocol)?, forKey key: CKRecord.FieldKey) {
+        if key == SystemFieldKey.parent, object == nil || object is CKReference {
+            parent = object as? CKReference
+            return
+        }
+        let value = object.map { RecordValue(setting: $0, forKey: key) }
+        change { $0.set(key, value, isEncrypted: false) }
+    }
+
+    /// The value of a field; `nil` if it has none, or an encrypted one.
+    public subscript(key: CKRecord.FieldKey) -> (any CKRecordValueProtocol)? {
+        get { object(forKey: key) }
+        set { setObject(newValue, forKey: key) }
+    }
+
+    /// The names of the fields that have a value, encrypted ones left out.
+    public func allKeys() -> [CKRecord.FieldKey] {
+        read { $0.keys(isEncrypted: false) }
+    }
+
+    /// The names of the fields that were set or cleared since the record was fetched or saved,
+    /// encrypted ones left out.
+    public func changedKeys() -> [CKRecord.FieldKey] {
+        read { $0.changedKeys(isEncrypted: false) }
+    }
+
+    /// The words of all texts.
+    public func allTokens() -> [String] {
+        let texts = read { content in
+            content.keys(isEncrypted: false).sorted().flatMap { content.fields[$0]?.value.texts ?? [] }
+        }
+        return texts.flatMap { $0.split(whereSeparator: \.isWhitespace).map(String.init) }
+    }
+
+    /// The fields that the service keeps encrypted.
+    public var encryptedValues: any CKRecordKeyValueSetting & Sendable {
+        EncryptedValues(record: self)
+    }
+}
+
+extension RecordValue {
+    /// Takes what a program sets, and stops it where no record can hold that.
+    init(setting value: Any, forKey key: String) {
+        guard let taken = RecordValue(value) else {
+            preconditionFailure(
+                """
+                The field "\(key)" cannot hold a value of type \(type(of: value)). A field holds \
+                String, Date, Data, numbers, Bool, CLLocation, CKRecord.Reference, CKAsset, or an \
+                array of one kind of these
+                """
+            )
+        }
+        self = taken
+    }
+}
+
+// MARK: Encrypted fields
+
+/// The fields of a record that the service keeps encrypted.
+///
+/// Unchecked: all it has is the record, which can be sent.
+private final class EncryptedValues: NSObject, CKRecordKeyValueSetting, @unchecked Sendable {
+    private let record: CKRecord
+
+    init(record: CKRecord) {
+        self.record = record
+    }
+
+    func object(forKey key: String) -> (any CKRecordValueProtocol)? {
+        record.read { $0.value(key, isEncrypted: true) }?.object
+    }
+
+    func setObject(_ object: (any CKRecordValueProtocol)?, forKey key: String) {
+        let value = object.map { RecordValue(setting: $0, forKey: key) }
+        switch value {
+        case .asset, .reference:
+            preconditionFailure(
+                "The encrypted field \"\(key)\" cannot hold an asset or a reference"
+            )
+        default: record.change { $0.set(key, value, isEncrypted: true) }
+        }
+    }
+
+    subscript(key: String) -> (any CKRecordValueProtocol)? {
+        get { object(forKey: key) }
+        set { setObject(newValue, forKey: key) }
+    }
+
+    func allKeys() -> [String] { record.read { $0.keys(isEncrypted: true) } }
+
+    func changedKeys() -> [String] { record.read { $0.changedKeys(isEncrypted: true) } }
+}
+
+// MARK: Iteration
+
+/// Goes through the fields of a record, in the order of their names.
+public struct CKRecordKeyValueIterator: IteratorProtocol {
+    private var rest: ArraySlice<(CKRecord.FieldKey, any CKRecordValueProtocol)>
+
+    fileprivate init(_ fields: CKRecord) {
+        rest =
+            fields.allKeys().sorted().compactMap { key in
+                fields.object(forKey: key).map { (key, $0) }
+            }[...]
+    }
+
+    /// The next field's name and value.
+    public mutating func next() -> (CKRecord.FieldKey, any CKRecordValueProtocol)? {
+        rest.popFirst()
+    }
+}
+
+extension CKRecord: Sequence {
+    /// Goes through the fields that have a value, encrypted ones left out.
+    public func makeIterator() -> CKRecordKeyValueIterator {
+        CKRecordKeyValueIterator(self)
+    }
+}

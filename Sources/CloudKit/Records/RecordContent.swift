@@ -1,0 +1,75 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// What a record holds beside its names.
+struct RecordContent: Sendable {
+    /// A field that has a value.
+    struct Field: Sendable {
+        var value: RecordValue
+        var isEncrypted: Bool
+    }
+
+    /// The fields that have a value.
+    var fields: [String: Field] = [:]
+    /// The fields that were set or cleared since the record was fetched or saved, with the number of
+    /// the change, and whether a cleared field was an encrypted one.
+    var changes: [String: Change] = [:]
+    var changeTag: String?
+    var creationDate: Date?
+    var creator: CKRecordID?
+    var modificationDate: Date?
+    var lastModifier: CKRecordID?
+    var parent: CKReference?
+    var share: CKReference?
+    /// The number of the last change of the parent; `nil` if it is as it was fetched or saved.
+    var parentChange: Int?
+    /// How many changes there were.
+    var changeCount = 0
+
+    /// When a field was changed last.
+    struct Change: Sendable {
+        var number: Int
+        var isEncrypted: Bool
+    }
+
+    /// Sets a field, or with `nil` clears it.
+    mutating func set(_ key: String, _ value: RecordValue?, isEncrypted: Bool) {
+        changeCount += 1
+        changes[key] = Change(number: changeCount, isEncrypted: isEncrypted)
+        guard var value else {
+            fields[key] = nil
+            return
+        }
+        // An empty array of Foundation's does not say of what.
+        if case .list(let elements, nil) = value, elements.isEmpty,
+            case .list(_, let type)? = fields[key]?.value
+        {
+            value = .list([], of: type)
+        }
+        fields[key] = Field(value: value, isEncrypted: isEncrypted)
+    }
+
+    mutating func setParent(_ reference: CKReference?) {
+        changeCount += 1
+        parentChange = changeCount
+        parent = reference
+    }
+
+    /// The value of a field, if it is encrypted or not as asked.
+    func value(_ key: String, isEncrypted: Bool) -> RecordValue? {
+        guard let field = fields[key], field.isEncrypted == isEncrypted else { return nil }
+        return field.value
+    }
+
+    /// The names of fields that have a value.
+    func keys(isEncrypted: Bool) -> [String] {
+        fields.filter { $0.value.isEncrypted == isEncrypted }.map(\.key)
+    }
+
+    /// The names of fields that were set or cleared.
+    func changedKeys(isEncrypted: Bool) -> [String] {
+        changes.filter { $0.value.isEncrypted == isEncrypted }.map(\.key)
+    }
+}

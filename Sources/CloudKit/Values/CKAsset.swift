@@ -1,0 +1,143 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkLog
+import TidemarkModel
+
+/// A file that belongs to a record.
+///
+/// Unchecked: what changes is behind a lock.
+open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
+    /// Where the bytes are.
+    enum Place: Sendable {
+        /// In a file of the app, not sent yet.
+        case file(URL)
+        /// With the service, under this name, and in a file where they have been sent or fetched.
+        case service(AssetReference, file: URL?)
+    }
+
+    private let state: Lock<Place>
+
+    /// Wraps a file that is sent when a record with this asset is saved.
+    ///
+    /// The file is read then: keep it until the save is done.
+    public init(fileURL: URL) {
+        precondition(
+            fileURL.isFileURL,
+            "CKAsset(fileURL:) needs the URL of a file; found \(fileURL.absoluteString)"
+        )
+        state = Lock(.file(fileURL))
+    }
+
+    // Older code reads it without unwrapping, newer code unwraps it: both compile.
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+    /// The file; `nil` if the bytes were not fetched.
+    open var fileURL: URL! {
+        switch place {
+        case .file(let url): url
+        case .service(_, let url): url
+        }
+    }
+
+    /// The file.
+    open override var description: String {
+        "<CKAsset: \(fileURL?.path ?? "bytes not fetched")>"
+    }
+
+    // MARK: Coding
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    /// The file and the name of the bytes, as they are archived.
+    struct Archive: Codable {
+        var file: URL?
+        var checksum: Data?
+        var byteCount: UInt64?
+        var referenceChecksum: Data?
+        var wrappingKey: Data?
+    }
+
+    var archived: Archive {
+        switch place {
+        case .file(let url): Archive(file: url)
+        case .service(let reference, let url):
+            Archive(
+                file: url,
+                checksum: Data(reference.checksum),
+                byteCount: reference.byteCount,
+                referenceChecksum: reference.referenceChecksum.map { Data($0) },
+                wrappingKey: reference.wrappingKey.map { Data($0) }
+            )
+        }
+    }
+
+    convenience init?(_ archive: Archive) {
+        guard let place = Self.place(archive) else { return nil }
+        self.init(place)
+    }
+
+    private static func place(_ archive: Archive) -> Place? {
+        guard let checksum = archive.checksum, let byteCount = archive.byteCount else {
+            return archive.file.map { .file($0) }
+        }
+        let reference = AssetReference(
+            checksum: Array(checksum),
+            byteCount: byteCount,
+            referenceChecksum: archive.referenceChecksum.map { Array($0) },
+            wrappingKey: archive.wrappingKey.map { Array($0) }
+        )
+        return .service(reference, file: archive.file)
+    }
+
+    /// Writes where the bytes are, not the bytes.
+    open func encode(with coder: NSCoder) {
+        coder.encode(archive: archived)
+    }
+
+    /// Reads where the bytes are.
+    public required init?(coder: NSCoder) {
+        guard let archive = coder.archive(of: Archive.self), let place = Self.place(archive) else {
+            return nil
+        }
+        state = Lock(place)
+    }
+
+    // MARK: The service
+
+    init(_ place: Place) {
+        state = Lock(place)
+    }
+
+    /// An asset that a record of the service names and whose bytes were not fetched.
+    convenience init(_ model: AssetReference) {
+        self.init(.service(model, file: nil))
+    }
+
+    var place: Place { state.withLock { $0 } }
+
+    /// What the service knows the bytes by; `nil` before they are sent.
+    var model: AssetReference? {
+        if case .service(let reference, _) = place { reference } else { nil }
+    }
+
+    /// Takes note that the service has the bytes of the file.
+    func wasSent(as reference: AssetReference) {
+        state.withLock { place in
+            switch place {
+            case .file(let url): place = .service(reference, file: url)
+            case .service(_, let url): place = .service(reference, file: url)
+            }
+        }
+    }
+
+    /// Takes note that the bytes are in a file.
+    func wasFetched(to file: URL) {
+        state.withLock { place in
+            if case .service(let reference, _) = place {
+                place = .service(reference, file: file)
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// A value that a record's field can have.
+///
+/// Strings, dates, data, numbers, truth values, places, references, assets, and arrays of one kind of
+/// these; values of Swift and objects of Foundation alike. Other types cannot be stored, also where
+/// they adopt the protocol.
+public protocol CKRecordValueProtocol {}
+
+/// The same as `CKRecordValueProtocol`.
+///
+/// On Apple's systems it is for objects alone. Here Swift's values are no objects, and stand for
+/// themselves.
+public typealias CKRecordValue = CKRecordValueProtocol
+
+// swift-format-ignore: NoLeadingUnderscores
+/// The same as `CKRecordValue`, as Apple's interface writes it.
+public typealias __CKRecordObjCValue = CKRecordValueProtocol
+
+extension String: CKRecordValueProtocol {}
+extension Date: CKRecordValueProtocol {}
+extension Data: CKRecordValueProtocol {}
+extension Bool: CKRecordValueProtocol {}
+extension Int: CKRecordValueProtocol {}
+extension Int8: CKRecordValueProtocol {}
+extension Int16: CKRecordValueProtocol {}
+extension Int32: CKRecordValueProtocol {}
+extension Int64: CKRecordValueProtocol {}
+extension UInt: CKRecordValueProtocol {}
+extension UInt8: CKRecordValueProtocol {}
+extension UInt16: CKRecordValueProtocol {}
+extension UInt32: CKRecordValueProtocol {}
+extension UInt64: CKRecordValueProtocol {}
+extension Float: CKRecordValueProtocol {}
+extension Double: CKRecordValueProtocol {}
+extension Array: CKRecordValueProtocol where Element: CKRecordValueProtocol {}
+
+extension NSString: CKRecordValueProtocol {}
+extension NSDate: CKRecordValueProtocol {}
+extension NSData: CKRecordValueProtocol {}
+extension NSNumber: CKRecordValueProtocol {}
+extension NSArray: CKRecordValueProtocol {}
+extension CKReference: CKRecordValueProtocol {}
+extension CKAsset: CKRecordValueProtocol {}
+extension CLLocation: CKRecordValueProtocol {}

@@ -1,0 +1,111 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkModel
+
+/// What becomes of a record when the record that it refers to is deleted.
+///
+/// Programs write `CKRecord.ReferenceAction` or `CKRecord.Reference.Action`.
+public enum CKReferenceAction: UInt, Sendable {
+    /// Nothing: the reference may lead nowhere.
+    case none = 0
+    /// The record is deleted too.
+    case deleteSelf = 1
+}
+
+/// A link from one record to another in the same zone.
+///
+/// Programs write `CKRecord.Reference`.
+///
+/// Unchecked: nothing of it changes.
+open class CKReference: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
+    /// The record that it leads to.
+    public let recordID: CKRecordID
+    /// What becomes of the record that holds the link when its target is deleted.
+    ///
+    /// A link of the kind that CloudKit Web Services call *validate* is `none` here, and stays what it
+    /// is when it is saved again.
+    public var action: CKReferenceAction { modelAction == .deleteSelf ? .deleteSelf : .none }
+
+    private let modelAction: TidemarkModel.Reference.Action
+
+    /// Links to a record by its identity.
+    public init(recordID: CKRecordID, action: CKReferenceAction) {
+        self.recordID = recordID
+        modelAction = action == .deleteSelf ? .deleteSelf : .none
+    }
+
+    /// Links to a record.
+    public convenience init(record: CKRecord, action: CKReferenceAction) {
+        self.init(recordID: record.recordID, action: action)
+    }
+
+    /// The same as `CKRecord.ReferenceAction`.
+    public typealias Action = CKReferenceAction
+
+    // MARK: Equality
+
+    /// Whether the other object leads to the same record with the same action.
+    open override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? CKReference else { return false }
+        return other.recordID == recordID && other.modelAction == modelAction
+    }
+
+    /// Follows from the target.
+    open override var hash: Int { recordID.hash }
+
+    /// The target's names.
+    open override var description: String { "<CKReference: \(recordID)>" }
+
+    // MARK: Copying and coding
+
+    /// The same object, which never changes.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    /// The target and the action's number, as they are archived.
+    struct Archive: Codable {
+        var record: CKRecordID.Archive
+        var action: UInt8
+    }
+
+    var archived: Archive { Archive(record: recordID.archived, action: modelAction.rawValue) }
+
+    init(_ archive: Archive) {
+        recordID = CKRecordID(archive.record)
+        modelAction = TidemarkModel.Reference.Action(rawValue: archive.action) ?? .none
+    }
+
+    /// Writes the target and the action.
+    open func encode(with coder: NSCoder) {
+        coder.encode(archive: archived)
+    }
+
+    /// Reads the target and the action.
+    public required init?(coder: NSCoder) {
+        guard let archive = coder.archive(of: Archive.self) else { return nil }
+        recordID = CKRecordID(archive.record)
+        modelAction = TidemarkModel.Reference.Action(rawValue: archive.action) ?? .none
+    }
+
+    // MARK: The service
+
+    /// A link in a record of some zone, which is its target's where the link names none.
+    init(_ model: TidemarkModel.Reference, in zone: ZoneID) {
+        recordID = CKRecordID(RecordID(recordName: model.recordName, zone: model.zone ?? zone))
+        modelAction = model.action
+    }
+
+    /// The link as a record of some zone holds it.
+    func model(in zone: ZoneID) -> TidemarkModel.Reference {
+        let target = recordID.model
+        return TidemarkModel.Reference(
+            recordName: target.recordName,
+            zone: target.zone == zone ? nil : target.zone,
+            action: modelAction
+        )
+    }
+}

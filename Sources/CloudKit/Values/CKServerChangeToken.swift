@@ -1,0 +1,62 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkModel
+
+/// How far a client has come in a database or a zone.
+///
+/// Unchecked: nothing of it changes.
+open class CKServerChangeToken: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
+    private let text: String
+
+    /// Whether the other token says the same.
+    open override func isEqual(_ object: Any?) -> Bool {
+        (object as? CKServerChangeToken)?.text == text
+    }
+
+    /// Follows from the token.
+    open override var hash: Int { text.hashValue }
+
+    /// The token as text.
+    open override var description: String { "<CKServerChangeToken: \(text)>" }
+
+    /// The same object, which never changes.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    private struct Archive: Codable {
+        var text: String
+    }
+
+    /// Writes the token.
+    open func encode(with coder: NSCoder) {
+        coder.encode(archive: Archive(text: text))
+    }
+
+    /// Reads a token.
+    public required init?(coder: NSCoder) {
+        guard let archive = coder.archive(of: Archive.self) else { return nil }
+        text = archive.text
+    }
+
+    // MARK: The service
+
+    init(_ model: ChangeToken) {
+        text = model.description
+    }
+
+    /// The token as a service reads it.
+    ///
+    /// Throws `changeTokenExpired` where an archive held something that is no token.
+    var model: ChangeToken {
+        get throws(CKError) {
+            guard let model = ChangeToken(text) else {
+                throw CKError(.changeTokenExpired, "The archived change token cannot be read.")
+            }
+            return model
+        }
+    }
+}

@@ -1,0 +1,250 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkModel
+
+// Core Location is not there. No module of that name is shipped: `canImport(CoreLocation)` would then
+// be true in other packages, which need far more of it.
+
+/// Degrees of latitude or longitude.
+public typealias CLLocationDegrees = Double
+/// Metres between two places, or above the sea.
+public typealias CLLocationDistance = Double
+/// Metres by which a place may be wrong; negative where it is not valid.
+public typealias CLLocationAccuracy = Double
+/// Metres per second.
+public typealias CLLocationSpeed = Double
+/// Degrees clockwise from north.
+public typealias CLLocationDirection = Double
+
+/// A latitude and a longitude.
+public struct CLLocationCoordinate2D: Sendable {
+    /// Degrees north.
+    public var latitude: CLLocationDegrees
+    /// Degrees east.
+    public var longitude: CLLocationDegrees
+
+    /// Latitude and longitude 0.
+    public init() {
+        self.init(latitude: 0, longitude: 0)
+    }
+
+    /// Pairs a latitude with a longitude.
+    public init(latitude: CLLocationDegrees, longitude: CLLocationDegrees) {
+        self.latitude = latitude
+        self.longitude = longitude
+    }
+}
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// Pairs a latitude with a longitude.
+public func CLLocationCoordinate2DMake(
+    _ latitude: CLLocationDegrees,
+    _ longitude: CLLocationDegrees
+) -> CLLocationCoordinate2D {
+    CLLocationCoordinate2D(latitude: latitude, longitude: longitude)
+}
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// Whether there is such a place.
+public func CLLocationCoordinate2DIsValid(_ coordinate: CLLocationCoordinate2D) -> Bool {
+    (-90.0...90.0).contains(coordinate.latitude) && (-180.0...180.0).contains(coordinate.longitude)
+}
+
+/// No place at all.
+public let kCLLocationCoordinate2DInvalid = CLLocationCoordinate2D(latitude: -180, longitude: -180)
+
+/// A place on Earth: as much of Core Location's as records need.
+///
+/// Unchecked: nothing of it changes.
+open class CLLocation: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
+    /// Latitude and longitude.
+    public let coordinate: CLLocationCoordinate2D
+    /// Metres above the sea.
+    public let altitude: CLLocationDistance
+    /// Metres by which the coordinate may be wrong; negative where it is not valid.
+    public let horizontalAccuracy: CLLocationAccuracy
+    /// Metres by which the altitude may be wrong; negative where it is not valid.
+    public let verticalAccuracy: CLLocationAccuracy
+    /// Degrees clockwise from north; negative where it is not valid.
+    public let course: CLLocationDirection
+    /// Metres per second; negative where it is not valid.
+    public let speed: CLLocationSpeed
+    /// When it was measured.
+    public let timestamp: Date
+
+    /// A place of which only the coordinate is known.
+    public convenience init(latitude: CLLocationDegrees, longitude: CLLocationDegrees) {
+        self.init(
+            coordinate: CLLocationCoordinate2D(latitude: latitude, longitude: longitude),
+            altitude: 0,
+            horizontalAccuracy: 0,
+            verticalAccuracy: -1,
+            timestamp: Date()
+        )
+    }
+
+    /// A place with its accuracy.
+    public convenience init(
+        coordinate: CLLocationCoordinate2D,
+        altitude: CLLocationDistance,
+        horizontalAccuracy: CLLocationAccuracy,
+        verticalAccuracy: CLLocationAccuracy,
+        timestamp: Date
+    ) {
+        self.init(
+            coordinate: coordinate,
+            altitude: altitude,
+            horizontalAccuracy: horizontalAccuracy,
+            verticalAccuracy: verticalAccuracy,
+            course: -1,
+            speed: -1,
+            timestamp: timestamp
+        )
+    }
+
+    /// A place with its accuracy and a movement.
+    public init(
+        coordinate: CLLocationCoordinate2D,
+        altitude: CLLocationDistance,
+        horizontalAccuracy: CLLocationAccuracy,
+        verticalAccuracy: CLLocationAccuracy,
+        course: CLLocationDirection,
+        speed: CLLocationSpeed,
+        timestamp: Date
+    ) {
+        self.coordinate = coordinate
+        self.altitude = altitude
+        self.horizontalAccuracy = horizontalAccuracy
+        self.verticalAccuracy = verticalAccuracy
+        self.course = course
+        self.speed = speed
+        self.timestamp = timestamp
+    }
+
+    /// Metres to another place along the surface of a ball of the Earth's mean radius.
+    open func distance(from location: CLLocation) -> CLLocationDistance {
+        let radians = Double.pi / 180
+        let (a, b) = (coordinate, location.coordinate)
+        let north = sin((b.latitude - a.latitude) * radians / 2)
+        let east = sin((b.longitude - a.longitude) * radians / 2)
+        let along = cos(a.latitude * radians) * cos(b.latitude * radians)
+        let half = north * north + along * east * east
+        return 2 * 6_371_008.8 * asin(min(1, half.squareRoot()))
+    }
+
+    // MARK: Equality
+
+    /// Whether the other object says the same of the same place.
+    open override func isEqual(_ object: Any?) -> Bool {
+        (object as? CLLocation)?.archived == archived
+    }
+
+    /// Follows from the coordinate.
+    open override var hash: Int {
+        var hasher = Hasher()
+        hasher.combine(coordinate.latitude)
+        hasher.combine(coordinate.longitude)
+        return hasher.finalize()
+    }
+
+    /// The coordinate and its accuracy.
+    open override var description: String {
+        "<\(coordinate.latitude),\(coordinate.longitude)> +/- \(horizontalAccuracy)m"
+    }
+
+    // MARK: Copying and coding
+
+    /// The same object, which never changes.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    /// All that is known, as it is archived.
+    struct Archive: Codable, Equatable {
+        var latitude: Double
+        var longitude: Double
+        var altitude: Double
+        var horizontalAccuracy: Double
+        var verticalAccuracy: Double
+        var course: Double
+        var speed: Double
+        var time: Double
+    }
+
+    var archived: Archive {
+        Archive(
+            latitude: coordinate.latitude,
+            longitude: coordinate.longitude,
+            altitude: altitude,
+            horizontalAccuracy: horizontalAccuracy,
+            verticalAccuracy: verticalAccuracy,
+            course: course,
+            speed: speed,
+            time: timestamp.timeIntervalSinceReferenceDate
+        )
+    }
+
+    init(_ archive: Archive) {
+        coordinate = CLLocationCoordinate2D(
+            latitude: archive.latitude,
+            longitude: archive.longitude
+        )
+        altitude = archive.altitude
+        horizontalAccuracy = archive.horizontalAccuracy
+        verticalAccuracy = archive.verticalAccuracy
+        course = archive.course
+        speed = archive.speed
+        timestamp = Date(timeIntervalSinceReferenceDate: archive.time)
+    }
+
+    /// Writes all that is known.
+    open func encode(with coder: NSCoder) {
+        coder.encode(archive: archived)
+    }
+
+    /// Reads a place.
+    public required convenience init?(coder: NSCoder) {
+        guard let archive = coder.archive(of: Archive.self) else { return nil }
+        self.init(archive)
+    }
+}
+
+// MARK: The service
+
+extension CLLocation {
+    convenience init(_ model: Location) {
+        self.init(
+            coordinate: CLLocationCoordinate2D(
+                latitude: model.latitude,
+                longitude: model.longitude
+            ),
+            altitude: model.altitude ?? 0,
+            horizontalAccuracy: model.horizontalAccuracy ?? 0,
+            verticalAccuracy: model.verticalAccuracy ?? -1,
+            course: model.course ?? -1,
+            speed: model.speed ?? -1,
+            timestamp: model.timestamp.map { Date(milliseconds: $0) } ?? Date(milliseconds: 0)
+        )
+    }
+
+    /// The place as a service keeps it.
+    ///
+    /// Throws `invalidArguments` for a time that is out of range.
+    var model: Location {
+        get throws(CKError) {
+            Location(
+                latitude: coordinate.latitude,
+                longitude: coordinate.longitude,
+                horizontalAccuracy: horizontalAccuracy,
+                verticalAccuracy: verticalAccuracy,
+                altitude: altitude,
+                speed: speed,
+                course: course,
+                timestamp: try timestamp.milliseconds
+            )
+        }
+    }
+}

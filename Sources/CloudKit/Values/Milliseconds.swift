@@ -1,0 +1,26 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension Date {
+    /// A time as a service keeps it.
+    init(milliseconds: Int64) {
+        self.init(timeIntervalSince1970: Double(milliseconds) / 1000)
+    }
+
+    /// Whole milliseconds since 1970, as a service keeps times.
+    ///
+    /// Throws `invalidArguments` where 64 bits do not hold them.
+    var milliseconds: Int64 {
+        get throws(CKError) {
+            guard let whole = Int64(exactly: (timeIntervalSince1970 * 1000).rounded()) else {
+                throw CKError(
+                    .invalidArguments,
+                    "The date \(timeIntervalSince1970) seconds after 1970 is out of range."
+                )
+            }
+            return whole
+        }
+    }
+}

@@ -1,0 +1,297 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// The value of a field as a record holds it: apart from the caller's objects, which may change.
+enum RecordValue: Sendable {
+    case string(String)
+    case integer(Int64)
+    /// A whole number that 64 bits with a sign do not hold.
+    case unsigned(UInt64)
+    case real(Double)
+    case date(Date)
+    case data(Data)
+    case location(CLLocation)
+    case reference(CKReference)
+    case asset(CKAsset)
+    /// Values of one kind; with the type of an element where that is known without one.
+    case list([RecordValue], of: FieldType?)
+
+    /// Takes what a program sets; `nil` for what no record can hold.
+    init?(_ value: Any) {
+        guard let value = Self.unwrapped(value) else { return nil }
+        // Not by a cast alone: that would turn Swift's arrays into objects that have no element type.
+        if type(of: value) is NSArray.Type, let list = value as? NSArray {
+            self.init(elements: list.map { $0 }, of: nil)
+        } else if let scalar = Self.scalar(value) {
+            self = scalar
+        } else if let list = value as? [Any] {
+            self.init(elements: list, of: Self.elementType(of: value))
+        } else {
+            return nil
+        }
+    }
+
+    private init?(elements: [Any], of type: FieldType?) {
+        var values: [RecordValue] = []
+        for element in elements {
+            guard let element = Self.unwrapped(element), let value = Self.scalar(element) else {
+                return nil
+            }
+            values.append(value)
+        }
+        guard let first = values.first else {
+            self = .list([], of: type)
+            return
+        }
+        guard values.allSatisfy({ $0.kind == first.kind }) else { return nil }
+        self = .list(values, of: nil)
+    }
+
+    /// A number, text or object, whether of Swift or of Foundation; `nil` for anything else.
+    private static func scalar(_ value: Any) -> RecordValue? {
+        // Swift's numbers first: by a cast to NSNumber a truth value would be any of them.
+        switch value {
+        case let value as any FixedWidthInteger:
+            if let number = Int64(exactly: value) { return .integer(number) }
+            return UInt64(exactly: value).map { .unsigned($0) }
+        case let value as any BinaryFloatingPoint: return .real(Double(value))
+        case let value as NSNumber: return number(value)
+        case let value as CKReference: return .reference(value)
+        case let value as CKAsset: return .asset(value)
+        case let value as CLLocation: return .location(value)
+        case let value as String: return .string(value)
+        case let value as Date: return .date(value)
+        case let value as Data: return .data(value)
+        default: return nil
+        }
+    }
+
+    private static func number(_ number: NSNumber) -> RecordValue {
+        switch UInt8(bitPattern: number.objCType.pointee) {
+        case UInt8(ascii: "f"), UInt8(ascii: "d"): return .real(number.doubleValue)
+        case UInt8(ascii: "Q") where number.uint64Value > UInt64(Int64.max):
+            return .unsigned(number.uint64Value)
+        default: return .integer(number.int64Value)
+        }
+    }
+
+    /// What an optional holds that was taken for a value.
+    static func unwrapped(_ value: Any) -> Any? {
+        guard let optional = value as? any OptionalValue else { return value }
+        return optional.wrapped.flatMap(unwrapped)
+    }
+
+    /// The type that the elements of an empty array of Swift's would have.
+    private static func elementType(of list: Any) -> FieldType? {
+        // An empty array can be cast to any other: ask for its own type.
+        let type = type(of: list)
+        if type == [String].self { return .string }
+        if type == [Date].self { return .timestamp }
+        if type == [Data].self { return .bytes }
+        if type == [CLLocation].self { return .location }
+        if type == [CKReference].self { return .reference }
+        if type == [CKAsset].self { return .asset }
+        if type == [Double].self || type == [Float].self { return .double }
+        return (list as? any IntegerList) == nil ? nil : .int64
+    }
+}
+
+/// Tells an optional that was passed as `Any` from a value.
+private protocol OptionalValue {
+    var wrapped: Any? { get }
+}
+
+extension Optional: OptionalValue {
+    fileprivate var wrapped: Any? { self }
+}
+
+private protocol IntegerList {}
+
+extension Array: IntegerList where Element: FixedWidthInteger {}
+
+extension RecordValue {
+    /// What values of one list have in common.
+    private var kind: FieldType {
+        switch self {
+        case .string: .string
+        case .integer, .unsigned, .real: .double
+        case .date: .timestamp
+        case .data: .bytes
+        case .location: .location
+        case .reference: .reference
+        case .asset: .asset
+        case .list: .stringList
+        }
+    }
+
+    /// The object that a program reads: Foundation's, which casts to Swift's values.
+    var object: any CKRecordValueProtocol {
+        switch self {
+        case .string(let text): NSString(string: text)
+        case .integer(let number): NSNumber(value: number)
+        case .unsigned(let number): NSNumber(value: number)
+        case .real(let number): NSNumber(value: number)
+        case .date(let date): NSDate(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate)
+        case .data(let data): NSData(data: data)
+        case .location(let place): place
+        case .reference(let link): link
+        case .asset(let asset): asset
+        case .list(let values, _): NSArray(array: values.map { $0.object })
+        }
+    }
+
+    /// The assets in it.
+    var assets: [CKAsset] {
+        switch self {
+        case .asset(let asset): [asset]
+        case .list(let values, _): values.flatMap(\.assets)
+        default: []
+        }
+    }
+
+    /// The texts in it.
+    var texts: [String] {
+        switch self {
+        case .string(let text): [text]
+        case .list(let values, _): values.flatMap(\.texts)
+        default: []
+        }
+    }
+}
+
+// MARK: The service
+
+extension RecordValue {
+    /// A value of a record in some zone.
+    init(_ model: FieldValue, in zone: ZoneID) {
+        switch model {
+        case .string(let text): self = .string(text)
+        case .int64(let number): self = .integer(number)
+        case .double(let number): self = .real(number)
+        case .bytes(let bytes): self = .data(Data(bytes))
+        case .timestamp(let time): self = .date(Date(milliseconds: time))
+        case .location(let place): self = .location(CLLocation(place))
+        case .reference(let link): self = .reference(CKReference(link, in: zone))
+        case .asset(let blob): self = .asset(CKAsset(blob))
+        default:
+            let elements = model.elements.map { RecordValue($0, in: zone) }
+            self = .list(elements, of: model.type.element)
+        }
+    }
+
+    /// The value as a record of some zone keeps it.
+    ///
+    /// Throws `invalidArguments` for a number or a date that 64 bits do not hold, and
+    /// `assetFileNotFound` for an asset whose bytes were not sent.
+    func model(in zone: ZoneID) throws(CKError) -> FieldValue {
+        switch self {
+        case .string(let text): return .string(text)
+        case .integer(let number): return .int64(number)
+        case .unsigned(let number):
+            throw CKError(
+                .invalidArguments,
+                "The number \(number) is too large: whole numbers have 64 bits with a sign."
+            )
+        case .real(let number): return .double(number)
+        case .date(let date): return .timestamp(try date.milliseconds)
+        case .data(let data): return .bytes(Array(data))
+        case .location(let place): return .location(try place.model)
+        case .reference(let link): return .reference(link.model(in: zone))
+        case .asset(let asset):
+            guard let model = asset.model else {
+                throw CKError(
+                    .assetFileNotFound,
+                    "The bytes of the asset \(asset.fileURL?.path ?? "") were not sent."
+                )
+            }
+            return .asset(model)
+        case .list(let values, let type):
+            return try Self.model(values, of: type, in: zone)
+        }
+    }
+
+    private static func model(
+        _ values: [RecordValue],
+        of type: FieldType?,
+        in zone: ZoneID
+    ) throws(CKError) -> FieldValue {
+        var models: [FieldValue] = []
+        for value in values { models.append(try value.model(in: zone)) }
+        // One number with a fraction makes a list of such numbers.
+        if models.contains(where: { $0.type == .double }) {
+            models = models.map { model in
+                if case .int64(let number) = model { .double(Double(number)) } else { model }
+            }
+        }
+        return FieldValue(listOf: models, ofType: models.first?.type ?? type ?? .string)
+    }
+}
+
+// MARK: Archives
+
+extension RecordValue {
+    /// A value as it is archived: one member is set.
+    struct Archive: Codable {
+        var string: String?
+        var integer: Int64?
+        /// The bits of a number that has no sign.
+        var unsigned: Int64?
+        /// The bits of a number, so that every one survives.
+        var real: Int64?
+        var date: Double?
+        var data: Data?
+        var location: CLLocation.Archive?
+        var reference: CKReference.Archive?
+        var asset: CKAsset.Archive?
+        var list: [Archive]?
+        var elementType: UInt8?
+    }
+
+    var archived: Archive {
+        switch self {
+        case .string(let text): Archive(string: text)
+        case .integer(let number): Archive(integer: number)
+        case .unsigned(let number): Archive(unsigned: Int64(bitPattern: number))
+        case .real(let number): Archive(real: Int64(bitPattern: number.bitPattern))
+        case .date(let date): Archive(date: date.timeIntervalSinceReferenceDate)
+        case .data(let data): Archive(data: data)
+        case .location(let place): Archive(location: place.archived)
+        case .reference(let link): Archive(reference: link.archived)
+        case .asset(let asset): Archive(asset: asset.archived)
+        case .list(let values, let type):
+            Archive(list: values.map(\.archived), elementType: type?.rawValue)
+        }
+    }
+
+    init?(_ archive: Archive) {
+        if let text = archive.string {
+            self = .string(text)
+        } else if let number = archive.integer {
+            self = .integer(number)
+        } else if let number = archive.unsigned {
+            self = .unsigned(UInt64(bitPattern: number))
+        } else if let bits = archive.real {
+            self = .real(Double(bitPattern: UInt64(bitPattern: bits)))
+        } else if let seconds = archive.date {
+            self = .date(Date(timeIntervalSinceReferenceDate: seconds))
+        } else if let data = archive.data {
+            self = .data(data)
+        } else if let place = archive.location {
+            self = .location(CLLocation(place))
+        } else if let link = archive.reference {
+            self = .reference(CKReference(link))
+        } else if let asset = archive.asset.flatMap({ CKAsset($0) }) {
+            self = .asset(asset)
+        } else if let values = archive.list {
+            self = .list(
+                values.compactMap { RecordValue($0) },
+                of: archive.elementType.flatMap { FieldType(rawValue: $0) }
+            )
+        } else {
+            return nil
+        }
+    }
+}

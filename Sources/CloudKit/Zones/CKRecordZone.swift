@@ -1,0 +1,152 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkLog
+import TidemarkModel
+
+/// A zone of a database.
+///
+/// Unchecked: what changes is behind a lock.
+open class CKRecordZone: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
+    /// Names a zone.
+    public typealias ID = CKRecordZoneID
+
+    /// What a zone can do.
+    public struct Capabilities: OptionSet, Sendable {
+        /// The bits.
+        public let rawValue: UInt
+
+        /// Wraps bits.
+        public init(rawValue: UInt) {
+            self.rawValue = rawValue
+        }
+
+        /// What changed can be fetched by token.
+        public static let fetchChanges = Capabilities(rawValue: 1)
+        /// Saves and deletions can be done all or not at all.
+        public static let atomic = Capabilities(rawValue: 2)
+        /// Records can be shared with what is below them.
+        public static let sharing = Capabilities(rawValue: 4)
+        /// The zone can be shared as a whole.
+        public static let zoneWideSharing = Capabilities(rawValue: 8)
+    }
+
+    /// What the encrypted fields of a zone are encrypted for.
+    public enum EncryptionScope: Int, Sendable {
+        /// Each record for itself.
+        case perRecord = 0
+        /// The zone as a whole.
+        case perZone = 1
+    }
+
+    /// The zone's names.
+    public let zoneID: CKRecordZone.ID
+    /// What the zone can do; nothing before it was fetched or saved.
+    public let capabilities: Capabilities
+    /// The share of the whole zone; `nil` if there is none.
+    public let share: CKRecord.Reference?
+
+    private let scope: Lock<EncryptionScope>
+
+    init(
+        _ zoneID: CKRecordZone.ID,
+        _ capabilities: Capabilities,
+        share: CKRecord.Reference? = nil,
+        _ scope: EncryptionScope = .perRecord
+    ) {
+        self.zoneID = zoneID
+        self.capabilities = capabilities
+        self.share = share
+        self.scope = Lock(scope)
+    }
+
+    /// A zone of the current user.
+    public convenience init(zoneName: String) {
+        self.init(zoneID: CKRecordZone.ID(zoneName: zoneName))
+    }
+
+    /// A zone.
+    public convenience init(zoneID: CKRecordZone.ID) {
+        self.init(zoneID, [])
+    }
+
+    /// The zone that every public and private database has.
+    public class func `default`() -> CKRecordZone {
+        CKRecordZone(zoneID: .default)
+    }
+
+    /// What encrypted fields are encrypted for.
+    ///
+    /// It is kept on this object alone: Tidemark's service encrypts nothing.
+    open var encryptionScope: EncryptionScope {
+        get { scope.withLock { $0 } }
+        set { scope.withLock { $0 = newValue } }
+    }
+
+    // MARK: Equality
+
+    /// Whether the other object is a zone of the same names.
+    open override func isEqual(_ object: Any?) -> Bool {
+        (object as? CKRecordZone)?.zoneID == zoneID
+    }
+
+    /// Follows from the names.
+    open override var hash: Int { zoneID.hash }
+
+    /// The names.
+    open override var description: String { "<CKRecordZone: \(zoneID)>" }
+
+    // MARK: Copying and coding
+
+    /// A zone of the same names and capabilities.
+    open func copy(with zone: NSZone? = nil) -> Any {
+        CKRecordZone(zoneID, capabilities, share: share, encryptionScope)
+    }
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    private struct Archive: Codable {
+        var zoneID: CKRecordZoneID.Archive
+        var capabilities: UInt
+        var share: CKReference.Archive?
+        var scope: Int
+    }
+
+    /// Writes the zone.
+    open func encode(with coder: NSCoder) {
+        coder.encode(
+            archive: Archive(
+                zoneID: zoneID.archived,
+                capabilities: capabilities.rawValue,
+                share: share?.archived,
+                scope: encryptionScope.rawValue
+            )
+        )
+    }
+
+    /// Reads a zone.
+    public required init?(coder: NSCoder) {
+        guard let archive = coder.archive(of: Archive.self) else { return nil }
+        zoneID = CKRecordZoneID(archive.zoneID)
+        capabilities = Capabilities(rawValue: archive.capabilities)
+        share = archive.share.map { CKReference($0) }
+        scope = Lock(EncryptionScope(rawValue: archive.scope) ?? .perRecord)
+    }
+}
+
+// MARK: The service
+
+extension CKRecordZone {
+    /// A zone of the service.
+    ///
+    /// `share` is the record of the share of the whole zone, where there is one.
+    convenience init(_ model: Zone, share: RecordID? = nil) {
+        self.init(
+            CKRecordZoneID(model.zoneID),
+            Capabilities(rawValue: model.capabilities.rawValue),
+            share: share.map { CKReference(recordID: CKRecordID($0), action: .none) }
+        )
+    }
+}

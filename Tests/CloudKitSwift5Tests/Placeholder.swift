@@ -1,0 +1,2 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
