@@ -41,14 +41,14 @@ extension CKError {
         self.init(Code(rawValue: error.code.rawValue) ?? .internalError, userInfo: userInfo)
     }
 
-    /// `partialFailure` with the errors of single items; `nil` if there are none.
-    static func partialFailure(_ errors: [AnyHashable: any Error]) -> CKError? {
-        if errors.isEmpty { return nil }
+    /// `partialFailure` with the errors of single items.
+    init(partialErrors errors: [AnyHashable: any Error]) {
         let message = "\(errors.count) items of the request failed."
-        return CKError(
+        self.init(
             .partialFailure,
             userInfo: [
-                NSLocalizedDescriptionKey: message, "CKErrorDescription": message,
+                NSLocalizedDescriptionKey: message,
+                "CKErrorDescription": message,
                 CKPartialErrorsByItemIDKey: errors,
             ]
         )

@@ -9,7 +9,9 @@ extension CKRecord {
     ///
     /// Who made and changed it goes by `CKCurrentUserDefaultName` where that is the reader.
     static func make(_ model: Record, seenBy reader: UserID? = nil) -> CKRecord {
-        CKRecord(model.recordType, CKRecordID(model.recordID), RecordContent(model, reader))
+        let (id, content) = (CKRecordID(model.recordID), RecordContent(model, reader))
+        if let share = model.share { return CKShare(id, content, CKShare.Terms(share, reader)) }
+        return CKRecord(model.recordType, id, content)
     }
 
     /// A save of this record on its way.
@@ -25,7 +27,9 @@ extension CKRecord {
     /// With the policy `allKeys`, and for a record that was never saved, every field is sent,
     /// otherwise those that were set or cleared. The bytes of ``assets(toSaveUnder:)`` must have been
     /// sent. Throws `invalidArguments` for values that the service cannot keep.
-    func saving(_ policy: SavePolicy) throws(CKError) -> Saving {
+    ///
+    /// `reader` is the current user, whom shares call `CKCurrentUserDefaultName`.
+    func saving(_ policy: SavePolicy, as reader: UserID? = nil) throws(CKError) -> Saving {
         let content = read { $0 }
         let zone = recordID.zoneID.model
         var builder = FieldsBuilder()
@@ -53,9 +57,41 @@ extension CKRecord {
             fields: fields,
             parent: try content.parentChange(in: zone, policy),
             changeTag: content.changeTag.map { RecordChangeTag($0) },
-            policy: policy
+            policy: policy,
+            share: shareContent(seenBy: reader)
         )
         return Saving(model: model, changeCount: content.changeCount)
+    }
+
+    /// The record as it is on this device, for predicates; `nil` where the service could not keep it.
+    var unsavedBody: RecordBody? {
+        let content = read { $0 }
+        let (id, zone) = (recordID.model, recordID.zoneID.model)
+        var builder = FieldsBuilder()
+        for (key, field) in content.fields {
+            guard let value = try? field.value.model(in: zone) else { continue }
+            guard (try? builder.set(key, value, isEncrypted: field.isEncrypted)) != nil else {
+                return nil
+            }
+        }
+        guard let fields = try? builder.finish(), id.name.byteCount <= Int(UInt16.max) else {
+            return nil
+        }
+        func authorship(_ date: Date?, _ user: CKRecordID?) -> Authorship {
+            Authorship(
+                time: (try? date?.milliseconds) ?? 0,
+                user: user.map { UserID($0.recordName) }
+            )
+        }
+        let header = RecordHeader(
+            recordName: id.name,
+            recordType: Name(recordType),
+            created: authorship(content.creationDate, content.creator),
+            modified: authorship(content.modificationDate, content.lastModifier),
+            parentName: content.parent.map { Name($0.recordID.recordName) },
+            shareName: content.share.map { Name($0.recordID.recordName) }
+        )
+        return RecordBody(header, fields: fields)
     }
 
     /// The assets that saving this record names, with their fields, in the order of those.
@@ -86,13 +122,15 @@ extension CKRecord {
                 content.parent = saved.parent
             }
         }
+        if let share = model.share { take(share, seenBy: reader) }
     }
 }
 
 extension RecordContent {
     init(_ model: Record, _ reader: UserID?) {
         for field in model.fields.present {
-            guard let value = field.value else { continue }
+            // What a share says lies in fields that no client can save.
+            guard let value = field.value, !field.name.hasPrefix("___") else { continue }
             fields[field.name] = Field(
                 value: RecordValue(value, in: model.zone),
                 isEncrypted: field.isEncrypted

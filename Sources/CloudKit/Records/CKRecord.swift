@@ -149,4 +149,15 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
         recordID = CKRecordID(archive.recordID)
         content = Lock(archive.content)
     }
+
+    // MARK: Shares
+
+    /// What a share says beside its fields; `nil` for every other record.
+    var archivedTerms: CKShare.Terms? { nil }
+
+    /// What a share is to say when it is saved; `nil` for every other record.
+    func shareContent(seenBy reader: UserID?) -> ShareContent? { nil }
+
+    /// Takes over what the service says of a share.
+    func take(_ share: Share, seenBy reader: UserID?) {}
 }

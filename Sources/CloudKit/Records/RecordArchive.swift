@@ -25,6 +25,8 @@ struct RecordArchive: Codable {
     var isParentChanged: Bool
     /// `nil` where only system fields were archived.
     var fields: [Field]?
+    /// What a share says; `nil` for every other record.
+    var shareTerms: CKShare.Terms?
 
     init(_ record: CKRecord, withFields: Bool) {
         let content = record.read { $0 }
@@ -38,6 +40,7 @@ struct RecordArchive: Codable {
         parent = content.parent?.archived
         share = content.share?.archived
         isParentChanged = content.parentChange != nil
+        shareTerms = record.archivedTerms
         guard withFields else { return }
         fields = content.fields.map { key, field in
             Field(
@@ -50,6 +53,12 @@ struct RecordArchive: Codable {
         for (key, change) in content.changes where content.fields[key] == nil {
             fields?.append(Field(key: key, isEncrypted: change.isEncrypted, isChanged: true))
         }
+    }
+
+    /// The record that was archived.
+    var record: CKRecord {
+        let id = CKRecordID(recordID)
+        return shareTerms.map { CKShare(id, content, $0) } ?? CKRecord(recordType, id, content)
     }
 
     /// What the archived record held beside its names.

@@ -21,7 +21,8 @@ extension PredicateLexer {
         throw PredicateError(
             "The text that begins here has no end. Put \(sign) behind it, and \\ before each "
                 + "\(sign) inside.",
-            at: start
+            at: start,
+            isSyntax: true
         )
     }
 

@@ -125,7 +125,7 @@ struct PredicateLexer {
                 at: offset
             )
         }
-        throw PredicateError("Unexpected character '\(found)'.", at: offset)
+        throw PredicateError("Unexpected character '\(found)'.", at: offset, isSyntax: true)
     }
 }
 

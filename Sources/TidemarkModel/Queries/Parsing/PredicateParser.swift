@@ -15,20 +15,43 @@ extension Query.Predicate {
     /// Throws `invalidArguments` with the place, what was expected and what to do, also for what
     /// CloudKit does not have, such as `LIKE`. O(bytes).
     public init(format: String, _ arguments: [Query.Operand] = []) throws(SyncError) {
+        do throws(FormatRefusal) {
+            self = try Self.reading(format, arguments)
+        } catch {
+            throw error.error
+        }
+    }
+
+    /// As ``init(format:_:)``, and says of a text that is refused whether it is a predicate.
+    package static func reading(
+        _ format: String,
+        _ arguments: [Query.Operand] = []
+    ) throws(FormatRefusal) -> Query.Predicate {
         let text = Array(format.utf8)
         do throws(PredicateError) {
-            guard text.count <= Self.textByteCountLimit else {
+            guard text.count <= textByteCountLimit else {
                 throw PredicateError(
-                    "It has \(text.count) bytes; at most \(Self.textByteCountLimit) are allowed. "
+                    "It has \(text.count) bytes; at most \(textByteCountLimit) are allowed. "
                         + "Give long lists as arguments.",
                     at: 0
                 )
             }
             var parser = try PredicateParser(text, arguments)
-            self = try parser.wholePredicate()
+            return try parser.wholePredicate()
         } catch {
-            throw .invalidPredicate(error, in: text)
+            throw FormatRefusal(
+                error: .invalidPredicate(error, in: text),
+                isSyntax: error.isSyntax
+            )
         }
+    }
+
+    /// Why a text was refused.
+    package struct FormatRefusal: Error {
+        /// What a query with the text is answered.
+        package let error: SyncError
+        /// Whether the text is no predicate at all, rather than one that asks for what there is not.
+        package let isSyntax: Bool
     }
 }
 
@@ -168,7 +191,12 @@ extension PredicateParser {
             case .placeholder(let letters): "'%\(letters)'"
             case .end: "the end"
             }
-        return PredicateError("Expected \(expected); found \(found).", at: tokenStart)
+        // An index such as names[0] is one of NSPredicate's, and not supported.
+        return PredicateError(
+            "Expected \(expected); found \(found).",
+            at: tokenStart,
+            isSyntax: token != .symbol("[")
+        )
     }
 
     /// The argument that a placeholder stands for.
@@ -176,7 +204,8 @@ extension PredicateParser {
         guard let argument = arguments.popFirst() else {
             throw PredicateError(
                 "%\(letters) stands for an argument, and there is none left.",
-                at: tokenStart
+                at: tokenStart,
+                isSyntax: true
             )
         }
         return argument

@@ -44,10 +44,13 @@ struct PredicateError: Error {
     let message: String
     /// The byte of the text at which it is.
     let offset: Int
+    /// Whether the text is no predicate at all, rather than one that asks for what there is not.
+    let isSyntax: Bool
 
-    init(_ message: String, at offset: Int) {
+    init(_ message: String, at offset: Int, isSyntax: Bool = false) {
         self.message = message
         self.offset = offset
+        self.isSyntax = isSyntax
     }
 }
 

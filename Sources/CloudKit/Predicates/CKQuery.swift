@@ -1,0 +1,132 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkLog
+import TidemarkModel
+
+/// Which records of a type to find, and in which order.
+///
+/// Unchecked: what changes is behind a lock, and predicates do not change.
+open class CKQuery: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
+    /// The type of the records.
+    public let recordType: CKRecord.RecordType
+    /// What a record must fulfil.
+    public let predicate: NSPredicate
+
+    private let tree: PredicateTree
+    private let order: Lock<Order>
+
+    /// Unchecked: sort descriptors do not change.
+    private struct Order: @unchecked Sendable {
+        var descriptors: [NSSortDescriptor]?
+    }
+
+    /// Asks for the records of a type that fulfil a predicate.
+    ///
+    /// A predicate that queries cannot answer is refused when the query is run.
+    public init(recordType: CKRecord.RecordType, predicate: NSPredicate) {
+        self.recordType = recordType
+        self.predicate = predicate
+        tree = PredicateTree(predicate)
+        order = Lock(Order())
+    }
+
+    /// The order of the results: by the first, then by the second, and so on.
+    open var sortDescriptors: [NSSortDescriptor]? {
+        get { order.withLock { $0 }.descriptors }
+        set {
+            let new = Order(descriptors: newValue)
+            order.withLock { $0 = new }
+        }
+    }
+
+    /// A query that asks for the same.
+    open func copy(with zone: NSZone? = nil) -> Any {
+        let copy = CKQuery(recordType: recordType, predicate: predicate)
+        copy.sortDescriptors = sortDescriptors
+        return copy
+    }
+
+    /// The type and the predicate.
+    open override var description: String {
+        let text =
+            switch tree.content {
+            case .success(let predicate): "\(predicate)"
+            case .failure(let error): error.message
+            }
+        return "<CKQuery: recordType=\(recordType), predicate=\(text)>"
+    }
+
+    // MARK: Coding
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    /// Writes the query.
+    open func encode(with coder: NSCoder) {
+        coder.encode(archive: QueryArchive(recordType, tree, sortDescriptors))
+    }
+
+    // Apple's does not fail; an archive may hold anything.
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+    /// Reads a query.
+    public required init!(coder aDecoder: NSCoder) {
+        guard let archive = aDecoder.archive(of: QueryArchive.self) else { return nil }
+        recordType = archive.recordType
+        tree = archive.tree
+        predicate = NSPredicate(tree)
+        order = Lock(Order(descriptors: archive.sortDescriptors))
+    }
+
+    // MARK: The service
+
+    /// The query for the service.
+    ///
+    /// Throws `invalidArguments` for what queries do not have.
+    var model: Query {
+        get throws(CKError) {
+            var descriptors: [Query.SortDescriptor] = []
+            for descriptor in sortDescriptors ?? [] { descriptors.append(try descriptor.model) }
+            return Query(
+                recordType: recordType,
+                predicate: try tree.predicate,
+                sortDescriptors: descriptors
+            )
+        }
+    }
+}
+
+/// A query as it is archived.
+struct QueryArchive: Codable {
+    var recordType: String
+    /// The predicate's text; `nil` for one that queries do not have.
+    var predicate: String?
+    /// Why there is no text.
+    var refusal: String?
+    var order: [String]?
+
+    init(_ recordType: String, _ tree: PredicateTree, _ descriptors: [NSSortDescriptor]?) {
+        self.recordType = recordType
+        switch tree.content {
+        case .success(let content): predicate = content.description
+        case .failure(let error): refusal = error.message
+        }
+        order = descriptors?.compactMap { try? $0.model.description }
+    }
+
+    /// What the predicate means.
+    var tree: PredicateTree {
+        if let predicate, let content = try? Query.Predicate(format: predicate) {
+            return PredicateTree(content)
+        }
+        return PredicateTree(
+            refusal: SyncError(.invalidArguments, refusal ?? "The archived predicate is unknown.")
+        )
+    }
+
+    /// The order.
+    var sortDescriptors: [NSSortDescriptor]? {
+        order?.compactMap { try? Query.SortDescriptor(text: $0) }.map { NSSortDescriptor.make($0) }
+    }
+}

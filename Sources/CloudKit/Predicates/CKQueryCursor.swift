@@ -1,0 +1,76 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkModel
+
+/// Where a page of a query ended.
+///
+/// Programs write `CKQueryOperation.Cursor`.
+///
+/// Unchecked: nothing of it changes.
+open class CKQueryCursor: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
+    /// What was asked, where, and where the page ended.
+    let request: QueryRequest
+
+    init(_ request: QueryRequest, endedAt page: QueryPageCursor) {
+        var next = request
+        next.cursor = page
+        self.request = next
+    }
+
+    /// Whether the other cursor goes on at the same place of the same query.
+    open override func isEqual(_ object: Any?) -> Bool {
+        (object as? CKQueryCursor)?.request == request
+    }
+
+    /// Follows from the place.
+    open override var hash: Int { request.cursor.hashValue }
+
+    /// The same object, which never changes.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    private struct Archive: Codable {
+        var recordType: String
+        var predicate: String
+        var order: [String]
+        var zone: CKRecordZoneID.Archive?
+        var page: Data
+    }
+
+    /// Writes the query and the place.
+    open func encode(with coder: NSCoder) {
+        let query = request.query
+        coder.encode(
+            archive: Archive(
+                recordType: query.recordType,
+                predicate: query.predicate.description,
+                order: query.sortDescriptors.map(\.description),
+                zone: request.zone.map { CKRecordZoneID($0).archived },
+                page: Data(request.cursor?.bytes ?? [])
+            )
+        )
+    }
+
+    /// Reads a query and a place in it.
+    public required init?(coder: NSCoder) {
+        guard let archive = coder.archive(of: Archive.self),
+            let predicate = try? Query.Predicate(format: archive.predicate)
+        else { return nil }
+        let order = archive.order.compactMap { try? Query.SortDescriptor(text: $0) }
+        guard order.count == archive.order.count else { return nil }
+        let query = Query(
+            recordType: archive.recordType,
+            predicate: predicate,
+            sortDescriptors: order
+        )
+        request = QueryRequest(
+            query,
+            in: archive.zone.map { CKRecordZoneID($0).model },
+            after: QueryPageCursor(bytes: Array(archive.page))
+        )
+    }
+}

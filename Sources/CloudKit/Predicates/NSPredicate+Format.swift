@@ -1,0 +1,160 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkModel
+
+// Foundation on Linux declares predicates of formats, and marks them as unavailable. These
+// initialisers are chosen in their place: their arguments are of any kind, since dates, places and
+// references are no variable arguments of C there.
+
+extension NSPredicate {
+    /// Reads a predicate in the language of predicates; `%@`, `%K`, `%d`, `%f` and the others stand
+    /// for the arguments, in their order.
+    ///
+    /// A text that is no predicate stops the program. One that asks for what queries do not have is
+    /// refused by the query, with `invalidArguments`.
+    public convenience init(format predicateFormat: String, _ args: Any?...) {
+        self.init(reading: predicateFormat, args)
+    }
+
+    /// Reads a predicate in the language of predicates; `%@`, `%K`, `%d`, `%f` and the others stand
+    /// for the elements of the array, in their order.
+    ///
+    /// A text that is no predicate stops the program. One that asks for what queries do not have is
+    /// refused by the query, with `invalidArguments`.
+    public convenience init(format predicateFormat: String, argumentArray arguments: [Any]?) {
+        self.init(reading: predicateFormat, arguments ?? [])
+    }
+
+    private convenience init(reading format: String, _ arguments: [Any?]) {
+        self.init(PredicateTree(format, arguments))
+    }
+
+    /// A predicate that a query finds the tree of again.
+    ///
+    /// Foundation's predicates have no room for a tree. A block has: it hands the tree to whoever asks
+    /// with a probe, and evaluates it for everybody else.
+    convenience init(_ tree: PredicateTree) {
+        self.init(block: { object, bindings in
+            if let probe = bindings?[PredicateProbe.name] as? PredicateProbe {
+                probe.tree = tree
+                return true
+            }
+            return tree.isFulfilled(by: object)
+        })
+    }
+}
+
+/// What a query asks a predicate with.
+private final class PredicateProbe {
+    static let name = "tidemarkProbe"
+    var tree: PredicateTree?
+}
+
+/// What a predicate of Foundation's means to a query: a tree, or why there is none.
+struct PredicateTree: Sendable {
+    let content: Result<Query.Predicate, SyncError>
+
+    init(_ predicate: Query.Predicate) {
+        content = .success(predicate)
+    }
+
+    init(refusal: SyncError) {
+        content = .failure(refusal)
+    }
+
+    /// Reads a text, and stops the program if it is no predicate.
+    init(_ format: String, _ arguments: [Any?]) {
+        var operands: [Query.Operand] = []
+        var unsupported: String?
+        for argument in arguments {
+            do throws(UnsupportedArgument) {
+                operands.append(try Query.Operand(argument))
+            } catch {
+                unsupported = unsupported ?? error.type
+                operands.append(.null)
+            }
+        }
+        do throws(Query.Predicate.FormatRefusal) {
+            let predicate = try Query.Predicate.reading(format, operands)
+            content = unsupported.map { type in
+                .failure(
+                    SyncError(
+                        .invalidArguments,
+                        "The predicate \"\(format)\" was refused: queries cannot compare with a "
+                            + "value of type \(type)."
+                    )
+                )
+            } ?? .success(predicate)
+        } catch {
+            precondition(!error.isSyntax, error.error.message)
+            content = .failure(error.error)
+        }
+    }
+
+    /// Finds what a predicate means.
+    init(_ predicate: NSPredicate) {
+        if let compound = predicate as? NSCompoundPredicate {
+            self.init(compound)
+            return
+        }
+        // Before the probe: these have no block to ask.
+        if predicate.isEqual(NSPredicate(value: true)) {
+            self.init(.always)
+            return
+        }
+        if predicate.isEqual(NSPredicate(value: false)) {
+            self.init(.never)
+            return
+        }
+        let probe = PredicateProbe()
+        _ = predicate.evaluate(with: nil, substitutionVariables: [PredicateProbe.name: probe])
+        let refusal = SyncError(
+            .invalidArguments,
+            "Queries cannot evaluate predicates that are blocks. Use NSPredicate(format:)."
+        )
+        self = probe.tree ?? PredicateTree(refusal: refusal)
+    }
+
+    private init(_ compound: NSCompoundPredicate) {
+        var parts: [Query.Predicate] = []
+        for part in compound.subpredicates {
+            switch PredicateTree(part).content {
+            case .success(let predicate): parts.append(predicate)
+            case .failure(let error):
+                self.init(refusal: error)
+                return
+            }
+        }
+        switch compound.compoundPredicateType {
+        case .and: self.init(parts.count == 1 ? parts[0] : .and(parts))
+        case .or: self.init(parts.count == 1 ? parts[0] : .or(parts))
+        case .not: self.init(.not(parts.first ?? .never))
+        }
+    }
+
+    /// The predicate for the service.
+    ///
+    /// Throws `invalidArguments` for what queries do not have.
+    var predicate: Query.Predicate {
+        get throws(CKError) {
+            do {
+                return try content.get()
+            } catch {
+                throw CKError(error)
+            }
+        }
+    }
+}
+
+extension PredicateTree {
+    /// Whether a record that a program holds fulfils the predicate; false for anything else.
+    fileprivate func isFulfilled(by object: Any?) -> Bool {
+        guard let record = object as? CKRecord, let predicate = try? content.get(),
+            let matcher = try? Query.Matcher(predicate, now: (try? Date().milliseconds) ?? 0),
+            let body = record.unsavedBody
+        else { return false }
+        return matcher.matches(body)
+    }
+}

@@ -1,0 +1,44 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// An argument of a predicate that no field can be compared with.
+struct UnsupportedArgument: Error {
+    /// The argument's type.
+    let type: String
+}
+
+extension Query.Operand {
+    /// Takes an argument of a predicate's format.
+    init(_ argument: Any?) throws(UnsupportedArgument) {
+        guard let argument = argument.flatMap(RecordValue.unwrapped), !(argument is NSNull) else {
+            self = .null
+            return
+        }
+        if let name = (argument as? CKRecordID)?.recordName {
+            self = .value(.reference(Reference(recordName: name)))
+            return
+        }
+        if let list = Self.recordIDs(argument) {
+            self = .value(
+                .referenceList(list.map { Reference(recordName: $0.recordName) })
+            )
+            return
+        }
+        let list = (argument as? NSSet)?.allObjects ?? (argument as? Set<AnyHashable>).map(Array.init)
+        // A zone is nowhere in a predicate: a target lies in the zone of the record that refers to it.
+        guard let value = RecordValue(list ?? argument),
+            let operand = try? value.model(in: .default)
+        else { throw UnsupportedArgument(type: "\(Swift.type(of: argument))") }
+        self = .value(operand)
+    }
+
+    /// The records that a list names by their identities; `nil` if it is another list.
+    private static func recordIDs(_ argument: Any) -> [CKRecordID]? {
+        guard let list = argument as? [Any], !list.isEmpty else { return nil }
+        let ids = list.compactMap { $0 as? CKRecordID }
+        return ids.count == list.count ? ids : nil
+    }
+}

@@ -1,0 +1,278 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkLog
+import TidemarkModel
+
+/// The record of a share: what of a private database is shared, with whom, and how.
+///
+/// Unchecked: what changes is behind a lock.
+open class CKShare: CKRecord, @unchecked Sendable {
+    /// One who takes part.
+    public typealias Participant = CKShareParticipant
+    /// What a link leads to.
+    public typealias Metadata = CKShareMetadata
+    /// Who asked to take part.
+    public typealias AccessRequester = CKShareAccessRequester
+    /// Who may not ask.
+    public typealias BlockedIdentity = CKShareBlockedIdentity
+
+    /// What a share says beside its fields, as it is archived.
+    struct Terms: Codable, Sendable {
+        /// The name of the record whose tree is shared; `nil` for a whole zone.
+        var root: String?
+        var publicPermission = ParticipantPermission.none.rawValue
+        var participants: [CKShareParticipant.Archive]
+        var allowsAccessRequests = false
+        var requesters: [CKUserIdentity.Archive] = []
+        var blocked: [CKUserIdentity.Archive] = []
+        /// What the link ends with; `nil` before the share was saved.
+        var token: String?
+        /// The id of the participant that the current user is.
+        var currentUser: String?
+    }
+
+    /// The same as objects, which a program may change.
+    private struct State: Sendable {
+        var terms: Terms
+        var participants: [CKShareParticipant]
+
+        init(_ terms: Terms) {
+            self.terms = terms
+            participants = terms.participants.map { CKShareParticipant.make($0) }
+        }
+    }
+
+    private let state: Lock<State>
+
+    init(_ recordID: CKRecordID, _ content: RecordContent, _ terms: Terms) {
+        state = Lock(State(terms))
+        super.init(SystemType.share, recordID, content)
+    }
+
+    /// Shares a record and all that is below it, under a new name in the record's zone.
+    public convenience init(rootRecord: CKRecord) {
+        let name = "Share-\(UUID().uuidString)"
+        self.init(
+            rootRecord: rootRecord,
+            shareID: CKRecord.ID(recordName: name, zoneID: rootRecord.recordID.zoneID)
+        )
+    }
+
+    /// Shares a record and all that is below it.
+    ///
+    /// The record is then the share's root; save both in one request.
+    public convenience init(rootRecord: CKRecord, shareID: CKRecord.ID) {
+        self.init(shareID, RecordContent(), Self.firstTerms(rootRecord.recordID.recordName))
+        let reference = CKReference(recordID: shareID, action: .none)
+        rootRecord.change { $0.share = reference }
+    }
+
+    /// Shares a whole zone.
+    public convenience init(recordZoneID: CKRecordZone.ID) {
+        self.init(
+            CKRecord.ID(recordName: CKRecordNameZoneWideShare, zoneID: recordZoneID),
+            RecordContent(),
+            Self.firstTerms(nil)
+        )
+    }
+
+    private static func firstTerms(_ root: String?) -> Terms {
+        let owner = CKShareParticipant.owner().archived
+        return Terms(root: root, participants: [owner], currentUser: owner.id)
+    }
+
+    private var current: State { state.withLock { $0 } }
+
+    // MARK: Who takes part
+
+    /// Those who take part or are invited, the owner first.
+    open var participants: [CKShare.Participant] { current.participants }
+
+    /// Whose zone it is.
+    open var owner: CKShare.Participant {
+        current.participants.first { $0.role == .owner } ?? CKShareParticipant.owner()
+    }
+
+    /// The participant that the current user is; `nil` if they are none.
+    open var currentUserParticipant: CKShare.Participant? {
+        let state = current
+        return state.participants.first { $0.participantID == state.terms.currentUser }
+    }
+
+    /// Adds a participant; one that is there already takes over role and permission.
+    ///
+    /// Counts when the share is saved.
+    open func addParticipant(_ participant: CKShare.Participant) {
+        state.withLock { state in
+            let known = state.participants.first { known in
+                known.participantID == participant.participantID
+                    || known.userIdentity.isSamePerson(as: participant.userIdentity)
+            }
+            guard let known else {
+                state.participants.append(participant)
+                return
+            }
+            known.permission = participant.permission
+            if known.role != .owner { known.role = participant.role }
+        }
+    }
+
+    /// Removes a participant; the owner stays.
+    ///
+    /// Counts when the share is saved.
+    open func removeParticipant(_ participant: CKShare.Participant) {
+        state.withLock { state in
+            state.participants.removeAll { known in
+                known.role != .owner
+                    && (known.participantID == participant.participantID
+                        || known.userIdentity.isSamePerson(as: participant.userIdentity))
+            }
+        }
+    }
+
+    /// What whoever has the link may do; with `none` only those invited take part.
+    open var publicPermission: CKShare.ParticipantPermission {
+        get { .init(rawValue: current.terms.publicPermission) ?? .unknown }
+        set { state.withLock { $0.terms.publicPermission = newValue.rawValue } }
+    }
+
+    /// The link; `nil` before the share was saved.
+    open var url: URL? { current.terms.token.flatMap { CKShare.url(endingWith: $0) } }
+
+    /// The link that makes whoever opens it first a participant; `nil` where there is none.
+    open func oneTimeURL(for participantID: CKShare.Participant.ID) -> URL? {
+        current.participants.first { $0.participantID == participantID }?.linkToken
+            .flatMap { CKShare.url(endingWith: $0) }
+    }
+
+    // MARK: Requests for access
+
+    /// Whether those who have the link may ask to take part.
+    open var allowsAccessRequests: Bool {
+        get { current.terms.allowsAccessRequests }
+        set { state.withLock { $0.terms.allowsAccessRequests = newValue } }
+    }
+
+    /// Who asked to take part.
+    open var requesters: [CKShare.AccessRequester] {
+        current.terms.requesters.map { CKShareAccessRequester(CKUserIdentity($0)) }
+    }
+
+    /// Who may not ask.
+    open var blockedIdentities: [CKShare.BlockedIdentity] {
+        current.terms.blocked.map { CKShareBlockedIdentity(CKUserIdentity($0)) }
+    }
+
+    /// Takes requests off the list; counts when the share is saved.
+    open func denyRequesters(_ requesters: [CKShare.AccessRequester]) {
+        let names = requesters.map(\.userIdentity.userRecordID)
+        state.withLock { state in
+            state.terms.requesters.removeAll { request in
+                names.contains(CKUserIdentity(request).userRecordID)
+            }
+        }
+    }
+
+    /// Takes requests off the list and forbids others; counts when the share is saved.
+    open func blockRequesters(_ requesters: [CKShare.AccessRequester]) {
+        denyRequesters(requesters)
+        let blocked = requesters.map(\.userIdentity.archived)
+        state.withLock { $0.terms.blocked += blocked }
+    }
+
+    /// Allows requests again; counts when the share is saved.
+    open func unblockIdentities(_ blockedIdentities: [CKShare.BlockedIdentity]) {
+        let names = blockedIdentities.map(\.userIdentity.userRecordID)
+        state.withLock { state in
+            state.terms.blocked.removeAll { names.contains(CKUserIdentity($0).userRecordID) }
+        }
+    }
+
+    // MARK: Copying and coding
+
+    /// A share that says the same.
+    open override func copy(with zone: NSZone? = nil) -> Any {
+        CKShare(recordID, read { $0 }, currentTerms)
+    }
+
+    private var currentTerms: Terms {
+        let state = current
+        var terms = state.terms
+        terms.participants = state.participants.map(\.archived)
+        return terms
+    }
+
+    override var archivedTerms: Terms? { currentTerms }
+
+    // Apple's does not fail; an archive may hold anything.
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+    /// Reads a share.
+    public required init!(coder aDecoder: NSCoder) {
+        guard let terms = aDecoder.archive(of: RecordArchive.self)?.shareTerms else { return nil }
+        state = Lock(State(terms))
+        super.init(coder: aDecoder)
+    }
+
+    // MARK: The service
+
+    override func shareContent(seenBy reader: UserID?) -> ShareContent? {
+        let state = current
+        func users(_ archives: [CKUserIdentity.Archive]) -> [UserID] {
+            archives.compactMap { $0.user.map { UserID($0.name) } }
+        }
+        return ShareContent(
+            root: state.terms.root,
+            publicPermission: SharePermission(rawValue: state.terms.publicPermission) ?? .none,
+            participants: state.participants.filter { $0.role != .owner }
+                .map { $0.model(seenBy: reader) },
+            allowsAccessRequests: state.terms.allowsAccessRequests,
+            requesters: users(state.terms.requesters),
+            blocked: users(state.terms.blocked)
+        )
+    }
+
+    override func take(_ share: Share, seenBy reader: UserID?) {
+        let new = State(Terms(share, reader))
+        state.withLock { $0 = new }
+    }
+}
+
+extension CKUserIdentity {
+    /// Whether both are known by the same record, address or number.
+    fileprivate func isSamePerson(as other: CKUserIdentity) -> Bool {
+        if let userRecordID, userRecordID == other.userRecordID { return true }
+        if let lookupInfo, lookupInfo == other.lookupInfo { return true }
+        return false
+    }
+}
+
+extension CKShare {
+    /// The link to a share or an invitation.
+    ///
+    /// Where it begins says nothing to a service, which looks at its end alone.
+    static func url(endingWith token: String) -> URL? {
+        URL(string: "https://tidemark.invalid/share/\(token)")
+    }
+}
+
+extension CKShare.Terms {
+    init(_ model: Share, _ reader: UserID?) {
+        func identity(_ user: UserID) -> CKUserIdentity.Archive {
+            CKUserIdentity(CKRecordID(user), lookup: CKUserIdentityLookupInfo(.user(user))).archived
+        }
+        self.init(
+            root: model.root?.string,
+            publicPermission: model.publicPermission.rawValue,
+            participants: model.participants.map {
+                CKShareParticipant.make($0, seenBy: reader).archived
+            },
+            allowsAccessRequests: model.allowsAccessRequests,
+            requesters: model.requesters.map(identity),
+            blocked: model.blocked.map(identity),
+            token: model.token.isEmpty ? nil : model.token,
+            currentUser: reader.flatMap { model.participant($0)?.id }
+        )
+    }
+}

@@ -1,0 +1,111 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkModel
+
+/// What somebody who has a share's link learns before accepting it.
+///
+/// Programs write `CKShare.Metadata`.
+///
+/// Unchecked: nothing of it changes.
+open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
+    /// The container that the share is in.
+    public let containerIdentifier: String
+    /// The share.
+    public let share: CKShare
+    /// The record whose tree is shared; `nil` for a whole zone.
+    public let hierarchicalRootRecordID: CKRecord.ID?
+    /// That record, if it was asked for.
+    public let rootRecord: CKRecord?
+    /// Whose zone it is.
+    public let ownerIdentity: CKUserIdentity
+    /// What the current user is for the share.
+    public let participantRole: CKShare.ParticipantRole
+    /// How far the current user's invitation has come.
+    public let participantStatus: CKShare.ParticipantAcceptanceStatus
+    /// What the current user may do, or will.
+    public let participantPermission: CKShare.ParticipantPermission
+    /// The link, as it was opened: with it the share is accepted.
+    let link: String
+
+    /// The record whose tree is shared; of a whole zone, the share's own.
+    public var rootRecordID: CKRecord.ID { hierarchicalRootRecordID ?? share.recordID }
+
+    /// What the current user is for the share, as older programs ask.
+    public var participantType: CKShare.ParticipantType {
+        CKShare.ParticipantType(rawValue: participantRole.rawValue) ?? .privateUser
+    }
+
+    /// The share's names.
+    open override var description: String { "<CKShareMetadata: \(share.recordID)>" }
+
+    // MARK: Copying and coding
+
+    /// The same object, which never changes.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    private struct Archive: Codable {
+        var container: String
+        var share: RecordArchive
+        var root: CKRecordID.Archive?
+        var rootRecord: RecordArchive?
+        var owner: CKUserIdentity.Archive
+        var role: Int
+        var status: Int
+        var permission: Int
+        var link: String
+    }
+
+    /// Writes what is known.
+    open func encode(with coder: NSCoder) {
+        coder.encode(
+            archive: Archive(
+                container: containerIdentifier,
+                share: RecordArchive(share, withFields: true),
+                root: hierarchicalRootRecordID?.archived,
+                rootRecord: rootRecord.map { RecordArchive($0, withFields: true) },
+                owner: ownerIdentity.archived,
+                role: participantRole.rawValue,
+                status: participantStatus.rawValue,
+                permission: participantPermission.rawValue,
+                link: link
+            )
+        )
+    }
+
+    /// Reads what is known.
+    public required init?(coder: NSCoder) {
+        guard let archive = coder.archive(of: Archive.self),
+            let share = archive.share.record as? CKShare
+        else { return nil }
+        containerIdentifier = archive.container
+        self.share = share
+        hierarchicalRootRecordID = archive.root.map { CKRecordID($0) }
+        rootRecord = archive.rootRecord?.record
+        ownerIdentity = CKUserIdentity(archive.owner)
+        participantRole = .init(rawValue: archive.role) ?? .unknown
+        participantStatus = .init(rawValue: archive.status) ?? .unknown
+        participantPermission = .init(rawValue: archive.permission) ?? .unknown
+        link = archive.link
+    }
+
+    // MARK: The service
+
+    /// What a link leads to; `nil` where the service answered with no share.
+    init?(_ model: ShareMetadata, link: String, seenBy reader: UserID? = nil) {
+        guard let share = CKRecord.make(model.share, seenBy: reader) as? CKShare else { return nil }
+        containerIdentifier = model.container.identifier
+        self.share = share
+        hierarchicalRootRecordID = model.root.map { CKRecordID($0) }
+        rootRecord = model.rootRecord.map { CKRecord.make($0, seenBy: reader) }
+        ownerIdentity = share.owner.userIdentity
+        participantRole = .init(rawValue: model.role.rawValue) ?? .unknown
+        participantStatus = .init(rawValue: model.acceptance.rawValue) ?? .unknown
+        participantPermission = .init(rawValue: model.permission.rawValue) ?? .unknown
+        self.link = link
+    }
+}

@@ -1,0 +1,228 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkLog
+import TidemarkModel
+
+/// One who takes part in a share, or is invited to.
+///
+/// Programs write `CKShare.Participant`.
+///
+/// Unchecked: what changes is behind a lock.
+open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
+    /// What tells a participant from others of the share.
+    public typealias ID = String
+    /// How far an invitation has come.
+    public typealias AcceptanceStatus = CKShare.ParticipantAcceptanceStatus
+    /// What a participant may do.
+    public typealias Permission = CKShare.ParticipantPermission
+    /// What a participant is for the share.
+    public typealias Role = CKShare.ParticipantRole
+    /// What a participant is for the share, as older programs ask.
+    public typealias ParticipantType = CKShare.ParticipantType
+
+    /// What can be changed about a participant.
+    private struct State: Sendable {
+        var role: CKShare.ParticipantRole
+        var permission: CKShare.ParticipantPermission
+    }
+
+    /// Who it is.
+    public let userIdentity: CKUserIdentity
+    /// How far the invitation has come.
+    public let acceptanceStatus: CKShare.ParticipantAcceptanceStatus
+    /// What tells the participant from others of the share.
+    public let participantID: CKShare.Participant.ID
+    /// Whether they asked to take part and were let in.
+    public let isApprovedRequester: Bool
+    /// When they were added; `nil` before the share was saved.
+    public let dateAddedToShare: Date?
+    /// What the link ends with that makes whoever opens it first this participant.
+    let linkToken: String?
+    let isOneTime: Bool
+    private let state: Lock<State>
+
+    private init(_ archive: Archive) {
+        userIdentity = CKUserIdentity(archive.identity)
+        acceptanceStatus = .init(rawValue: archive.acceptance) ?? .unknown
+        participantID = archive.id
+        isApprovedRequester = archive.isApprovedRequester
+        dateAddedToShare = archive.added.map { Date(timeIntervalSinceReferenceDate: $0) }
+        linkToken = archive.linkToken
+        isOneTime = archive.isOneTime
+        state = Lock(
+            State(
+                role: .init(rawValue: archive.role) ?? .unknown,
+                permission: .init(rawValue: archive.permission) ?? .unknown
+            )
+        )
+    }
+
+    /// Somebody to invite, who may read.
+    convenience init(_ identity: CKUserIdentity, isOneTime: Bool = false) {
+        self.init(
+            Archive(
+                id: UUID().uuidString,
+                identity: identity.archived,
+                role: CKShare.ParticipantRole.privateUser.rawValue,
+                permission: CKShare.ParticipantPermission.readOnly.rawValue,
+                acceptance: CKShare.ParticipantAcceptanceStatus.unknown.rawValue,
+                isOneTime: isOneTime
+            )
+        )
+    }
+
+    /// The current user as the owner of a share that was not saved yet.
+    static func owner() -> CKShareParticipant {
+        let user = CKUserIdentity(CKRecordID(recordName: CKCurrentUserDefaultName))
+        return CKShareParticipant(
+            Archive(
+                id: UUID().uuidString,
+                identity: user.archived,
+                role: CKShare.ParticipantRole.owner.rawValue,
+                permission: CKShare.ParticipantPermission.readWrite.rawValue,
+                acceptance: CKShare.ParticipantAcceptanceStatus.accepted.rawValue
+            )
+        )
+    }
+
+    /// Somebody who is not known yet: whoever first opens the link of their own.
+    ///
+    /// Add it to a share and save that; then the share has the link.
+    public class func oneTimeURLParticipant() -> CKShareParticipant {
+        CKShareParticipant(CKUserIdentity(nil, hasAccount: false), isOneTime: true)
+    }
+
+    /// What they are for the share.
+    open var role: CKShare.ParticipantRole {
+        get { state.withLock { $0.role } }
+        set { state.withLock { $0.role = newValue } }
+    }
+
+    /// What they may do.
+    open var permission: CKShare.ParticipantPermission {
+        get { state.withLock { $0.permission } }
+        set { state.withLock { $0.permission = newValue } }
+    }
+
+    /// What they are for the share, as older programs ask.
+    open var type: CKShare.ParticipantType {
+        get { CKShare.ParticipantType(rawValue: role.rawValue) ?? .privateUser }
+        set { role = CKShare.ParticipantRole(rawValue: newValue.rawValue) ?? .unknown }
+    }
+
+    /// Whether the other object is the same participant.
+    open override func isEqual(_ object: Any?) -> Bool {
+        (object as? CKShareParticipant)?.participantID == participantID
+    }
+
+    /// Follows from the participant's id.
+    open override var hash: Int { participantID.hashValue }
+
+    /// Who it is, and what they may do.
+    open override var description: String {
+        "<CKShareParticipant: \(userIdentity), role=\(role), permission=\(permission), "
+            + "acceptanceStatus=\(acceptanceStatus)>"
+    }
+
+    // MARK: Copying and coding
+
+    /// A participant that says the same.
+    open func copy(with zone: NSZone? = nil) -> Any { CKShareParticipant(archived) }
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    /// A participant, as it is archived.
+    struct Archive: Codable {
+        var id: String
+        var identity: CKUserIdentity.Archive
+        var role: Int
+        var permission: Int
+        var acceptance: Int
+        var isApprovedRequester = false
+        var isOneTime = false
+        var added: Double?
+        var linkToken: String?
+    }
+
+    var archived: Archive {
+        Archive(
+            id: participantID,
+            identity: userIdentity.archived,
+            role: role.rawValue,
+            permission: permission.rawValue,
+            acceptance: acceptanceStatus.rawValue,
+            isApprovedRequester: isApprovedRequester,
+            isOneTime: isOneTime,
+            added: dateAddedToShare?.timeIntervalSinceReferenceDate,
+            linkToken: linkToken
+        )
+    }
+
+    static func make(_ archive: Archive) -> CKShareParticipant { CKShareParticipant(archive) }
+
+    /// Writes the participant.
+    open func encode(with coder: NSCoder) {
+        coder.encode(archive: archived)
+    }
+
+    /// Reads a participant.
+    public required convenience init?(coder: NSCoder) {
+        guard let archive = coder.archive(of: Archive.self) else { return nil }
+        self.init(archive)
+    }
+}
+
+// MARK: The service
+
+extension CKShareParticipant {
+    /// A participant of the service, whose own name is left out where it is the reader.
+    static func make(_ model: ShareParticipant, seenBy reader: UserID?) -> CKShareParticipant {
+        let lookup: UserLookup? =
+            if !model.email.isEmpty {
+                .email(model.email)
+            } else if !model.phone.isEmpty {
+                .phone(model.phone)
+            } else {
+                model.user.map { .user($0) }
+            }
+        let identity = CKUserIdentity(
+            model.user.map { CKRecordID($0, seenBy: reader) },
+            lookup: lookup.map { CKUserIdentityLookupInfo($0) },
+            hasAccount: model.user != nil
+        )
+        return make(
+            Archive(
+                id: model.id,
+                identity: identity.archived,
+                role: model.role.rawValue,
+                permission: model.permission.rawValue,
+                acceptance: model.acceptance.rawValue,
+                isApprovedRequester: model.isApprovedRequester,
+                isOneTime: model.isOneTime,
+                added: Date(milliseconds: model.added).timeIntervalSinceReferenceDate,
+                linkToken: model.linkToken.isEmpty ? nil : model.linkToken
+            )
+        )
+    }
+
+    /// The participant for the service; the current user goes by the reader's name.
+    func model(seenBy reader: UserID?) -> ShareParticipant {
+        var model = ShareParticipant(
+            id: participantID,
+            user: userIdentity.userRecordID.map { id in
+                id.recordName == CKCurrentUserDefaultName
+                    ? reader ?? .current : UserID(id.recordName)
+            },
+            email: userIdentity.lookupInfo?.emailAddress ?? "",
+            phone: userIdentity.lookupInfo?.phoneNumber ?? "",
+            role: ShareRole(rawValue: role.rawValue) ?? .privateUser,
+            permission: SharePermission(rawValue: permission.rawValue) ?? .readOnly,
+            isOneTime: isOneTime
+        )
+        model.linkToken = linkToken ?? ""
+        return model
+    }
+}

@@ -1,0 +1,155 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// The record name of a share of a whole zone.
+public let CKRecordNameZoneWideShare = "cloudkit.zoneshare"
+
+extension CKShare {
+    /// How far an invitation has come.
+    public enum ParticipantAcceptanceStatus: Int, Sendable {
+        /// It is not known.
+        case unknown = 0
+        /// Not accepted yet.
+        case pending = 1
+        /// Accepted: the zone is in the participant's shared database.
+        case accepted = 2
+        /// Removed from the share.
+        case removed = 3
+    }
+
+    /// What a participant may do.
+    public enum ParticipantPermission: Int, Sendable {
+        /// It is not known.
+        case unknown = 0
+        /// Nothing.
+        case none = 1
+        /// Read.
+        case readOnly = 2
+        /// Read, create, change and delete.
+        case readWrite = 3
+    }
+
+    /// What a participant is for the share.
+    public enum ParticipantRole: Int, Sendable {
+        /// It is not known.
+        case unknown = 0
+        /// Whose zone it is.
+        case owner = 1
+        /// May change the share.
+        case administrator = 2
+        /// Was invited.
+        case privateUser = 3
+        /// Came by the link of an open share.
+        case publicUser = 4
+    }
+
+    /// What a participant is for the share, as older programs ask.
+    public enum ParticipantType: Int, Sendable {
+        /// It is not known.
+        case unknown = 0
+        /// Whose zone it is.
+        case owner = 1
+        /// Was invited.
+        case privateUser = 3
+        /// Came by the link of an open share.
+        case publicUser = 4
+    }
+
+    /// Fields of a share that systems show.
+    public enum SystemFieldKey {
+        /// The title.
+        public static let title: CKRecord.FieldKey = "cloudkit.title"
+        /// What is shared, as a uniform type identifier.
+        public static let shareType: CKRecord.FieldKey = "cloudkit.type"
+        /// The data of a small picture.
+        public static let thumbnailImageData: CKRecord.FieldKey = "cloudkit.thumbnailImageData"
+    }
+}
+
+/// Who asked to take part in a share.
+///
+/// Programs write `CKShare.AccessRequester`.
+///
+/// Unchecked: nothing of it changes.
+open class CKShareAccessRequester: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
+    /// Who it is.
+    public let userIdentity: CKUserIdentity
+
+    init(_ identity: CKUserIdentity) {
+        userIdentity = identity
+    }
+
+    /// What to fetch a participant by who is to be let in.
+    open var participantLookupInfo: CKUserIdentity.LookupInfo {
+        userIdentity.lookupInfo
+            ?? CKUserIdentityLookupInfo(
+                userRecordID: userIdentity.userRecordID ?? CKRecordID(recordName: "")
+            )
+    }
+
+    /// Whether the other object is the same user.
+    open override func isEqual(_ object: Any?) -> Bool {
+        (object as? CKShareAccessRequester)?.userIdentity == userIdentity
+    }
+
+    /// Follows from the user.
+    open override var hash: Int { userIdentity.hash }
+
+    /// The same object, which never changes.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    /// Writes who it is.
+    open func encode(with coder: NSCoder) {
+        coder.encode(archive: userIdentity.archived)
+    }
+
+    /// Reads who it is.
+    public required init?(coder: NSCoder) {
+        guard let archive = coder.archive(of: CKUserIdentity.Archive.self) else { return nil }
+        userIdentity = CKUserIdentity(archive)
+    }
+}
+
+/// Who may not ask to take part in a share.
+///
+/// Programs write `CKShare.BlockedIdentity`.
+///
+/// Unchecked: nothing of it changes.
+open class CKShareBlockedIdentity: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
+    /// Who it is.
+    public let userIdentity: CKUserIdentity
+
+    init(_ identity: CKUserIdentity) {
+        userIdentity = identity
+    }
+
+    /// Whether the other object is the same user.
+    open override func isEqual(_ object: Any?) -> Bool {
+        (object as? CKShareBlockedIdentity)?.userIdentity == userIdentity
+    }
+
+    /// Follows from the user.
+    open override var hash: Int { userIdentity.hash }
+
+    /// The same object, which never changes.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    /// Writes who it is.
+    open func encode(with coder: NSCoder) {
+        coder.encode(archive: userIdentity.archived)
+    }
+
+    /// Reads who it is.
+    public required init?(coder: NSCoder) {
+        guard let archive = coder.archive(of: CKUserIdentity.Archive.self) else { return nil }
+        userIdentity = CKUserIdentity(archive)
+    }
+}

@@ -1,0 +1,169 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkLog
+import TidemarkModel
+
+/// A wish to hear of changes: one of its subclasses.
+///
+/// Unchecked: what changes is behind a lock.
+open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
+    /// What tells a subscription from the user's others in the same database.
+    public typealias ID = String
+    /// What notifications show and bring along.
+    public typealias NotificationInfo = CKNotificationInfo
+
+    /// What a subscription is about.
+    public enum SubscriptionType: Int, Sendable {
+        /// Records that fulfil a predicate.
+        case query = 1
+        /// A zone.
+        case recordZone = 2
+        /// A database.
+        case database = 3
+    }
+
+    /// What can be changed about a subscription.
+    struct State: Sendable {
+        var notificationInfo: CKNotificationInfo?
+        var recordType: String?
+        var zoneID: CKRecordZoneID?
+    }
+
+    /// What tells it from the user's others in the same database.
+    public let subscriptionID: CKSubscription.ID
+    /// What it is about.
+    public let subscriptionType: SubscriptionType
+    let state: Lock<State>
+
+    init(_ id: String, _ type: SubscriptionType, _ state: State) {
+        subscriptionID = id
+        subscriptionType = type
+        self.state = Lock(state)
+    }
+
+    /// What notifications show and bring along; a copy is kept.
+    open var notificationInfo: CKSubscription.NotificationInfo? {
+        get { state.withLock { $0.notificationInfo } }
+        set {
+            let copy = newValue.map { CKNotificationInfo($0.content) }
+            state.withLock { $0.notificationInfo = copy }
+        }
+    }
+
+    /// The id and what it is about.
+    open override var description: String {
+        "<\(Swift.type(of: self)): subscriptionID=\(subscriptionID)>"
+    }
+
+    // MARK: Copying and coding
+
+    /// A subscription that says the same.
+    open func copy(with zone: NSZone? = nil) -> Any {
+        CKSubscription(subscriptionID, subscriptionType, copiedState)
+    }
+
+    /// The changeable part, apart from this object.
+    var copiedState: State {
+        var copy = state.withLock { $0 }
+        copy.notificationInfo = copy.notificationInfo.map { CKNotificationInfo($0.content) }
+        return copy
+    }
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    /// A subscription of any kind, as it is archived.
+    struct Archive: Codable {
+        var id: String
+        var type: Int
+        var info: CKNotificationInfo.Content?
+        var recordType: String?
+        var zoneID: CKRecordZoneID.Archive?
+        var query: QueryArchive?
+        var options: UInt?
+
+        var state: State {
+            State(
+                notificationInfo: info.map { CKNotificationInfo($0) },
+                recordType: recordType,
+                zoneID: zoneID.map { CKRecordZoneID($0) }
+            )
+        }
+    }
+
+    var archived: Archive {
+        let state = state.withLock { $0 }
+        return Archive(
+            id: subscriptionID,
+            type: subscriptionType.rawValue,
+            info: state.notificationInfo?.content,
+            recordType: state.recordType,
+            zoneID: state.zoneID?.archived
+        )
+    }
+
+    /// Writes the subscription.
+    open func encode(with coder: NSCoder) {
+        coder.encode(archive: archived)
+    }
+
+    // Apple's subclasses do not fail; an archive may hold anything.
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+    /// Reads a subscription.
+    public required init!(coder: NSCoder) {
+        guard let archive = coder.archive(of: Archive.self),
+            let type = SubscriptionType(rawValue: archive.type)
+        else { return nil }
+        subscriptionID = archive.id
+        subscriptionType = type
+        state = Lock(archive.state)
+    }
+
+    // MARK: The service
+
+    /// The subscription for the service.
+    ///
+    /// Throws `invalidArguments` for a predicate that queries do not have.
+    func model() throws(CKError) -> Subscription {
+        throw CKError(
+            .invalidArguments,
+            "The subscription \(subscriptionID) is neither to a query nor to a zone nor to a database."
+        )
+    }
+
+    /// The subscription with what its notifications bring along.
+    func model(_ kind: Subscription.Kind) -> Subscription {
+        Subscription(subscriptionID, kind, content: notificationInfo?.model ?? NotificationContent())
+    }
+
+    /// A subscription of the service.
+    static func make(_ model: Subscription) -> CKSubscription {
+        let info = CKNotificationInfo(model.content)
+        switch model.kind {
+        case .query(let query):
+            return CKQuerySubscription(
+                model.id,
+                query.recordType,
+                PredicateTree(query.predicate),
+                CKQuerySubscription.Options(rawValue: UInt(query.options.rawValue)),
+                State(
+                    notificationInfo: info,
+                    zoneID: query.zone.map { CKRecordZoneID($0) }
+                )
+            )
+        case .zone(let zone, let type):
+            return CKRecordZoneSubscription(
+                model.id,
+                CKRecordZoneID(zone),
+                State(notificationInfo: info, recordType: type?.string)
+            )
+        case .database(let type):
+            return CKDatabaseSubscription(
+                model.id,
+                State(notificationInfo: info, recordType: type?.string)
+            )
+        }
+    }
+}

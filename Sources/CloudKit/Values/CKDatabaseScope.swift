@@ -1,0 +1,33 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// Which of the databases that a user sees.
+///
+/// Programs write `CKDatabase.Scope`.
+public enum CKDatabaseScope: Int, Sendable {
+    /// One per container, seen by everybody.
+    case `public` = 1
+    /// One per user, seen by its owner.
+    case `private` = 2
+    /// What others share with a user.
+    case shared = 3
+
+    init(_ model: DatabaseScope) {
+        self =
+            switch model {
+            case .public: .public
+            case .private: .private
+            case .shared: .shared
+            }
+    }
+
+    var model: DatabaseScope {
+        switch self {
+        case .public: .public
+        case .private: .private
+        case .shared: .shared
+        }
+    }
+}
