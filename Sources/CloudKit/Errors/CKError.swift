@@ -90,3 +90,35 @@ extension CKError: CustomStringConvertible {
         "<CKError \(errorCode) (\(code)): \(localizedDescription)>"
     }
 }
+
+// What a cast between the two looks for. Without it, an NSError would not cast to this type.
+// swift-format-ignore: NoLeadingUnderscores
+extension CKError: _ObjectiveCBridgeable {
+    /// The error as an object.
+    public func _bridgeToObjectiveC() -> NSError {
+        NSError(domain: CKErrorDomain, code: errorCode, userInfo: userInfo)
+    }
+
+    /// Takes over an error of CloudKit's domain; others give `internalError`.
+    public static func _forceBridgeFromObjectiveC(_ source: NSError, result: inout CKError?) {
+        result = CKError(_nsError: source)
+    }
+
+    /// Takes over an error of CloudKit's domain and of a known code, and no other.
+    public static func _conditionallyBridgeFromObjectiveC(
+        _ source: NSError,
+        result: inout CKError?
+    ) -> Bool {
+        guard source.domain == CKErrorDomain, Code(rawValue: source.code) != nil else {
+            result = nil
+            return false
+        }
+        result = CKError(_nsError: source)
+        return true
+    }
+
+    /// Takes over an error of CloudKit's domain; others give `internalError`.
+    public static func _unconditionallyBridgeFromObjectiveC(_ source: NSError?) -> CKError {
+        source.map { CKError(_nsError: $0) } ?? CKError(.internalError)
+    }
+}

@@ -27,12 +27,17 @@ extension Query.Operand {
             )
             return
         }
-        let list = (argument as? NSSet)?.allObjects ?? (argument as? Set<AnyHashable>).map(Array.init)
         // A zone is nowhere in a predicate: a target lies in the zone of the record that refers to it.
-        guard let value = RecordValue(list ?? argument),
+        guard let value = RecordValue(Self.list(argument) ?? argument),
             let operand = try? value.model(in: .default)
         else { throw UnsupportedArgument(type: "\(Swift.type(of: argument))") }
         self = .value(operand)
+    }
+
+    /// The elements of a set; `nil` for anything else.
+    private static func list(_ argument: Any) -> [Any]? {
+        if let set = argument as? NSSet { return set.allObjects }
+        return (argument as? Set<AnyHashable>).map { $0.map(\.base) }
     }
 
     /// The records that a list names by their identities; `nil` if it is another list.

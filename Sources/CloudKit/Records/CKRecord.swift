@@ -53,13 +53,7 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
 
     /// Changes the content.
     func change<Value: Sendable>(_ body: @Sendable (inout RecordContent) -> Value) -> Value {
-        content.withLock { content in
-            // A copy, since what the lock lends may not be lent on.
-            var changed = content
-            let value = body(&changed)
-            content = changed
-            return value
-        }
+        content.withLock { body(&$0) }
     }
 
     // MARK: What the service knows

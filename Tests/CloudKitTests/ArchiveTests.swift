@@ -1,0 +1,182 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import CloudKit
+import Testing
+
+struct ArchiveTests {
+    private func roundTrip<Object: NSObject & NSSecureCoding>(_ object: Object) throws -> Object {
+        let data = try NSKeyedArchiver.archivedData(
+            withRootObject: object,
+            requiringSecureCoding: true
+        )
+        return try #require(
+            try NSKeyedUnarchiver.unarchivedObject(ofClass: Object.self, from: data)
+        )
+    }
+
+    private let zoneID = CKRecordZone.ID(zoneName: "Notes", ownerName: "_anna")
+
+    @Test func `names survive`() throws {
+        let id = CKRecord.ID(recordName: "n1", zoneID: zoneID)
+        #expect(try roundTrip(zoneID) == zoneID)
+        #expect(try roundTrip(id) == id)
+        let reference = CKRecord.Reference(recordID: id, action: .deleteSelf)
+        let read = try roundTrip(reference)
+        #expect(read == reference)
+        #expect(read.action == .deleteSelf)
+    }
+
+    @Test func `a record survives with its fields and changes`() throws {
+        let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "n1"))
+        record["text"] = "Milk"
+        record["count"] = 3
+        record["ratio"] = 3.0
+        record["nan"] = Double.nan
+        record["large"] = UInt64.max
+        record["date"] = Date(timeIntervalSinceReferenceDate: 1.5)
+        record["data"] = Data([1, 2])
+        record["tags"] = ["a"]
+        record["empty"] = [Int]()
+        record["place"] = CLLocation(latitude: 1, longitude: 2)
+        record["file"] = CKAsset(fileURL: URL(fileURLWithPath: "/tmp/file"))
+        record["list"] = CKRecord.Reference(
+            recordID: CKRecord.ID(recordName: "list"),
+            action: .none
+        )
+        record["gone"] = nil
+        record.encryptedValues["secret"] = "x"
+        record.setParent(CKRecord.ID(recordName: "list"))
+
+        let read = try roundTrip(record)
+        #expect(read.recordID == record.recordID)
+        #expect(read.recordType == "Note")
+        #expect(read["text"] as? String == "Milk")
+        #expect(read["count"] as? Int == 3)
+        #expect((read["ratio"] as? NSNumber)?.doubleValue == 3)
+        #expect((read["nan"] as? NSNumber)?.doubleValue.isNaN == true)
+        #expect(read["large"] as? UInt64 == UInt64.max)
+        #expect(read["date"] as? Date == Date(timeIntervalSinceReferenceDate: 1.5))
+        #expect(read["data"] as? Data == Data([1, 2]))
+        #expect(read["tags"] as? [String] == ["a"])
+        #expect((read["empty"] as? NSArray)?.count == 0)
+        #expect((read["place"] as? CLLocation)?.coordinate.longitude == 2)
+        #expect((read["file"] as? CKAsset)?.fileURL?.path == "/tmp/file")
+        #expect((read["list"] as? CKRecord.Reference)?.recordID.recordName == "list")
+        #expect(read.encryptedValues["secret"] as? String == "x")
+        #expect(read.parent?.recordID.recordName == "list")
+        #expect(read.allKeys().sorted() == record.allKeys().sorted())
+        #expect(read.changedKeys().sorted() == record.changedKeys().sorted())
+        #expect(read.changedKeys().contains("gone"))
+    }
+
+    @Test func `system fields are read without fields`() throws {
+        let record = CKRecord(
+            recordType: "Note",
+            recordID: CKRecord.ID(recordName: "n1", zoneID: zoneID)
+        )
+        record["text"] = "Milk"
+        let archiver = NSKeyedArchiver(requiringSecureCoding: true)
+        record.encodeSystemFields(with: archiver)
+        archiver.finishEncoding()
+        let unarchiver = try NSKeyedUnarchiver(forReadingFrom: archiver.encodedData)
+        unarchiver.requiresSecureCoding = true
+        let read = try #require(CKRecord(coder: unarchiver))
+        unarchiver.finishDecoding()
+        #expect(read.recordID == record.recordID)
+        #expect(read.recordType == "Note")
+        #expect(read.allKeys().isEmpty)
+        #expect(read.changedKeys().isEmpty)
+    }
+
+    @Test func `an archive of something else gives nil and does not trap`() throws {
+        let archiver = NSKeyedArchiver(requiringSecureCoding: true)
+        archiver.encode("x" as NSString, forKey: "other")
+        archiver.finishEncoding()
+        let unarchiver = try NSKeyedUnarchiver(forReadingFrom: archiver.encodedData)
+        #expect(CKRecord(coder: unarchiver) == nil)
+        #expect(CKRecord.ID(coder: unarchiver) == nil)
+        #expect(CKServerChangeToken(coder: unarchiver) == nil)
+        let query: CKQuery? = CKQuery(coder: unarchiver)
+        #expect(query == nil)
+    }
+
+    @Test func `zones, queries and sort descriptors survive`() throws {
+        #expect(try roundTrip(CKRecordZone(zoneID: zoneID)).zoneID == zoneID)
+
+        let query = CKQuery(
+            recordType: "Note",
+            predicate: NSPredicate(format: "count > %d AND text BEGINSWITH %@", 3, "M")
+        )
+        query.sortDescriptors = [
+            NSSortDescriptor(key: "count", ascending: false),
+            CKLocationSortDescriptor(
+                key: "place",
+                relativeLocation: CLLocation(latitude: 1, longitude: 2)
+            ),
+        ]
+        let read = try roundTrip(query)
+        #expect(read.recordType == "Note")
+        #expect(read.description == query.description)
+        #expect(read.sortDescriptors?.count == 2)
+        #expect(read.sortDescriptors?[0].key == "count")
+        #expect(read.sortDescriptors?[0].ascending == false)
+        let near = try #require(read.sortDescriptors?[1] as? CKLocationSortDescriptor)
+        #expect(near.relativeLocation.coordinate.latitude == 1)
+        #expect(try roundTrip(near).key == "place")
+    }
+
+    @Test func `subscriptions survive`() throws {
+        let query = CKQuerySubscription(
+            recordType: "Note",
+            predicate: NSPredicate(value: true),
+            subscriptionID: "q",
+            options: [.firesOnRecordCreation, .firesOnce]
+        )
+        query.zoneID = zoneID
+        query.notificationInfo = CKSubscription.NotificationInfo(
+            alertBody: "New",
+            desiredKeys: ["text"],
+            shouldSendContentAvailable: true
+        )
+        let read = try roundTrip(query)
+        #expect(read.subscriptionID == "q")
+        #expect(read.recordType == "Note")
+        #expect(read.querySubscriptionOptions == [.firesOnRecordCreation, .firesOnce])
+        #expect(read.zoneID == zoneID)
+        #expect(read.notificationInfo?.alertBody == "New")
+        #expect(read.notificationInfo?.desiredKeys == ["text"])
+        #expect(read.notificationInfo?.shouldSendContentAvailable == true)
+
+        let zone = CKRecordZoneSubscription(zoneID: zoneID, subscriptionID: "z")
+        zone.recordType = "Note"
+        #expect(try roundTrip(zone).zoneID == zoneID)
+        #expect(try roundTrip(zone).recordType == "Note")
+        let database = CKDatabaseSubscription(subscriptionID: "d")
+        #expect(try roundTrip(database).subscriptionID == "d")
+        #expect(try roundTrip(database).subscriptionType == .database)
+    }
+
+    @Test func `shares, participants and users survive`() throws {
+        let root = CKRecord(
+            recordType: "List",
+            recordID: CKRecord.ID(recordName: "list", zoneID: zoneID)
+        )
+        let share = CKShare(rootRecord: root)
+        share[CKShare.SystemFieldKey.title] = "Shopping"
+        share.publicPermission = .readOnly
+        share.addParticipant(.oneTimeURLParticipant())
+        let read = try roundTrip(share)
+        #expect(read.recordID == share.recordID)
+        #expect(read.publicPermission == .readOnly)
+        #expect(read.participants == share.participants)
+        #expect(read.owner == share.owner)
+        #expect(read[CKShare.SystemFieldKey.title] as? String == "Shopping")
+
+        let lookup = CKUserIdentity.LookupInfo(emailAddress: "anna@example.org")
+        #expect(try roundTrip(lookup) == lookup)
+        #expect(try roundTrip(share.owner).role == .owner)
+        #expect(try roundTrip(share.owner.userIdentity) == share.owner.userIdentity)
+        #expect(try roundTrip(CKAllowedSharingOptions.standard).allowsAccessRequests == false)
+    }
+}

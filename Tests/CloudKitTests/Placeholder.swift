@@ -1,2 +1,0 @@
-// Tidemark
-// SPDX-License-Identifier: Apache-2.0

@@ -1,0 +1,195 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TidemarkModel
+
+@testable import CloudKit
+
+struct PredicateTests {
+    private func tree(_ predicate: NSPredicate) throws -> Query.Predicate {
+        try CKQuery(recordType: "Note", predicate: predicate).model.predicate
+    }
+
+    @Test func `formats with arguments become trees`() throws {
+        let date = Date(timeIntervalSince1970: 1.5)
+        let id = CKRecord.ID(recordName: "list")
+        let reference = CKRecord.Reference(recordID: id, action: .deleteSelf)
+        let milliseconds: Int64 = 1500
+        let list = Query.Operand.value(.reference(Reference(recordName: "list")))
+
+        #expect(try tree(NSPredicate(format: "title == %@", "Milk")) == .compare("title", .equal, "Milk"))
+        #expect(try tree(NSPredicate(format: "%K == %@", "title", "Milk")) == .compare("title", .equal, "Milk"))
+        #expect(try tree(NSPredicate(format: "count > %d", 3)) == .compare("count", .greaterThan, 3))
+        #expect(try tree(NSPredicate(format: "count > %ld", Int64(3))) == .compare("count", .greaterThan, 3))
+        #expect(try tree(NSPredicate(format: "count > %@", NSNumber(value: 3))) == .compare("count", .greaterThan, 3))
+        #expect(try tree(NSPredicate(format: "ratio <= %f", 2.5)) == .compare("ratio", .lessThanOrEqual, 2.5))
+        #expect(try tree(NSPredicate(format: "done == %@", true as NSNumber)) == .compare("done", .equal, 1))
+        #expect(try tree(NSPredicate(format: "done == YES")) == .compare("done", .equal, 1))
+        #expect(
+            try tree(NSPredicate(format: "modificationDate > %@", date as NSDate))
+                == .compare("modificationDate", .greaterThan, .value(.timestamp(milliseconds)))
+        )
+        #expect(
+            try tree(NSPredicate(format: "modificationDate > %@", date as CVarArg))
+                == .compare("modificationDate", .greaterThan, .value(.timestamp(milliseconds)))
+        )
+        #expect(try tree(NSPredicate(format: "list == %@", reference)) == .compare("list", .equal, list))
+        #expect(try tree(NSPredicate(format: "list == %@", id)) == .compare("list", .equal, list))
+        #expect(
+            try tree(NSPredicate(format: "recordID IN %@", [id]))
+                == .compare("recordID", .in, .value(.referenceList([Reference(recordName: "list")])))
+        )
+        #expect(
+            try tree(NSPredicate(format: "title IN %@", ["a", "b"]))
+                == .compare("title", .in, .value(.stringList(["a", "b"])))
+        )
+        #expect(
+            try tree(NSPredicate(format: "title IN %@", NSArray(array: ["a"])))
+                == .compare("title", .in, .value(.stringList(["a"])))
+        )
+        #expect(try tree(NSPredicate(format: "tags CONTAINS %@", "x")) == .compare("tags", .contains, "x"))
+        #expect(try tree(NSPredicate(format: "%@ IN tags", "x")) == .compare("tags", .contains, "x"))
+        #expect(try tree(NSPredicate(format: "TRUEPREDICATE")) == .always)
+    }
+
+    @Test func `arrays of arguments become trees`() throws {
+        #expect(
+            try tree(NSPredicate(format: "%K == %@", argumentArray: ["title", "Milk"]))
+                == .compare("title", .equal, "Milk")
+        )
+        #expect(try tree(NSPredicate(format: "done == 1", argumentArray: nil)) == .compare("done", .equal, 1))
+    }
+
+    @Test func `full text and distances become trees`() throws {
+        #expect(
+            try tree(NSPredicate(format: "self contains %@", "oat milk"))
+                == .words(Query.WordSearch("oat milk"))
+        )
+        #expect(
+            try tree(NSPredicate(format: "ALL tokenize(%@, 'Cdl') IN allTokens", "oat milk"))
+                == .words(Query.WordSearch("oat milk", requiresAll: true))
+        )
+        let place = CLLocation(latitude: 1, longitude: 2)
+        #expect(
+            try tree(
+                NSPredicate(
+                    format: "distanceToLocation:fromLocation:(place, %@) < %f",
+                    place,
+                    500.0
+                )
+            )
+                == .distance(
+                    Query.DistanceTest(
+                        "place",
+                        from: Location(latitude: 1, longitude: 2),
+                        .lessThan,
+                        500
+                    )
+                )
+        )
+    }
+
+    @Test func `values and compounds become trees`() throws {
+        let a = NSPredicate(format: "a == 1")
+        let b = NSPredicate(format: "b == 2")
+        let (left, right) = (Query.Predicate.compare("a", .equal, 1), Query.Predicate.compare("b", .equal, 2))
+        #expect(try tree(NSPredicate(value: true)) == .always)
+        #expect(try tree(NSPredicate(value: false)) == .never)
+        #expect(try tree(NSCompoundPredicate(andPredicateWithSubpredicates: [a, b])) == .and([left, right]))
+        #expect(try tree(NSCompoundPredicate(orPredicateWithSubpredicates: [a, b])) == .or([left, right]))
+        #expect(try tree(NSCompoundPredicate(notPredicateWithSubpredicate: a)) == .not(left))
+        #expect(
+            try tree(NSCompoundPredicate(type: .and, subpredicates: [a, NSCompoundPredicate(notPredicateWithSubpredicate: b)]))
+                == .and([left, .not(right)])
+        )
+        #expect(try tree(NSCompoundPredicate(andPredicateWithSubpredicates: [])) == .and([]))
+        #expect(try tree(a.copy() as? NSPredicate ?? b) == left)
+    }
+
+    @Test(arguments: [
+        "title LIKE 'M*'", "title ENDSWITH 'k'", "title MATCHES '.*'", "list.name == 'x'",
+        "items.@count > 3", "a == b", "SUBQUERY(items, $x, $x.a == 1).@count > 0", "names[0] == 'x'",
+        "count + 1 > 3",
+    ])
+    func `what queries do not have is refused by the query`(format: String) throws {
+        let predicate = NSPredicate(format: format, "x")
+        let query = CKQuery(recordType: "Note", predicate: predicate)
+        let error = #expect(throws: CKError.self) { try query.model }
+        #expect(error?.code == .invalidArguments)
+        #expect(error?.localizedDescription.isEmpty == false)
+    }
+
+    @Test func `blocks and strange arguments are refused by the query`() throws {
+        for predicate in [
+            NSPredicate(block: { _, _ in true }),
+            NSPredicate(format: "id == %@", UUID()),
+            NSPredicate(format: "a == %@", CKRecord(recordType: "Note")),
+            NSCompoundPredicate(notPredicateWithSubpredicate: NSPredicate(format: "a LIKE 'x'")),
+        ] {
+            let error = #expect(throws: CKError.self) { try tree(predicate) }
+            #expect(error?.code == .invalidArguments)
+        }
+    }
+
+    @Test func `predicates are evaluated for records`() {
+        let record = CKRecord(recordType: "Note")
+        record["title"] = "Milk"
+        record["count"] = 3
+        #expect(NSPredicate(format: "count > %d AND title == %@", 2, "Milk").evaluate(with: record))
+        #expect(!NSPredicate(format: "count > 3").evaluate(with: record))
+        let records = [record, CKRecord(recordType: "Note")] as NSArray
+        #expect(records.filtered(using: NSPredicate(format: "title == 'Milk'")).count == 1)
+    }
+
+    @Test func `orders become descriptors`() throws {
+        let query = CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
+        query.sortDescriptors = [
+            NSSortDescriptor(key: "title", ascending: true),
+            NSSortDescriptor(key: "creationDate", ascending: false),
+            CKLocationSortDescriptor(
+                key: "place",
+                relativeLocation: CLLocation(latitude: 1, longitude: 2)
+            ),
+        ]
+        let place = Location(latitude: 1, longitude: 2)
+        #expect(
+            try query.model.sortDescriptors == [
+                Query.SortDescriptor("title"),
+                Query.SortDescriptor("creationDate", ascending: false),
+                Query.SortDescriptor("place", distanceFrom: place),
+            ]
+        )
+        #expect(query.sortDescriptors?.map(\.key) == ["title", "creationDate", "place"])
+        let copy = try #require(query.copy() as? CKQuery)
+        copy.sortDescriptors = nil
+        #expect(query.sortDescriptors?.count == 3)
+    }
+
+    @Test func `a descriptor without a key is refused by the query`() {
+        let query = CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
+        query.sortDescriptors = [NSSortDescriptor(keyPath: \String.count, ascending: true)]
+        let error = #expect(throws: CKError.self) { try query.model }
+        #expect(error?.code == .invalidArguments)
+    }
+
+    @Test func `cursors survive`() throws {
+        let query = CKQuery(recordType: "Note", predicate: NSPredicate(format: "count > 3"))
+        query.sortDescriptors = [NSSortDescriptor(key: "count", ascending: false)]
+        let zone = CKRecordZone.ID(zoneName: "Notes")
+        let cursor = CKQueryCursor(
+            QueryRequest(try query.model, in: zone.model),
+            endedAt: QueryPageCursor(bytes: [1, 2, 3])
+        )
+        let data = try NSKeyedArchiver.archivedData(
+            withRootObject: cursor,
+            requiringSecureCoding: true
+        )
+        let read = try #require(
+            try NSKeyedUnarchiver.unarchivedObject(ofClass: CKQueryCursor.self, from: data)
+        )
+        #expect(read == cursor)
+        #expect(read.request == cursor.request)
+        #expect(read.request.cursor?.bytes == [1, 2, 3])
+    }
+}
