@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+import Foundation
 
 extension CKError {
     /// What kind of failure it is.
@@ -117,7 +117,9 @@ extension CKError {
     public static var unknownItem: Code { .unknownItem }
     /// The request makes no sense as it is.
     public static var invalidArguments: Code { .invalidArguments }
-    /// The answer was cut short. Obsolete.
+    /// The answer was cut short.
+    ///
+    /// Obsolete.
     public static var resultsTruncated: Code { .resultsTruncated }
     /// The record has changed since the client saw it.
     public static var serverRecordChanged: Code { .serverRecordChanged }

@@ -6,7 +6,6 @@
 // CKNotificationID, CKShareParticipant, CKShareMetadata, CKUserIdentityLookupInfo.
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
-public import Foundation
 
 /// The owner's name that stands for the current user.
 @available(*, deprecated, renamed: "CKCurrentUserDefaultName")
@@ -68,6 +67,19 @@ public typealias CKShareParticipantPermission = CKShare.ParticipantPermission
 /// The older name of `CKShare.ParticipantType`.
 @available(*, deprecated, renamed: "CKShare.ParticipantType")
 public typealias CKShareParticipantType = CKShare.ParticipantType
+/// The older type of what is known of a user.
+@available(*, deprecated, renamed: "CKUserIdentity")
+public typealias CKDiscoveredUserInfo = CKUserIdentity
+
+extension CKUserIdentity {
+    /// The user's first name; `nil` where it is not known.
+    @available(*, deprecated, message: "Use nameComponents.")
+    public var firstName: String? { nameComponents?.givenName }
+
+    /// The user's family name; `nil` where it is not known.
+    @available(*, deprecated, message: "Use nameComponents.")
+    public var lastName: String? { nameComponents?.familyName }
+}
 
 extension CKRecordZoneID {
     /// Names a zone; without an owner, one of the current user.

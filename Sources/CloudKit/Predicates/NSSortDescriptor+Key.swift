@@ -27,9 +27,7 @@ extension NSSortDescriptor {
 }
 
 /// Orders by the distance of a location field from a place, near ones first.
-///
-/// Unchecked: nothing of it changes.
-open class CKLocationSortDescriptor: NSSortDescriptor, NSSecureCoding, @unchecked Sendable {
+open class CKLocationSortDescriptor: NSSortDescriptor, NSSecureCoding {
     /// The place from which distances are measured.
     public let relativeLocation: CLLocation
     private let fieldKey: String

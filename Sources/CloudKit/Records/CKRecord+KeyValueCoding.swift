@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+import Foundation
 
 // Foundation on Linux has no key-value coding; a third of all programs use it on records.
 

@@ -110,8 +110,10 @@ extension CKRecord {
         }
     }
 
-    /// Takes note that a save was done and what the record is now: its version, and of its fields those
-    /// that the service changed beside. What was changed meanwhile stays a change.
+    /// Takes note that a save was done and what the record is now: its version, and of its fields
+    /// those that the service changed beside.
+    ///
+    /// What was changed meanwhile stays a change.
     func wasSaved(_ saving: Saving, as model: Record, seenBy reader: UserID? = nil) {
         let saved = RecordContent(model, reader)
         change { content in

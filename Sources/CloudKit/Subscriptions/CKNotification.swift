@@ -47,7 +47,9 @@ open class CKNotificationID: NSObject, NSCopying, NSSecureCoding, @unchecked Sen
     }
 }
 
-/// What a client hears: that something changed. It is a hint to fetch.
+/// What a client hears: that something changed.
+///
+/// It is a hint to fetch.
 ///
 /// Unchecked: nothing of it changes.
 open class CKNotification: NSObject, RemoteNotificationReading, @unchecked Sendable {
