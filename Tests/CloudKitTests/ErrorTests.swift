@@ -59,7 +59,7 @@ struct ErrorTests {
         default: Issue.record("not matched by its code")
         }
         #expect(error as? CKError == CKError(.zoneNotFound))
-        #expect(NSError(domain: "Other", code: 26) as Error as? CKError == nil)
+        #expect((NSError(domain: "Other", code: 26) as any Error) as? CKError == nil)
     }
 
     @Test func `every code of the service has a code here`() {

@@ -31,7 +31,7 @@ struct PredicateTests {
                 == .compare("modificationDate", .greaterThan, .value(.timestamp(milliseconds)))
         )
         #expect(
-            try tree(NSPredicate(format: "modificationDate > %@", date as CVarArg))
+            try tree(NSPredicate(format: "modificationDate > %@", date as any CVarArg))
                 == .compare("modificationDate", .greaterThan, .value(.timestamp(milliseconds)))
         )
         #expect(try tree(NSPredicate(format: "list == %@", reference)) == .compare("list", .equal, list))

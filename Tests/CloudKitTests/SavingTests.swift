@@ -38,7 +38,7 @@ final class SavingTests {
         for (record, (saving, saved)) in zip(records, zip(savings, result.saves)) {
             do {
                 record.wasSaved(saving, as: try saved.get(), seenBy: caller.user)
-            } catch let error as SyncError {
+            } catch {
                 throw CKError(error, client: record, seenBy: caller.user)
             }
         }
