@@ -128,7 +128,11 @@ struct OldCodeTests {
             NSPredicate(format: "date > %@", date as Date as CVarArg),
             NSPredicate(format: "owner == %@", reference),
             NSPredicate(format: "recordID = %@", reference.recordID),
-            NSPredicate(format: "distanceToLocation:fromLocation:(location, %@) < %f", location, 10.0),
+            NSPredicate(
+                format: "distanceToLocation:fromLocation:(location, %@) < %f",
+                location,
+                10.0
+            ),
             NSPredicate(format: "a = %@ AND b = %@", argumentArray: ["x", 5]),
             NSCompoundPredicate(andPredicateWithSubpredicates: [NSPredicate(format: "a = 1")]),
         ]

@@ -27,6 +27,19 @@ struct ArchiveTests {
         #expect(read.action == .deleteSelf)
     }
 
+    @Test func `objects inside arrays survive`() throws {
+        let ids = [CKRecord.ID(recordName: "a"), CKRecord.ID(recordName: "b", zoneID: zoneID)]
+        let data = try NSKeyedArchiver.archivedData(
+            withRootObject: ids as NSArray,
+            requiringSecureCoding: true
+        )
+        let read = try NSKeyedUnarchiver.unarchivedObject(
+            ofClasses: [NSArray.self, CKRecord.ID.self],
+            from: data
+        )
+        #expect(read as? [CKRecord.ID] == ids)
+    }
+
     @Test func `a record survives with its fields and changes`() throws {
         let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "n1"))
         record["text"] = "Milk"

@@ -89,10 +89,15 @@ struct ErrorTests {
         let errors = CKError(partial).partialErrorsByItemID
         let zoneID = CKRecordZone.ID(zoneName: "Notes")
         #expect(errors?.count == 3)
-        #expect((errors?[CKRecord.ID(recordName: "a", zoneID: zoneID)] as? CKError)?.code == .unknownItem)
+        #expect(
+            (errors?[CKRecord.ID(recordName: "a", zoneID: zoneID)] as? CKError)?.code
+                == .unknownItem
+        )
         #expect((errors?[zoneID] as? CKError)?.code == .zoneNotFound)
         #expect((errors?["s"] as? CKError)?.code == .unknownItem)
         let object = CKError(partial) as NSError
-        #expect((object.userInfo[CKPartialErrorsByItemIDKey] as? [AnyHashable: any Error])?.count == 3)
+        #expect(
+            (object.userInfo[CKPartialErrorsByItemIDKey] as? [AnyHashable: any Error])?.count == 3
+        )
     }
 }

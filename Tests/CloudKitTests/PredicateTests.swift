@@ -18,13 +18,33 @@ struct PredicateTests {
         let milliseconds: Int64 = 1500
         let list = Query.Operand.value(.reference(Reference(recordName: "list")))
 
-        #expect(try tree(NSPredicate(format: "title == %@", "Milk")) == .compare("title", .equal, "Milk"))
-        #expect(try tree(NSPredicate(format: "%K == %@", "title", "Milk")) == .compare("title", .equal, "Milk"))
-        #expect(try tree(NSPredicate(format: "count > %d", 3)) == .compare("count", .greaterThan, 3))
-        #expect(try tree(NSPredicate(format: "count > %ld", Int64(3))) == .compare("count", .greaterThan, 3))
-        #expect(try tree(NSPredicate(format: "count > %@", NSNumber(value: 3))) == .compare("count", .greaterThan, 3))
-        #expect(try tree(NSPredicate(format: "ratio <= %f", 2.5)) == .compare("ratio", .lessThanOrEqual, 2.5))
-        #expect(try tree(NSPredicate(format: "done == %@", true as NSNumber)) == .compare("done", .equal, 1))
+        #expect(
+            try tree(NSPredicate(format: "title == %@", "Milk"))
+                == .compare("title", .equal, "Milk")
+        )
+        #expect(
+            try tree(NSPredicate(format: "%K == %@", "title", "Milk"))
+                == .compare("title", .equal, "Milk")
+        )
+        #expect(
+            try tree(NSPredicate(format: "count > %d", 3)) == .compare("count", .greaterThan, 3)
+        )
+        #expect(
+            try tree(NSPredicate(format: "count > %ld", Int64(3)))
+                == .compare("count", .greaterThan, 3)
+        )
+        #expect(
+            try tree(NSPredicate(format: "count > %@", NSNumber(value: 3)))
+                == .compare("count", .greaterThan, 3)
+        )
+        #expect(
+            try tree(NSPredicate(format: "ratio <= %f", 2.5))
+                == .compare("ratio", .lessThanOrEqual, 2.5)
+        )
+        #expect(
+            try tree(NSPredicate(format: "done == %@", true as NSNumber))
+                == .compare("done", .equal, 1)
+        )
         #expect(try tree(NSPredicate(format: "done == YES")) == .compare("done", .equal, 1))
         #expect(
             try tree(NSPredicate(format: "modificationDate > %@", date as NSDate))
@@ -34,11 +54,17 @@ struct PredicateTests {
             try tree(NSPredicate(format: "modificationDate > %@", date as any CVarArg))
                 == .compare("modificationDate", .greaterThan, .value(.timestamp(milliseconds)))
         )
-        #expect(try tree(NSPredicate(format: "list == %@", reference)) == .compare("list", .equal, list))
+        #expect(
+            try tree(NSPredicate(format: "list == %@", reference)) == .compare("list", .equal, list)
+        )
         #expect(try tree(NSPredicate(format: "list == %@", id)) == .compare("list", .equal, list))
         #expect(
             try tree(NSPredicate(format: "recordID IN %@", [id]))
-                == .compare("recordID", .in, .value(.referenceList([Reference(recordName: "list")])))
+                == .compare(
+                    "recordID",
+                    .in,
+                    .value(.referenceList([Reference(recordName: "list")]))
+                )
         )
         #expect(
             try tree(NSPredicate(format: "title IN %@", ["a", "b"]))
@@ -48,8 +74,13 @@ struct PredicateTests {
             try tree(NSPredicate(format: "title IN %@", NSArray(array: ["a"])))
                 == .compare("title", .in, .value(.stringList(["a"])))
         )
-        #expect(try tree(NSPredicate(format: "tags CONTAINS %@", "x")) == .compare("tags", .contains, "x"))
-        #expect(try tree(NSPredicate(format: "%@ IN tags", "x")) == .compare("tags", .contains, "x"))
+        #expect(
+            try tree(NSPredicate(format: "tags CONTAINS %@", "x"))
+                == .compare("tags", .contains, "x")
+        )
+        #expect(
+            try tree(NSPredicate(format: "%@ IN tags", "x")) == .compare("tags", .contains, "x")
+        )
         #expect(try tree(NSPredicate(format: "TRUEPREDICATE")) == .always)
     }
 
@@ -58,7 +89,10 @@ struct PredicateTests {
             try tree(NSPredicate(format: "%K == %@", argumentArray: ["title", "Milk"]))
                 == .compare("title", .equal, "Milk")
         )
-        #expect(try tree(NSPredicate(format: "done == 1", argumentArray: nil)) == .compare("done", .equal, 1))
+        #expect(
+            try tree(NSPredicate(format: "done == 1", argumentArray: nil))
+                == .compare("done", .equal, 1)
+        )
     }
 
     @Test func `full text and distances become trees`() throws {
@@ -93,14 +127,27 @@ struct PredicateTests {
     @Test func `values and compounds become trees`() throws {
         let a = NSPredicate(format: "a == 1")
         let b = NSPredicate(format: "b == 2")
-        let (left, right) = (Query.Predicate.compare("a", .equal, 1), Query.Predicate.compare("b", .equal, 2))
+        let (left, right) = (
+            Query.Predicate.compare("a", .equal, 1), Query.Predicate.compare("b", .equal, 2)
+        )
         #expect(try tree(NSPredicate(value: true)) == .always)
         #expect(try tree(NSPredicate(value: false)) == .never)
-        #expect(try tree(NSCompoundPredicate(andPredicateWithSubpredicates: [a, b])) == .and([left, right]))
-        #expect(try tree(NSCompoundPredicate(orPredicateWithSubpredicates: [a, b])) == .or([left, right]))
+        #expect(
+            try tree(NSCompoundPredicate(andPredicateWithSubpredicates: [a, b]))
+                == .and([left, right])
+        )
+        #expect(
+            try tree(NSCompoundPredicate(orPredicateWithSubpredicates: [a, b]))
+                == .or([left, right])
+        )
         #expect(try tree(NSCompoundPredicate(notPredicateWithSubpredicate: a)) == .not(left))
         #expect(
-            try tree(NSCompoundPredicate(type: .and, subpredicates: [a, NSCompoundPredicate(notPredicateWithSubpredicate: b)]))
+            try tree(
+                NSCompoundPredicate(
+                    type: .and,
+                    subpredicates: [a, NSCompoundPredicate(notPredicateWithSubpredicate: b)]
+                )
+            )
                 == .and([left, .not(right)])
         )
         #expect(try tree(NSCompoundPredicate(andPredicateWithSubpredicates: [])) == .and([]))
@@ -109,7 +156,8 @@ struct PredicateTests {
 
     @Test(arguments: [
         "title LIKE 'M*'", "title ENDSWITH 'k'", "title MATCHES '.*'", "list.name == 'x'",
-        "items.@count > 3", "a == b", "SUBQUERY(items, $x, $x.a == 1).@count > 0", "names[0] == 'x'",
+        "items.@count > 3", "a == b", "SUBQUERY(items, $x, $x.a == 1).@count > 0",
+        "names[0] == 'x'", "count -1 > 3", "a UNION b == %@",
         "count + 1 > 3",
     ])
     func `what queries do not have is refused by the query`(format: String) throws {

@@ -315,7 +315,7 @@ final class SavingTests {
         let archived = try #require(
             try NSKeyedUnarchiver.unarchivedObject(ofClass: CKShareMetadata.self, from: data)
         )
-        #expect(archived.share.recordID == share.recordID)
+        #expect(archived.share.recordID == metadata.share.recordID)
         #expect(archived.link == url.absoluteString)
 
         read.removeParticipant(invited)

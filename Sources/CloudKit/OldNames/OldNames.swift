@@ -6,7 +6,6 @@
 // CKNotificationID, CKShareParticipant, CKShareMetadata, CKUserIdentityLookupInfo.
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
-
 /// The owner's name that stands for the current user.
 @available(*, deprecated, renamed: "CKCurrentUserDefaultName")
 public let CKOwnerDefaultName = CKCurrentUserDefaultName

@@ -1,12 +1,12 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
 // On Apple's systems every object is a variable argument, and dates and arrays become objects:
 // `NSPredicate(format: "date > %@", date as CVarArg)` is how most programs write it. Foundation on Linux
 // has strings and numbers alone, so that would not compile.
 // swift-format-ignore-file: NoLeadingUnderscores, AvoidRetroactiveConformances
+
+public import Foundation
 
 extension Date: @retroactive CVarArg {
     /// The date as an object, for formats that C reads.

@@ -78,15 +78,16 @@ struct PredicateTree: Sendable {
         }
         do throws(Query.Predicate.FormatRefusal) {
             let predicate = try Query.Predicate.reading(format, operands)
-            content = unsupported.map { type in
-                .failure(
-                    SyncError(
-                        .invalidArguments,
-                        "The predicate \"\(format)\" was refused: queries cannot compare with a "
-                            + "value of type \(type)."
-                    )
+            if let unsupported {
+                let refusal = SyncError(
+                    .invalidArguments,
+                    "The predicate \"\(format)\" was refused: queries cannot compare with a value "
+                        + "of type \(unsupported)."
                 )
-            } ?? .success(predicate)
+                content = .failure(refusal)
+            } else {
+                content = .success(predicate)
+            }
         } catch {
             precondition(!error.isSyntax, error.error.message)
             content = .failure(error.error)

@@ -69,7 +69,8 @@ extension CKRecord: CKRecordKeyValueSetting {
     /// The words of all texts.
     public func allTokens() -> [String] {
         let texts = read { content in
-            content.keys(isEncrypted: false).sorted().flatMap { content.fields[$0]?.value.texts ?? [] }
+            content.keys(isEncrypted: false).sorted()
+                .flatMap { content.fields[$0]?.value.texts ?? [] }
         }
         return texts.flatMap { $0.split(whereSeparator: \.isWhitespace).map(String.init) }
     }

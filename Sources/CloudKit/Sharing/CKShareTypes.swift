@@ -3,6 +3,7 @@
 
 public import Foundation
 
+// swift-format-ignore: AlwaysUseLowerCamelCase
 /// The record name of a share of a whole zone.
 public let CKRecordNameZoneWideShare = "cloudkit.zoneshare"
 

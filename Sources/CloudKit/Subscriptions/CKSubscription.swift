@@ -129,13 +129,17 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
     func model() throws(CKError) -> Subscription {
         throw CKError(
             .invalidArguments,
-            "The subscription \(subscriptionID) is neither to a query nor to a zone nor to a database."
+            "The subscription \(subscriptionID) is neither to a query nor to a zone or database."
         )
     }
 
     /// The subscription with what its notifications bring along.
     func model(_ kind: Subscription.Kind) -> Subscription {
-        Subscription(subscriptionID, kind, content: notificationInfo?.model ?? NotificationContent())
+        Subscription(
+            subscriptionID,
+            kind,
+            content: notificationInfo?.model ?? NotificationContent()
+        )
     }
 
     /// A subscription of the service.

@@ -4,6 +4,7 @@
 public import Foundation
 import TidemarkModel
 
+// swift-format-ignore: AlwaysUseLowerCamelCase
 /// The owner's name that stands for the current user.
 public let CKCurrentUserDefaultName = "__defaultOwner__"
 

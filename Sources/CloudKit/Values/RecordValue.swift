@@ -134,7 +134,7 @@ extension RecordValue {
         case .integer(let number): NSNumber(value: number)
         case .unsigned(let number): NSNumber(value: number)
         case .real(let number): NSNumber(value: number)
-        case .date(let date): NSDate(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate)
+        case .date(let date): NSDate(timeInterval: 0, since: date)
         case .data(let data): NSData(data: data)
         case .location(let place): place
         case .reference(let link): link

@@ -191,12 +191,21 @@ extension PredicateParser {
             case .placeholder(let letters): "'%\(letters)'"
             case .end: "the end"
             }
-        // An index such as names[0] is one of NSPredicate's, and not supported.
         return PredicateError(
             "Expected \(expected); found \(found).",
             at: tokenStart,
-            isSyntax: token != .symbol("[")
+            isSyntax: !mayBeNSPredicate
         )
+    }
+
+    /// Whether the token stands where it may in a predicate of Foundation's: as an index, in arithmetic,
+    /// in the algebra of sets.
+    private var mayBeNSPredicate: Bool {
+        switch token {
+        case .symbol("["), .number: true
+        case .word(let text): ["UNION", "INTERSECT", "MINUS"].contains(text.uppercased())
+        default: false
+        }
     }
 
     /// The argument that a placeholder stands for.
