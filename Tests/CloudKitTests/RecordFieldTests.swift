@@ -211,6 +211,7 @@ struct RecordFieldTests {
         #expect(names.count == 1)
         #expect(CKRecordZone.default().zoneID == .default)
         #expect(CKRecord.ID().recordName.count == 36)
+        #expect(["a"].map(CKRecord.ID.init(recordName:)) == [CKRecord.ID(recordName: "a")])
     }
 
     @Test func `distances are those on the Earth`() {

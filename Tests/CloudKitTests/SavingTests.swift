@@ -323,6 +323,44 @@ final class SavingTests {
         #expect(read.participants.count == 2)
     }
 
+    @Test func `requests for access are let in, denied and blocked`() async throws {
+        let list = CKRecord(
+            recordType: "List",
+            recordID: CKRecord.ID(recordName: "list", zoneID: zoneID)
+        )
+        let share = CKShare(rootRecord: list)
+        share.allowsAccessRequests = true
+        try await save(list, share)
+        let link = try #require(share.url).absoluteString
+        for name in ["_bert", "_carl", "_dora"] {
+            let asking = Caller(
+                database: DatabaseID(scope: .shared, owner: UserID(name)),
+                user: UserID(name)
+            )
+            try await store.requestShareAccess(link, as: asking)
+        }
+
+        let read = try #require(try await fetch(share.recordID) as? CKShare)
+        #expect(read.allowsAccessRequests)
+        let requesters = read.requesters
+        #expect(
+            requesters.map(\.userIdentity.userRecordID?.recordName) == ["_bert", "_carl", "_dora"]
+        )
+        #expect(requesters[0].participantLookupInfo.userRecordID?.recordName == "_bert")
+        read.addParticipant(CKShare.Participant(requesters[0].userIdentity))
+        read.denyRequesters([requesters[1]])
+        read.blockRequesters([requesters[2]])
+        try await save(read)
+        #expect(read.requesters.isEmpty)
+        #expect(
+            read.blockedIdentities.map(\.userIdentity.userRecordID?.recordName) == ["_dora"]
+        )
+        #expect(read.participants.contains { $0.isApprovedRequester })
+        read.unblockIdentities(read.blockedIdentities)
+        try await save(read)
+        #expect(read.blockedIdentities.isEmpty)
+    }
+
     @Test func `tokens survive`() async throws {
         let changes = try await store.zoneChanges(
             ZoneChangesRequest(zone: zoneID.model),

@@ -26,7 +26,11 @@ open class CKShare: CKRecord, @unchecked Sendable {
         var participants: [CKShareParticipant.Archive]
         var allowsAccessRequests = false
         var requesters: [CKUserIdentity.Archive] = []
+        /// Whether requests were taken off the list: otherwise a save leaves it as it is.
+        var changesRequesters = false
         var blocked: [CKUserIdentity.Archive] = []
+        /// Whether somebody was blocked or unblocked: otherwise a save leaves that as it is.
+        var changesBlocked = false
         /// What the link ends with; `nil` before the share was saved.
         var token: String?
         /// The id of the participant that the current user is.
@@ -44,6 +48,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
         }
     }
 
+    /// While it is held, participants' own locks are taken, whose holders take no other.
     private let state: Lock<State>
 
     init(_ recordID: CKRecordID, _ content: RecordContent, _ terms: Terms) {
@@ -172,6 +177,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
             state.terms.requesters.removeAll { request in
                 names.contains(CKUserIdentity(request).userRecordID)
             }
+            state.terms.changesRequesters = true
         }
     }
 
@@ -179,7 +185,10 @@ open class CKShare: CKRecord, @unchecked Sendable {
     open func blockRequesters(_ requesters: [CKShare.AccessRequester]) {
         denyRequesters(requesters)
         let blocked = requesters.map(\.userIdentity.archived)
-        state.withLock { $0.terms.blocked += blocked }
+        state.withLock { state in
+            state.terms.blocked += blocked
+            state.terms.changesBlocked = true
+        }
     }
 
     /// Allows requests again; counts when the share is saved.
@@ -187,6 +196,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
         let names = blockedIdentities.map(\.userIdentity.userRecordID)
         state.withLock { state in
             state.terms.blocked.removeAll { names.contains(CKUserIdentity($0).userRecordID) }
+            state.terms.changesBlocked = true
         }
     }
 
@@ -228,8 +238,8 @@ open class CKShare: CKRecord, @unchecked Sendable {
             participants: state.participants.filter { $0.role != .owner }
                 .map { $0.model(seenBy: reader) },
             allowsAccessRequests: state.terms.allowsAccessRequests,
-            requesters: users(state.terms.requesters),
-            blocked: users(state.terms.blocked)
+            requesters: state.terms.changesRequesters ? users(state.terms.requesters) : nil,
+            blocked: state.terms.changesBlocked ? users(state.terms.blocked) : nil
         )
     }
 

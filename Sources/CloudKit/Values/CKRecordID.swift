@@ -25,6 +25,11 @@ open class CKRecordID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable 
         self.zoneID = zoneID
     }
 
+    /// Names a record of the default zone.
+    public convenience init(recordName: String) {
+        self.init(recordName: recordName, zoneID: CKRecordZoneID.default)
+    }
+
     // MARK: Equality
 
     /// Whether the other object names the same record of the same zone.
