@@ -159,11 +159,16 @@ package.targets += [
         dependencies: ["CloudKit", "Tidemark", "TidemarkModel"],
         swiftSettings: everywhere
     ),
-    // Code as it is written for Apple's systems in Swift 5.
+    // Code as it is written for Apple's systems, in both language modes: the same files.
     .testTarget(
         name: "CloudKitSwift5Tests",
         dependencies: ["CloudKit"],
         swiftSettings: sanitized + [.swiftLanguageMode(.v5)]
+    ),
+    .testTarget(
+        name: "CloudKitSwift6Tests",
+        dependencies: ["CloudKit"],
+        swiftSettings: sanitized + [.swiftLanguageMode(.v6)]
     ),
 ]
 #endif

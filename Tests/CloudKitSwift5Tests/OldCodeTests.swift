@@ -1,8 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-// Code as programs of ten years have it, compiled in the language mode of Swift 5. Foundation comes with
-// CloudKit, as it does there.
+// Code as programs of ten years have it. This file is compiled in both language modes. Foundation comes
+// with CloudKit, as it does there.
 import CloudKit
 import Testing
 

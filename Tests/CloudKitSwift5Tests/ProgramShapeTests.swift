@@ -1,0 +1,181 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+// Shapes that programs have around records and errors. This file is compiled in both language modes.
+import CloudKit
+import Testing
+
+private enum NoteKey: String, CaseIterable {
+    case title, body, pinned, edited
+}
+
+extension CKRecord {
+    fileprivate subscript(_ key: NoteKey) -> Any? {
+        get { self[key.rawValue] }
+        set { self[key.rawValue] = newValue as? CKRecordValue }
+    }
+
+    fileprivate func merge(changesOf other: CKRecord) {
+        for key in other.changedKeys() { self[key] = other[key] }
+    }
+}
+
+private func explanation(of error: Error) -> String {
+    guard let error = error as? CKError else { return error.localizedDescription }
+    switch error.code {
+    case .networkUnavailable, .networkFailure: return "offline"
+    case .quotaExceeded: return "full"
+    case .partialFailure:
+        let errors = error.partialErrorsByItemID as? [CKRecord.ID: Error] ?? [:]
+        return errors.map { "\($0.key.recordName): \(explanation(of: $0.value))" }.sorted()
+            .joined(separator: ", ")
+    case .serverRecordChanged:
+        guard let server = error.serverRecord, let client = error.clientRecord else { return "?" }
+        server.merge(changesOf: client)
+        return "merged"
+    case .requestRateLimited, .serviceUnavailable, .zoneBusy:
+        return "after \(error.retryAfterSeconds ?? 0)"
+    default: return "other"
+    }
+}
+
+private func retryDelay(of error: Error) -> TimeInterval? {
+    let nsError = error as NSError
+    guard nsError.domain == CKErrorDomain else { return nil }
+    switch CKError.Code(rawValue: nsError.code) {
+    case .some(.requestRateLimited), .some(.zoneBusy):
+        return nsError.userInfo[CKErrorRetryAfterKey] as? TimeInterval
+    default: return nil
+    }
+}
+
+private final class RecordCache: @unchecked Sendable {
+    private let lock = NSLock()
+    private var records: [CKRecord.ID: CKRecord] = [:]
+
+    func put(_ record: CKRecord) {
+        lock.lock()
+        defer { lock.unlock() }
+        records[record.recordID] = record
+    }
+
+    subscript(id: CKRecord.ID) -> CKRecord? {
+        lock.lock()
+        defer { lock.unlock() }
+        return records[id]
+    }
+}
+
+struct ProgramShapeTests {
+    private func note(_ name: String) -> CKRecord {
+        CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: name))
+    }
+
+    @Test func `a program's own keys`() {
+        let record = note("a")
+        record[.title] = "Milk"
+        record[.pinned] = true
+        record[.edited] = Date(timeIntervalSince1970: 7)
+        #expect(record[.title] as? String == "Milk")
+        #expect((record[.pinned] as? NSNumber)?.boolValue == true)
+        #expect(record[.edited] as? Date == Date(timeIntervalSince1970: 7))
+        record[.title] = nil
+        #expect(record[.title] == nil)
+        let present = NoteKey.allCases.filter { record[$0] != nil }
+        #expect(present == [.pinned, .edited])
+    }
+
+    @Test func `a record becomes a dictionary and is looked at by type`() {
+        let record = note("a")
+        record["text"] = "x"
+        record["number"] = 5
+        record["ratio"] = 0.5
+        record["date"] = Date()
+        record["list"] = ["a", "b"]
+        record["link"] = CKRecord.Reference(recordID: record.recordID, action: .none)
+        var dictionary: [String: Any] = [:]
+        for key in record.allKeys() { dictionary[key] = record[key] }
+        var kinds: [String: String] = [:]
+        for (key, value) in dictionary {
+            switch value {
+            case is String: kinds[key] = "text"
+            case is Date: kinds[key] = "date"
+            case is CKRecord.Reference: kinds[key] = "link"
+            case is [String]: kinds[key] = "list"
+            case let number as NSNumber: kinds[key] = "number \(number)"
+            default: kinds[key] = "other"
+            }
+        }
+        #expect(
+            kinds == [
+                "text": "text", "number": "number 5", "ratio": "number 0.5", "date": "date",
+                "list": "list", "link": "link",
+            ]
+        )
+    }
+
+    @Test func `conflicts are merged by changed keys`() {
+        let (client, server) = (note("a"), note("a"))
+        client["title"] = "mine"
+        client["gone"] = nil
+        server["title"] = "theirs"
+        server["gone"] = 1
+        server["other"] = 2
+        let error = CKError(
+            .serverRecordChanged,
+            userInfo: [
+                CKRecordChangedErrorServerRecordKey: server,
+                CKRecordChangedErrorClientRecordKey: client,
+            ]
+        )
+        #expect(explanation(of: error) == "merged")
+        #expect(server["title"] as? String == "mine")
+        #expect(server["gone"] == nil)
+        #expect(server["other"] as? Int == 2)
+    }
+
+    @Test func `partial failures are taken apart`() {
+        let errors: [AnyHashable: Error] = [
+            CKRecord.ID(recordName: "a"): CKError(.quotaExceeded),
+            CKRecord.ID(recordName: "b"): CKError(.zoneBusy, userInfo: [CKErrorRetryAfterKey: 2.0]),
+        ]
+        let error = CKError(.partialFailure, userInfo: [CKPartialErrorsByItemIDKey: errors])
+        #expect(explanation(of: error) == "a: full, b: after 2.0")
+        let object = error as NSError
+        let dictionary = object.userInfo[CKPartialErrorsByItemIDKey] as? NSDictionary
+        #expect(dictionary?.count == 2)
+        let one = dictionary?.object(forKey: CKRecord.ID(recordName: "a")) as? CKError
+        #expect(one?.code == .quotaExceeded)
+        #expect(error.partialErrorsByItemID?[CKRecord.ID(recordName: "b")].flatMap(retryDelay) == 2)
+        #expect(retryDelay(of: CocoaError(.fileNoSuchFile)) == nil)
+    }
+
+    @Test func `records cross to other tasks`() async {
+        let cache = RecordCache()
+        let record = note("a")
+        record["count"] = 0
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<20 {
+                group.addTask {
+                    record["count"] = index
+                    cache.put(record)
+                }
+            }
+        }
+        #expect(cache[record.recordID] === record)
+        #expect((0..<20).contains(record["count"] as? Int ?? -1))
+    }
+
+    @Test func `names are keys of dictionaries and sets`() {
+        let zoneID = CKRecordZone.ID(zoneName: "Notes", ownerName: CKCurrentUserDefaultName)
+        var tokens: [CKRecordZone.ID: Int] = [zoneID: 1]
+        tokens[CKRecordZone.ID(zoneName: "Notes", ownerName: CKCurrentUserDefaultName)] = 2
+        #expect(tokens == [zoneID: 2])
+        let ids = ["a", "b", "a"].map { CKRecord.ID(recordName: $0, zoneID: zoneID) }
+        #expect(Set(ids).count == 2)
+        let records = Dictionary(grouping: ids.map { CKRecord(recordType: "Note", recordID: $0) }) {
+            $0.recordID
+        }
+        #expect(records[ids[0]]?.count == 2)
+    }
+}
