@@ -27,6 +27,19 @@ struct ArchiveTests {
         #expect(read.action == .deleteSelf)
     }
 
+    @Test func `numbers that are not finite survive`() throws {
+        let record = CKRecord(recordType: "Note")
+        record["place"] = CLLocation(latitude: .nan, longitude: .infinity)
+        record["date"] = Date(timeIntervalSinceReferenceDate: .infinity)
+        record["ratio"] = -Double.infinity
+        let read = try roundTrip(record)
+        let place = try #require(read["place"] as? CLLocation)
+        #expect(place.coordinate.latitude.isNaN)
+        #expect(place.coordinate.longitude == .infinity)
+        #expect(read["date"] as? Date == Date(timeIntervalSinceReferenceDate: .infinity))
+        #expect(read["ratio"] as? Double == -.infinity)
+    }
+
     @Test func `objects inside arrays survive`() throws {
         let ids = [CKRecord.ID(recordName: "a"), CKRecord.ID(recordName: "b", zoneID: zoneID)]
         let data = try NSKeyedArchiver.archivedData(

@@ -95,6 +95,8 @@ struct ErrorTests {
         )
         #expect((errors?[zoneID] as? CKError)?.code == .zoneNotFound)
         #expect((errors?["s"] as? CKError)?.code == .unknownItem)
+        #expect(CKError(reset) == CKError(reset))
+        #expect(CKError(reset) != CKError(partial))
         let object = CKError(partial) as NSError
         #expect(
             (object.userInfo[CKPartialErrorsByItemIDKey] as? [AnyHashable: any Error])?.count == 3
