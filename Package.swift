@@ -74,6 +74,11 @@ let package = Package(
             dependencies: ["Tidemark", "TidemarkModel", "TidemarkLog"],
             swiftSettings: shipped
         ),
+        .target(
+            name: "TidemarkSync",
+            dependencies: ["TidemarkModel"],
+            swiftSettings: shipped
+        ),
         .executableTarget(
             name: "TidemarkCommand",
             dependencies: [
@@ -131,6 +136,11 @@ let package = Package(
             dependencies: [
                 "TidemarkReplay", "Tidemark", "TidemarkLog", "TidemarkModel", "GeneratedQueries",
             ],
+            swiftSettings: everywhere
+        ),
+        .testTarget(
+            name: "TidemarkSyncTests",
+            dependencies: ["TidemarkSync", "TidemarkModel", "GeneratedQueries"],
             swiftSettings: everywhere
         ),
         .testTarget(

@@ -139,6 +139,14 @@ extension Engine {
         if let tag = request.changeTag, tag != record.changeTag {
             record = try version(tag, before: record, as: caller)
         }
+        return try download(try asset(request, in: record), request, as: caller)
+    }
+
+    /// The asset of a record that a request is about.
+    func asset(
+        _ request: DownloadAssetRequest,
+        in record: Record
+    ) throws(SyncError) -> AssetReference {
         let assets: [AssetReference] =
             switch record[request.fieldName] {
             case .asset(let asset): [asset]
@@ -148,7 +156,15 @@ extension Engine {
         guard assets.indices.contains(request.element) else {
             throw .noAsset(request.recordID, field: request.fieldName, element: request.element)
         }
-        let asset = assets[request.element]
+        return assets[request.element]
+    }
+
+    /// The bytes that a request wants of an asset which the caller may read.
+    func download(
+        _ asset: AssetReference,
+        _ request: DownloadAssetRequest,
+        as caller: Caller
+    ) throws(SyncError) -> AssetDownload {
         let database = try database(of: request.recordID.zone, as: caller).id
         try noteKnown(asset, in: database, by: caller)
         return try openAsset(asset, of: database, range: request.range)
@@ -157,7 +173,7 @@ extension Engine {
     /// An earlier version of a record that a caller may read as it is now.
     ///
     /// Not in a shared database: the version may be from before the record was shared.
-    private func version(
+    func version(
         _ tag: RecordChangeTag,
         before record: Record,
         as caller: Caller

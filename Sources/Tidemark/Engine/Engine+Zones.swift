@@ -36,7 +36,7 @@ extension Engine {
     ) throws(SyncError) -> DatabaseChanges {
         try checkAccess(of: caller, writes: false)
         if options.isStrict, caller.database.scope == .public {
-            throw .badDatabase(caller.database, "list changed zones, and this store is strict")
+            throw .noZoneList(caller.database)
         }
         let limit = try pageLimit(request.limit)
         let picture = try picture(.visible)
@@ -192,5 +192,12 @@ extension ModifyZonesRequest {
             }
         }
         return result
+    }
+}
+
+extension SyncError {
+    /// The public database was asked by a strict store for what only Tidemark answers there.
+    static func noZoneList(_ database: DatabaseID) -> SyncError {
+        .badDatabase(database, "list changed zones, and this store is strict")
     }
 }

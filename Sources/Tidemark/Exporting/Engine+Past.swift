@@ -85,6 +85,54 @@ extension Engine {
         )
     }
 
+    /// See ``Store/databaseChanges(_:as:asOf:)``.
+    func databaseChanges(
+        _ request: DatabaseChangesRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) throws(SyncError) -> DatabaseChanges {
+        if options.isStrict, caller.database.scope == .public { throw .noZoneList(caller.database) }
+        let limit = try pageLimit(request.limit)
+        let past = try past(for: caller, position)
+        let place = views.hash.key(of: caller.database)
+        var start = Start(quiet: position.rawValue)
+        if let token = request.since {
+            do throws(TokenDefect) {
+                let content = try TokenContent(token, store: id, hash: views.hash)
+                try content.check(
+                    level: .database,
+                    place: place,
+                    line: line,
+                    visible: source.durableSequence,
+                    horizon: .zero
+                )
+                start = Start(sequence: content.sequence.rawValue, quiet: content.quiet.rawValue)
+            } catch {
+                throw SyncError(error)
+            }
+            try check(start, isWithin: position)
+        }
+        let found = past.zones(of: caller.database, after: start.sequence, quiet: start.quiet)
+        let moreComing = found.count > limit
+        let end = moreComing ? found[limit - 1].head : position.rawValue
+        return DatabaseChanges(
+            changes: found.prefix(limit).compactMap { zone in
+                if zone.identity.isSystem || options.isStrict && zone.identity.isImplicit {
+                    return nil
+                }
+                return zone.end.map { .deleted(zone.identity.zone, $0) }
+                    ?? .changed(zone.identity.zone)
+            },
+            token: token(
+                .database,
+                place: place,
+                at: end,
+                quiet: start.quiet > end ? start.quiet : 0
+            ),
+            moreComing: moreComing
+        )
+    }
+
     /// Where the token of a request leaves off, as of a position.
     private func start(
         of request: ZoneChangesRequest,
@@ -111,14 +159,20 @@ extension Engine {
             }
             throw SyncError(error)
         }
-        guard max(content.sequence, content.quiet) <= position else {
+        let start = Start(sequence: content.sequence.rawValue, quiet: content.quiet.rawValue)
+        try check(start, isWithin: position)
+        return start
+    }
+
+    private func check(_ start: Start, isWithin position: SequenceNumber) throws(SyncError) {
+        let handedOut = max(start.sequence, start.quiet)
+        guard handedOut <= position.rawValue else {
             throw SyncError(
                 .invalidArguments,
-                "The token was handed out at event \(max(content.sequence, content.quiet)), after "
-                    + "event \(position), as of which the changes are asked for."
+                "The token was handed out at event \(handedOut), after event \(position), as of "
+                    + "which the changes are asked for."
             )
         }
-        return Start(sequence: content.sequence.rawValue, quiet: content.quiet.rawValue)
     }
 
     private func horizon(of key: UInt64?) throws(TokenDefect) -> SequenceNumber {
@@ -142,5 +196,124 @@ extension Engine {
             hash: views.hash,
             through: SequenceNumber(rawValue: bound)
         )
+    }
+}
+
+// MARK: - What system zones held
+
+extension Engine {
+    /// See ``Store/subscriptions(as:asOf:)``.
+    func subscriptions(
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) throws(SyncError) -> [Subscription] {
+        try checkAccess(of: caller, writes: false)
+        let holder = try holder(of: caller)
+        var found: [Subscription] = []
+        var failure: SyncError?
+        do throws(SyncError) {
+            let zone = SystemZone.subscriptions.zone
+            try visitRecords(of: .ofStore, in: zone, asOf: position) { record in
+                do throws(SyncError) {
+                    let held = try SubscriptionRecords.read(record.body)
+                    if held.holder == holder { found.append(held.subscription) }
+                } catch {
+                    failure = error
+                }
+                return failure == nil
+            }
+        } catch  where error.code == .zoneNotFound {
+            return []
+        }
+        if let failure { throw failure }
+        return found.sorted { $0.name < $1.name }
+    }
+
+    /// See ``Store/fetchSubscriptions(_:as:asOf:)``.
+    func fetchSubscriptions(
+        _ ids: [String],
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) throws(SyncError) -> [Result<Subscription, SyncError>] {
+        try checkCount(ofSubscriptions: ids)
+        let saved = try subscriptions(as: caller, asOf: position)
+        return ids.map { id in
+            saved.first { $0.name == Name(id) }.map { .success($0) }
+                ?? .failure(.noSubscription(id))
+        }
+    }
+
+    /// See ``Store/downloadAsset(_:as:asOf:)``.
+    func downloadAsset(
+        _ request: DownloadAssetRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) throws(SyncError) -> AssetDownload {
+        let fetch = FetchRecordsRequest([request.recordID])
+        var record = try fetchRecords(fetch, as: caller, asOf: position)[0].get()
+        if let tag = request.changeTag, tag != record.changeTag {
+            record = try version(tag, before: record, as: caller)
+        }
+        return try download(try asset(request, in: record), request, as: caller)
+    }
+
+    /// See ``Store/lookUpUsers(_:as:asOf:)``.
+    func lookUpUsers(
+        _ lookups: [UserLookup],
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) throws(SyncError) -> [UserIdentity?] {
+        _ = try currentUser(as: caller)
+        guard lookups.count <= options.limits.itemsPerRequest else {
+            throw .tooManyItems(lookups.count, limit: options.limits.itemsPerRequest)
+        }
+        return try lookups.map { (lookup) throws(SyncError) in
+            try identity(of: lookup, as: caller, asOf: position)
+        }
+    }
+
+    /// See ``Store/contacts(as:asOf:)``.
+    func contacts(
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) throws(SyncError) -> [UserIdentity] {
+        let user = try currentUser(as: caller)
+        let account = try account(of: .user(user), in: caller.database, asOf: position)
+        return try (account?.contacts ?? []).map { (lookup) throws(SyncError) in
+            try identity(of: lookup, as: caller, asOf: position)
+        }.compactMap(\.self)
+    }
+
+    private func identity(
+        of lookup: UserLookup,
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) throws(SyncError) -> UserIdentity? {
+        guard let account = try account(of: lookup, in: caller.database, asOf: position),
+            account.isDiscoverable || account.user == caller.user
+        else { return nil }
+        return account.identity(by: lookup)
+    }
+
+    private func account(
+        of lookup: UserLookup,
+        in database: DatabaseID,
+        asOf position: SequenceNumber
+    ) throws(SyncError) -> UserAccount? {
+        let id = RecordID(
+            recordName: AccountRecords.recordName(of: lookup).string,
+            zone: SystemZone.users.zone
+        )
+        let body: RecordBody
+        do throws(SyncError) {
+            body = try record(id, of: database.ofSystemZones, asOf: position).body
+        } catch  where error.code == .unknownItem || error.code == .zoneNotFound {
+            return nil
+        }
+        guard case .user = lookup else {
+            guard let user = AccountRecords.owner(in: body) else { return nil }
+            return try account(of: .user(user), in: database, asOf: position)
+        }
+        return AccountRecords.account(in: body)
     }
 }

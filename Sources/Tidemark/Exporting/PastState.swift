@@ -22,6 +22,17 @@ struct PastState {
     private var count = 0
     /// The zones that were there, by key.
     private(set) var zones: [UInt64: ZoneIdentity] = [:]
+    /// The zones that had ended.
+    private var endedZones: [Zone] = []
+
+    /// What a zone had come to.
+    struct Zone {
+        var identity: ZoneIdentity
+        /// Position of its last event.
+        var head: UInt64
+        /// Why it had ended; `nil` where it had not.
+        var end: ZoneDeletionReason?
+    }
 
     /// Folds the log up to a position.
     ///
@@ -56,7 +67,11 @@ struct PastState {
         case .zoneCreated:
             zones[event.sequence.rawValue] = try ZoneEvent.readCreation(payload).identity
         case .zoneDeleted:
-            zones[event.zone] = nil
+            guard let identity = zones.removeValue(forKey: event.zone) else { break }
+            let reason = try ZoneEvent.readDeletion(payload)
+            endedZones.append(
+                Zone(identity: identity, head: event.sequence.rawValue, end: reason)
+            )
         case .requestNoted, .audienceEntered, .audienceLeft, .tombstonesForgotten,
             .compactionBegun:
             break
@@ -96,6 +111,23 @@ struct PastState {
         table = [Entry](repeating: Entry(), count: entries.count * 2)
         shift -= 1
         for entry in entries where entry.sequence != 0 { table[place(of: entry)] = entry }
+    }
+
+    /// The zones of a database whose last event came after a position, by that event; those that had ended
+    /// at or before `quiet` are left out.
+    ///
+    /// O(records).
+    func zones(of database: DatabaseID, after start: UInt64, quiet: UInt64) -> [Zone] {
+        var found: [UInt64: Zone] = [:]
+        for (key, identity) in zones where identity.database == database {
+            found[key] = Zone(identity: identity, head: key)
+        }
+        for entry in table where entry.sequence > 0 {
+            guard let head = found[entry.zone]?.head, head < entry.sequence else { continue }
+            found[entry.zone]?.head = entry.sequence
+        }
+        let ended = endedZones.filter { $0.identity.database == database && $0.head > quiet }
+        return (found.values + ended).filter { $0.head > start }.sorted { $0.head < $1.head }
     }
 
     /// The positions of a zone's live records, ascending.

@@ -55,4 +55,88 @@ extension Store {
             try engine.zones(as: caller, asOf: position)
         }
     }
+
+    /// Which zones of the caller's database had changed after a token, up to an event: one page of them.
+    ///
+    /// O(events up to the position). Throws `changeTokenExpired`, and `invalidArguments` for a token that
+    /// was handed out after the event.
+    public func databaseChanges(
+        _ request: DatabaseChangesRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> DatabaseChanges {
+        let engine = try engine
+        return try await engine.blockingWork.run { () throws(SyncError) in
+            try engine.databaseChanges(request, as: caller, asOf: position)
+        }
+    }
+
+    /// The caller's subscriptions in the caller's database as they were after an event, in the order of
+    /// their ids' bytes.
+    ///
+    /// O(events up to the position).
+    public func subscriptions(
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> [Subscription] {
+        let engine = try engine
+        return try await engine.blockingWork.run { () throws(SyncError) in
+            try engine.subscriptions(as: caller, asOf: position)
+        }
+    }
+
+    /// Subscriptions by their ids as they were after an event: for each, in order, the subscription or why
+    /// there was none.
+    ///
+    /// O(events up to the position).
+    public func fetchSubscriptions(
+        _ ids: [String],
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> [Result<Subscription, SyncError>] {
+        let engine = try engine
+        return try await engine.blockingWork.run { () throws(SyncError) in
+            try engine.fetchSubscriptions(ids, as: caller, asOf: position)
+        }
+    }
+
+    /// The bytes of an asset that a record named after an event, or some of them.
+    ///
+    /// Bytes that no record needed any more may be gone since: `assetNotAvailable`. As costly as fetching
+    /// the record as of the event.
+    public func downloadAsset(
+        _ request: DownloadAssetRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> AssetDownload {
+        let engine = try engine
+        return try await engine.blockingWork.run { () throws(SyncError) in
+            try engine.downloadAsset(request, as: caller, asOf: position)
+        }
+    }
+
+    /// Who some users were after an event, in the order of the look-ups; `nil` where nobody was found.
+    ///
+    /// As costly as fetching two records for each as of the event.
+    public func lookUpUsers(
+        _ lookups: [UserLookup],
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> [UserIdentity?] {
+        let engine = try engine
+        return try await engine.blockingWork.run { () throws(SyncError) in
+            try engine.lookUpUsers(lookups, as: caller, asOf: position)
+        }
+    }
+
+    /// Those of the contacts that the caller had after an event who wanted to be found then.
+    public func contacts(
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> [UserIdentity] {
+        let engine = try engine
+        return try await engine.blockingWork.run { () throws(SyncError) in
+            try engine.contacts(as: caller, asOf: position)
+        }
+    }
 }

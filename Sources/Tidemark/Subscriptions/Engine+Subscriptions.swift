@@ -26,15 +26,17 @@ extension Engine {
         _ ids: [String],
         as caller: Caller
     ) async throws(SyncError) -> [Result<Subscription, SyncError>] {
-        guard ids.count <= options.limits.itemsPerRequest else {
-            throw .tooManyItems(ids.count, limit: options.limits.itemsPerRequest)
-        }
+        try checkCount(ofSubscriptions: ids)
         let saved = try await saved(as: caller)
         return ids.map { id in
-            guard let subscription = saved[Name(id)] else {
-                return .failure(SyncError(.unknownItem, "There is no subscription \"\(id)\"."))
-            }
-            return .success(subscription)
+            saved[Name(id)].map { .success($0) } ?? .failure(.noSubscription(id))
+        }
+    }
+
+    /// Refuses a request for too many subscriptions.
+    func checkCount(ofSubscriptions ids: [String]) throws(SyncError) {
+        guard ids.count <= options.limits.itemsPerRequest else {
+            throw .tooManyItems(ids.count, limit: options.limits.itemsPerRequest)
         }
     }
 
@@ -134,5 +136,12 @@ extension ItemOutcome {
     var refusal: SyncError? {
         guard case .refused(let code, let message, _) = self else { return nil }
         return SyncError(SyncError.Code(rawValue: code) ?? .internalError, message)
+    }
+}
+
+extension SyncError {
+    /// A subscription that the caller does not have.
+    static func noSubscription(_ id: String) -> SyncError {
+        SyncError(.unknownItem, "There is no subscription \"\(id)\".")
     }
 }

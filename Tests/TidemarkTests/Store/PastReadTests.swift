@@ -16,6 +16,9 @@ import TidemarkModel
         /// Of each zone, from no token and from those that were handed out before.
         var deltas: [Delta] = []
         var records: [Result<Record, SyncError>]
+        /// Of the database, from no token and from those that were handed out before.
+        var zoneChanges: [(since: ChangeToken?, changes: [ZoneChange])] = []
+        var subscriptions: [Subscription]
     }
 
     private struct Delta {
@@ -49,13 +52,37 @@ import TidemarkModel
         }
     }
 
+    /// All pages of a database's delta, of two zones each.
+    private static func pages(
+        since token: ChangeToken?,
+        _ fetch: (DatabaseChangesRequest) async throws -> DatabaseChanges
+    ) async throws -> (changes: [ZoneChange], token: ChangeToken) {
+        var request = DatabaseChangesRequest(since: token, limit: 2)
+        var changes: [ZoneChange] = []
+        while true {
+            let page = try await fetch(request)
+            changes += page.changes
+            if !page.moreComing { return (changes, page.token) }
+            request.since = page.token
+        }
+    }
+
     private static func step(
         _ store: Store,
         _ caller: Caller,
         _ random: inout SeededGenerator
     ) async throws {
         let zone = zones.randomElement(using: &random) ?? .default
-        switch Int.random(in: 0..<12, using: &random) {
+        switch Int.random(in: 0..<14, using: &random) {
+        case 12, 13:
+            let id = ["s", "t", "u"].randomElement(using: &random) ?? "s"
+            var request = ModifySubscriptionsRequest()
+            if Bool.random(using: &random) {
+                request.saves = [Subscription(id, .database(recordType: nil))]
+            } else {
+                request.deletions = [id]
+            }
+            _ = try await store.modifySubscriptions(request, as: caller)
         case 0:
             let request = ModifyZonesRequest(deletions: [zone])
             if zone != .default { _ = try await store.modifyZones(request, as: caller) }
@@ -87,14 +114,23 @@ import TidemarkModel
         let caller = Caller(user: UserID("_anna"))
         var random = SeededGenerator(seed: seed)
         var tokens: [(zone: ZoneID, token: ChangeToken)] = []
+        var databaseTokens: [ChangeToken?] = [nil]
         var moments: [Moment] = []
         for number in 0..<60 {
             try await Self.step(store, caller, &random)
             var moment = Moment(
                 position: store.lastSequence,
                 zones: try await store.zones(as: caller),
-                records: try await store.fetchRecords(FetchRecordsRequest(Self.ids), as: caller)
+                records: try await store.fetchRecords(FetchRecordsRequest(Self.ids), as: caller),
+                subscriptions: try await store.subscriptions(as: caller)
             )
+            for token in databaseTokens.prefix(1) + databaseTokens.suffix(4) {
+                let (changes, next) = try await Self.pages(since: token) {
+                    try await store.databaseChanges($0, as: caller)
+                }
+                moment.zoneChanges.append((token, changes))
+                if token == nil, number % 3 == 0 { databaseTokens.append(next) }
+            }
             var requests = Self.zones.map { ZoneChangesRequest(zone: $0) }
             requests += tokens.suffix(6).map { ZoneChangesRequest(zone: $0.zone, since: $0.token) }
             for request in requests {
@@ -120,6 +156,17 @@ import TidemarkModel
                 #expect((try? found.get()) == (try? expected.get()))
                 #expect(found.error?.code == expected.error?.code)
             }
+            for (token, changes) in moment.zoneChanges {
+                let (answer, _) = try await Self.pages(since: token) {
+                    try await store.databaseChanges($0, as: caller, asOf: position)
+                }
+                #expect(answer == changes)
+            }
+            let subscriptions = try await store.subscriptions(as: caller, asOf: position)
+            #expect(subscriptions == moment.subscriptions)
+            let found = try await store.fetchSubscriptions(["s", "x"], as: caller, asOf: position)
+            #expect((try? found[0].get()) == moment.subscriptions.first { $0.id == "s" })
+            #expect(found[1].error?.code == .unknownItem)
             for delta in moment.deltas {
                 let (answer, _) = try await Self.pages(delta.request) {
                     try await store.zoneChanges($0, as: caller, asOf: position)
@@ -127,6 +174,68 @@ import TidemarkModel
                 #expect((try? answer.get()) == (try? delta.answer.get()))
                 #expect(answer.error?.code == delta.answer.error?.code)
             }
+        }
+        try store.close()
+    }
+
+    @Test func `an asset is the one that the record named then`() async throws {
+        let folder = try ScratchFolder()
+        let store = try Store.open(at: folder.path(), access: .creating)
+        let client = Client(store: store)
+        try await client.createZone()
+        var positions: [SequenceNumber] = []
+        for text in ["first", "second"] {
+            let asset = try await client.upload(Array(text.utf8))
+            try await client.modify([
+                try client.save("r", ["file": .asset(asset)], policy: .changedKeys)
+            ])
+            positions.append(store.lastSequence)
+        }
+        let request = DownloadAssetRequest(client.id("r"), field: "file")
+        for (position, text) in zip(positions, ["first", "second"]) {
+            let asset = try await store.downloadAsset(request, as: client.caller, asOf: position)
+            var bytes: [UInt8] = []
+            for try await piece in asset { bytes += piece }
+            #expect(bytes == Array(text.utf8))
+        }
+        let before = SequenceNumber(rawValue: positions[0].rawValue - 1)
+        let error = await #expect(throws: SyncError.self) {
+            try await store.downloadAsset(request, as: client.caller, asOf: before)
+        }
+        #expect(error?.code == .unknownItem)
+        try store.close()
+    }
+
+    @Test func `users are who they were`() async throws {
+        let folder = try ScratchFolder()
+        let store = try Store.open(at: folder.path(), access: .creating)
+        let caller = Caller(user: UserID("_anna"))
+        let bert = UserLookup.email("bert@example.com")
+        var moments:
+            [(position: SequenceNumber, found: [UserIdentity?], contacts: [UserIdentity])] = []
+        for step in 0..<5 {
+            var account = UserAccount(UserID("_bert"))
+            account.emails = [step == 2 ? "robert@example.com" : "bert@example.com"]
+            account.name.givenName = "Bert \(step)"
+            account.isDiscoverable = step != 3
+            if step > 0 { try await store.setUser(account) }
+            var anna = UserAccount(UserID("_anna"))
+            anna.contacts = step == 4 ? [] : [bert]
+            try await store.setUser(anna)
+            let found = try await store.lookUpUsers([bert, .user(UserID("_bert"))], as: caller)
+            let contacts = try await store.contacts(as: caller)
+            moments.append((store.lastSequence, found, contacts))
+        }
+        #expect(moments.map { $0.found[0] != nil } == [false, true, false, false, true])
+        for moment in moments {
+            let found = try await store.lookUpUsers(
+                [bert, .user(UserID("_bert"))],
+                as: caller,
+                asOf: moment.position
+            )
+            #expect(found == moment.found)
+            let contacts = try await store.contacts(as: caller, asOf: moment.position)
+            #expect(contacts == moment.contacts)
         }
         try store.close()
     }

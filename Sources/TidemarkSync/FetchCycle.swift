@@ -1,0 +1,164 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// One fetch, from its announcement to its end.
+struct FetchCycle: Sendable {
+    /// A page of a delta that the app has been told of or will be.
+    struct Page: Sendable {
+        var token: ChangeToken
+        var moreComing: Bool
+    }
+
+    enum Stage: Sendable {
+        case announcing
+        case askingOptions
+        case listing
+        case tellingList(Page, changed: [ZoneID], deleted: [ZoneID])
+        case announcingZone(ZoneID)
+        case fetchingZone(ZoneID)
+        case tellingZone(ZoneID, Page)
+        case concludingZone(ZoneID, SyncError?)
+        case concluding
+    }
+
+    var reason: SyncReason
+    var calls: [SyncCall]
+    var scope: FetchScope
+    /// Which zones are fetched before others.
+    var first: [ZoneID] = []
+    /// Zones that were dealt with.
+    private var attempted: Set<ZoneID> = []
+    /// What was begun anew because its token had expired: once, lest it goes on for ever.
+    private var restartedZones: Set<ZoneID> = []
+    private var restartedList = false
+    var stage = Stage.announcing
+    var failure: SyncError?
+    var isCancelled = false
+
+    init(reason: SyncReason, calls: [SyncCall] = [], scope: FetchScope) {
+        self.reason = reason
+        self.calls = calls
+        self.scope = scope
+    }
+
+    /// What to do now.
+    func step(_ state: SyncState) -> SyncStep {
+        switch stage {
+        case .announcing: .tell(.willFetch(reason, scope))
+        case .askingOptions: .askFetchOptions(reason, scope)
+        case .listing: .fetchZoneList(since: state.databaseToken)
+        case .tellingList: .tell(.fetchedZoneList)
+        case .announcingZone(let zone): .tell(.willFetchZone(zone))
+        case .fetchingZone(let zone): .fetchZoneChanges(zone, since: state.zoneTokens[zone])
+        case .tellingZone(let zone, _): .tell(.fetchedZoneChanges(zone))
+        case .concludingZone(let zone, let error): .tell(.didFetchZone(zone, error))
+        case .concluding: .tell(.didFetch(reason, scope))
+        }
+    }
+
+    /// Whether the app has not yet been told of what the state will hold.
+    var isTelling: Bool {
+        switch stage {
+        case .tellingList, .tellingZone: true
+        default: false
+        }
+    }
+
+    /// Takes in what came of the step; returns whether the cycle is over.
+    mutating func take(_ outcome: SyncOutcome, _ state: inout SyncState) -> Bool {
+        switch (stage, outcome) {
+        case (.announcing, _):
+            stage = isCancelled ? .concluding : .askingOptions
+        case (.askingOptions, .fetchOptions(let scope, let first)):
+            self.scope = scope
+            self.first = first
+            stage = .listing
+        case (.askingOptions, _):
+            stage = .listing
+        case (.listing, .zoneList(let changed, let deleted, let token, let moreComing)):
+            let page = Page(token: token, moreComing: moreComing)
+            stage = .tellingList(page, changed: changed, deleted: deleted)
+            // A page without zones is nothing to tell.
+            if changed.isEmpty, deleted.isEmpty { return take(.done, &state) }
+        case (.listing, .failed(let error)):
+            if error.code == .changeTokenExpired, state.databaseToken != nil, !restartedList {
+                restartedList = true
+                state.databaseToken = nil
+            } else {
+                failure = failure ?? error
+                stage = .concluding
+            }
+        case (.tellingList(let page, let changed, let deleted), _):
+            state.take(changed: changed, deleted: deleted, token: page.token)
+            stage = page.moreComing && !isCancelled ? .listing : nextZone(state)
+        case (.announcingZone(let zone), _):
+            stage = isCancelled ? .concludingZone(zone, failure) : .fetchingZone(zone)
+        case (.fetchingZone(let zone), .zoneChanges(let isEmpty, let token, let moreComing)):
+            stage = .tellingZone(zone, Page(token: token, moreComing: moreComing))
+            if isEmpty { return take(.done, &state) }
+        case (.fetchingZone(let zone), .failed(let error)):
+            fail(zone, error, &state)
+        case (.tellingZone(let zone, let page), _):
+            state.zoneTokens[zone] = page.token
+            if page.moreComing, !isCancelled {
+                stage = .fetchingZone(zone)
+            } else {
+                if !page.moreComing { state.unfetchedZones.removeAll { $0 == zone } }
+                stage = .concludingZone(zone, page.moreComing ? failure : nil)
+            }
+        case (.concludingZone(_, let error), _):
+            let isOver = isCancelled || error.map(\.code.isPassing) ?? false
+            stage = isOver ? .concluding : nextZone(state)
+        case (.concluding, _):
+            return true
+        case (.listing, _), (.fetchingZone, _):
+            preconditionFailure("A fetch cannot go on with \(outcome) at \(stage).")
+        }
+        return false
+    }
+
+    private mutating func fail(_ zone: ZoneID, _ error: SyncError, _ state: inout SyncState) {
+        if error.code == .changeTokenExpired, state.zoneTokens[zone] != nil,
+            restartedZones.insert(zone).inserted
+        {
+            state.zoneTokens[zone] = nil
+            return
+        }
+        if error.code == .zoneNotFound || error.code == .userDeletedZone {
+            // The list of zones tells of its end.
+            state.unfetchedZones.removeAll { $0 == zone }
+            state.zoneTokens[zone] = nil
+        } else {
+            failure = failure ?? error
+        }
+        stage = .concludingZone(zone, error)
+    }
+
+    private mutating func nextZone(_ state: SyncState) -> Stage {
+        guard !isCancelled else { return .concluding }
+        let waiting = state.unfetchedZones.filter { scope.contains($0) && !attempted.contains($0) }
+        guard let zone = first.first(where: waiting.contains) ?? waiting.first else {
+            return .concluding
+        }
+        attempted.insert(zone)
+        return .announcingZone(zone)
+    }
+}
+
+extension SyncState {
+    /// Takes in a page of the list of changed zones.
+    ///
+    /// The default zone has no changes that could be fetched from a token.
+    fileprivate mutating func take(changed: [ZoneID], deleted: [ZoneID], token: ChangeToken) {
+        for zone in deleted {
+            unfetchedZones.removeAll { $0 == zone }
+            zoneTokens[zone] = nil
+        }
+        for zone in changed where zone.zoneName != ZoneID.defaultZoneName {
+            if !unfetchedZones.contains(zone) { unfetchedZones.append(zone) }
+        }
+        databaseToken = token
+    }
+}

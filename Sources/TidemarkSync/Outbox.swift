@@ -1,0 +1,69 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Changes that wait to be sent: at most one for each thing that is changed, in the order in which these
+/// were first changed.
+///
+/// Adding and removing one take amortized O(1).
+struct Outbox<Change: Identifiable & Hashable & Sendable>: Sendable where Change.ID: Sendable {
+    private struct Entry: Sendable {
+        var change: Change
+        /// When it was last added, by the count of all that was ever added.
+        var edition: Int
+    }
+
+    /// `nil` where a change was taken out.
+    private var entries: [Entry?] = []
+    private var places: [Change.ID: Int] = [:]
+    /// How many changes were ever added, those included that were there already.
+    private(set) var edition = 0
+
+    /// The changes, in order.
+    ///
+    /// O(changes).
+    var changes: [Change] { entries.compactMap { $0?.change } }
+
+    var isEmpty: Bool { places.isEmpty }
+
+    func contains(_ change: Change) -> Bool {
+        places[change.id].map { entries[$0]?.change == change } ?? false
+    }
+
+    /// Takes in a change, in the place of an earlier one of the same thing.
+    ///
+    /// Returns whether it was not there before.
+    @discardableResult
+    mutating func add(_ change: Change) -> Bool {
+        edition += 1
+        let entry = Entry(change: change, edition: edition)
+        guard let place = places[change.id] else {
+            places[change.id] = entries.count
+            entries.append(entry)
+            return true
+        }
+        defer { entries[place] = entry }
+        return entries[place]?.change != change
+    }
+
+    /// Takes out a change that is still the one that waits, if it was last added up to an edition: what
+    /// was added later is about something newer.
+    ///
+    /// Returns whether it was there.
+    @discardableResult
+    mutating func remove(_ change: Change, upTo edition: Int = .max) -> Bool {
+        guard let place = places[change.id], let entry = entries[place], entry.change == change,
+            entry.edition <= edition
+        else { return false }
+        places[change.id] = nil
+        entries[place] = nil
+        if entries.count > 32, places.count * 2 < entries.count { tighten() }
+        return true
+    }
+
+    private mutating func tighten() {
+        entries.removeAll { $0 == nil }
+        for (place, entry) in entries.enumerated() {
+            if let entry { places[entry.change.id] = place }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// When a sync loop next does something by itself.
+struct Schedule: Sendable {
+    /// When to fetch; `nil` for when there is news.
+    var fetchAt: Int64?
+    /// When to send.
+    var sendAt: Int64?
+    /// When to ask the server to tell of changes, if it was not asked.
+    var subscribeAt: Int64 = 0
+    /// When to look again at an account that could not be used.
+    var accountAt: Int64?
+    /// How many cycles in a row have failed.
+    private var failureCount = 0
+
+    /// The longest time between two tries.
+    private static let longestWait: Int64 = 5 * 60 * 1000
+
+    mutating func fetchSoon(_ now: Int64) { fetchAt = min(fetchAt ?? now, now) }
+
+    /// What is added while a failed sending waits to be repeated goes with it.
+    mutating func sendSoon(_ now: Int64) { sendAt = failureCount > 1 ? sendAt ?? now : now }
+
+    /// A cycle went well.
+    mutating func succeed() { failureCount = 0 }
+
+    /// When to try again after a failure: at once, then after one second, then after twice as long each
+    /// time; never before the server said.
+    mutating func retryTime(after error: SyncError, at now: Int64) -> Int64 {
+        failureCount += 1
+        let doublings = min(failureCount - 2, 20)
+        let wait = failureCount == 1 ? 0 : min(1000 << Int64(doublings), Self.longestWait)
+        let asked = Int64((error.retryAfter ?? 0) * 1000)
+        return now + max(wait, asked)
+    }
+}
+
+extension SyncError.Code {
+    /// Whether a sync loop repeats by itself what failed with this code; what fails with another is for
+    /// the app to deal with.
+    ///
+    /// From Apple's sample for `CKSyncEngine`.
+    var isPassing: Bool {
+        switch self {
+        case .notAuthenticated, .accountTemporarilyUnavailable, .networkFailure,
+            .networkUnavailable, .requestRateLimited, .serviceUnavailable, .zoneBusy,
+            .operationCancelled:
+            true
+        default: false
+        }
+    }
+}

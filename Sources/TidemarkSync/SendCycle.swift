@@ -1,0 +1,106 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// One sending, from its announcement to its end.
+struct SendCycle: Sendable {
+    enum Stage: Sendable {
+        case announcing
+        case sendingZones([OutgoingZone], edition: Int)
+        case tellingZones
+        case askingBatch(edition: Int)
+        case sendingBatch([OutgoingRecord], edition: Int)
+        case tellingBatch
+        case concluding
+    }
+
+    var reason: SyncReason
+    var calls: [SyncCall]
+    var scope: SendScope
+    var stage = Stage.announcing
+    var failure: SyncError?
+    var isCancelled = false
+
+    /// How many zones one request holds.
+    static let zoneCount = 200
+
+    /// What to do now.
+    func step() -> SyncStep {
+        switch stage {
+        case .announcing: .tell(.willSend(reason, scope))
+        case .sendingZones(let zones, _): .sendZones(zones)
+        case .tellingZones: .tell(.sentZones)
+        case .askingBatch: .askBatch(reason, scope)
+        case .sendingBatch: .sendBatch
+        case .tellingBatch: .tell(.sentBatch)
+        case .concluding: .tell(.didSend(reason, scope))
+        }
+    }
+
+    /// Whether the app has not yet been told of what the state holds.
+    var isTelling: Bool {
+        switch stage {
+        case .tellingZones, .tellingBatch: true
+        default: false
+        }
+    }
+
+    /// Takes in what came of the step; returns whether the cycle is over.
+    mutating func take(_ outcome: SyncOutcome, _ state: inout SyncState) -> Bool {
+        switch (stage, outcome) {
+        case (.announcing, _), (.tellingZones, _):
+            stage = next(state)
+        case (.sendingZones(let zones, let edition), .sentZones(let errors)):
+            for zone in zones where !(errors[zone.id]?.code.isPassing ?? false) {
+                state.outgoingZones.remove(zone, upTo: edition)
+            }
+            fail(errors.map { SyncError.ItemError(.zone($0.key), $0.value) })
+            stage = .tellingZones
+        case (.askingBatch(let edition), .batch(let changes?)) where !changes.isEmpty:
+            stage = .sendingBatch(changes, edition: edition)
+        case (.askingBatch, _):
+            // The app may have asked for zones meanwhile.
+            stage = hasZones(state) ? next(state) : .concluding
+        case (.sendingBatch(let changes, let edition), .sentBatch(let errors)):
+            for change in changes where !(errors[change.id]?.code.isPassing ?? false) {
+                state.outgoingRecords.remove(change, upTo: edition)
+            }
+            fail(errors.map { SyncError.ItemError(.record($0.key), $0.value) })
+            stage = .tellingBatch
+        case (.tellingBatch, _):
+            stage = next(state)
+        case (.concluding, _):
+            return true
+        case (.sendingZones, _), (.sendingBatch, _):
+            preconditionFailure("A sending cannot go on with \(outcome) at \(stage).")
+        }
+        return false
+    }
+
+    private mutating func fail(_ errors: [SyncError.ItemError]) {
+        guard !errors.isEmpty, failure == nil else { return }
+        failure = SyncError(
+            .partialFailure,
+            "\(errors.count) of the changes could not be sent.",
+            retryAfter: errors.compactMap(\.error.retryAfter).max(),
+            partialErrors: errors
+        )
+    }
+
+    private func hasZones(_ state: SyncState) -> Bool {
+        state.outgoingZones.changes.contains { scope.contains($0.id) }
+    }
+
+    private func next(_ state: SyncState) -> Stage {
+        guard !isCancelled, failure == nil else { return .concluding }
+        let zones = state.outgoingZones.changes.filter { scope.contains($0.id) }
+        if !zones.isEmpty {
+            return .sendingZones(
+                Array(zones.prefix(Self.zoneCount)),
+                edition: state.outgoingZones.edition
+            )
+        }
+        return .askingBatch(edition: state.outgoingRecords.edition)
+    }
+}

@@ -1,0 +1,204 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+extension SyncLoop {
+    /// How long changes of the state that the app itself made are gathered before it is told of them.
+    private static let gatheringTime: Int64 = 100
+
+    /// What to do now.
+    ///
+    /// The same until ``take(_:at:)`` has what came of it, but for ``SyncStep/wait(until:)`` and
+    /// ``SyncStep/finish(_:_:)``, of which nothing comes.
+    public mutating func nextStep(at now: Int64) -> SyncStep {
+        if let notice { return .tell(notice) }
+        if case .none = activity, let accountNotice {
+            self.accountNotice = nil
+            return tell(accountNotice)
+        }
+        if !isTelling, isTimeToTell(at: now) { return tell(.stateChanged) }
+        if case .none = activity {
+            if !answers.isEmpty { return answers.removeFirst() }
+            begin(at: now)
+        }
+        switch activity {
+        case .none: return answers.isEmpty ? .wait(until: nextTime) : answers.removeFirst()
+        case .checkingAccount: return .checkAccount
+        case .subscribing: return .subscribe
+        case .fetching(let cycle): return cycle.step(state)
+        case .sending(let cycle): return cycle.step()
+        }
+    }
+
+    /// Takes in what came of a step.
+    public mutating func take(_ outcome: SyncOutcome, at now: Int64) {
+        guard notice == nil else {
+            notice = nil
+            return
+        }
+        switch activity {
+        case .none: break
+        case .checkingAccount:
+            activity = .none
+            takeAccount(outcome, at: now)
+        case .subscribing:
+            activity = .none
+            if case .failed(let error) = outcome {
+                schedule.subscribeAt =
+                    error.code.isPassing ? schedule.retryTime(after: error, at: now) : .max
+            } else {
+                schedule.succeed()
+                state.isSubscribed = true
+            }
+        case .fetching(var cycle):
+            let isOver = cycle.take(outcome, &state)
+            activity = isOver ? .none : .fetching(cycle)
+            if isOver { end(cycle, at: now) }
+        case .sending(var cycle):
+            let isOver = cycle.take(outcome, &state)
+            activity = isOver ? .none : .sending(cycle)
+            if isOver { end(cycle, at: now) }
+        }
+    }
+
+    /// Whether the app is about to be told of what the state holds already, or will hold then.
+    private var isTelling: Bool {
+        switch activity {
+        case .fetching(let cycle): cycle.isTelling
+        case .sending(let cycle): cycle.isTelling
+        default: false
+        }
+    }
+
+    /// In the middle of something at once: it was the loop that changed the state.
+    private mutating func isTimeToTell(at now: Int64) -> Bool {
+        guard state.edition != toldEdition else { return false }
+        if case .none = activity, calls.isEmpty, answers.isEmpty {
+            let since = changedAt ?? now
+            changedAt = since
+            return now >= since + Self.gatheringTime
+        }
+        return true
+    }
+
+    private mutating func tell(_ notice: SyncNotice) -> SyncStep {
+        if notice == .stateChanged {
+            toldEdition = state.edition
+            changedAt = nil
+        }
+        self.notice = notice
+        return .tell(notice)
+    }
+}
+
+// MARK: - Beginning and ending
+
+extension SyncLoop {
+    /// Begins what there is to do.
+    private mutating func begin(at now: Int64) {
+        if account == .unusable, !calls.isEmpty || schedule.accountAt.map({ $0 <= now }) ?? false {
+            account = .unknown
+        }
+        if account == .unknown, isAutomatic || !calls.isEmpty {
+            schedule.accountAt = nil
+            activity = .checkingAccount
+        } else if account == .usable, !calls.isEmpty {
+            let waiting = calls.removeFirst()
+            switch waiting.wish {
+            case .fetch(let scope):
+                let cycle = FetchCycle(reason: .manual, calls: [waiting.call], scope: scope)
+                activity = .fetching(cycle)
+            case .send(let scope):
+                let cycle = SendCycle(reason: .manual, calls: [waiting.call], scope: scope)
+                activity = .sending(cycle)
+            }
+        } else if account == .usable, isAutomatic {
+            beginScheduled(at: now)
+        }
+    }
+
+    private mutating func beginScheduled(at now: Int64) {
+        if !state.isSubscribed, schedule.subscribeAt <= now {
+            activity = .subscribing
+        } else if let time = schedule.fetchAt, time <= now {
+            schedule.fetchAt = nil
+            activity = .fetching(FetchCycle(reason: .scheduled, scope: .all))
+        } else if let time = schedule.sendAt, time <= now {
+            schedule.sendAt = nil
+            guard hasOutgoing else { return }
+            activity = .sending(SendCycle(reason: .scheduled, calls: [], scope: .all))
+        }
+    }
+
+    /// When something is to be done if nothing happens before; `nil` if nothing is.
+    private var nextTime: Int64? {
+        var times: [Int64] = []
+        if let changedAt { times.append(changedAt + Self.gatheringTime) }
+        if isAutomatic, account == .usable {
+            times += [schedule.fetchAt, schedule.sendAt].compactMap(\.self)
+            if !state.isSubscribed, schedule.subscribeAt < .max {
+                times.append(schedule.subscribeAt)
+            }
+        } else if isAutomatic, let time = schedule.accountAt {
+            times.append(time)
+        }
+        return times.min()
+    }
+
+    private mutating func end(_ cycle: FetchCycle, at now: Int64) {
+        if !cycle.calls.isEmpty { answers.append(.finish(cycle.calls, cycle.failure)) }
+        guard let failure = cycle.failure else { return schedule.succeed() }
+        if !cycle.isCancelled, failure.code.isPassing {
+            let time = schedule.retryTime(after: failure, at: now)
+            schedule.fetchAt = time
+            schedule.sendAt = schedule.sendAt.map { max($0, time) }
+        }
+    }
+
+    /// After a sending that failed in part, what is left goes out once the server's side of it is known.
+    private mutating func end(_ cycle: SendCycle, at now: Int64) {
+        if !cycle.calls.isEmpty { answers.append(.finish(cycle.calls, cycle.failure)) }
+        guard let failure = cycle.failure else { return schedule.succeed() }
+        guard !cycle.isCancelled, hasOutgoing else { return }
+        let time = schedule.retryTime(after: failure, at: now)
+        schedule.sendAt = time
+        schedule.fetchAt = schedule.fetchAt.map { min($0, time) } ?? time
+    }
+
+    private mutating func takeAccount(_ outcome: SyncOutcome, at now: Int64) {
+        switch outcome {
+        case .account(let user):
+            if user != state.user { change(to: user) }
+            schedule.succeed()
+            if user == nil {
+                refuse(SyncError(.notAuthenticated, "Nobody is signed in."))
+            } else {
+                account = .usable
+            }
+        case .failed(let error):
+            if error.code.isPassing {
+                schedule.accountAt = schedule.retryTime(after: error, at: now)
+            }
+            refuse(error)
+        default:
+            preconditionFailure("The account cannot be \(outcome).")
+        }
+    }
+
+    /// Nothing can be done with this account.
+    private mutating func refuse(_ error: SyncError) {
+        account = .unusable
+        if !calls.isEmpty { answers.append(.finish(calls.map(\.call), error)) }
+        calls = []
+    }
+
+    /// What was fetched and what waits to be sent are the user's before; what an app added before
+    /// anybody was signed in is for the first who is.
+    private mutating func change(to user: UserID?) {
+        accountNotice = .accountChanged(from: state.user, to: user)
+        if state.user != nil { state.forget() }
+        state.user = user
+        if isAutomatic, user != nil { schedule.fetchAt = 0 }
+    }
+}

@@ -1,0 +1,195 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// A zone that is to be made or removed.
+public enum OutgoingZone: Hashable, Sendable, Identifiable {
+    /// The zone is to be there.
+    case save(ZoneID)
+    /// The zone is to be gone.
+    case delete(ZoneID)
+
+    /// The zone.
+    public var id: ZoneID {
+        switch self {
+        case .save(let zone), .delete(let zone): zone
+        }
+    }
+}
+
+/// A record that is to be saved, with what the app then has of it, or removed.
+public enum OutgoingRecord: Hashable, Sendable, Identifiable {
+    /// The record is to be saved.
+    case save(RecordID)
+    /// The record is to be gone.
+    case delete(RecordID)
+
+    /// The record.
+    public var id: RecordID {
+        switch self {
+        case .save(let record), .delete(let record): record
+        }
+    }
+}
+
+/// What a device has to remember between two runs of its sync loop.
+///
+/// It is true only together with the data that was fetched before it: kept before that is kept, it would
+/// hide changes; lost, everything is fetched again.
+public struct SyncState: Sendable {
+    /// Whose changes these are; `nil` before somebody was signed in.
+    var user: UserID? { didSet { edition += 1 } }
+    /// How far the list of zones has been fetched.
+    var databaseToken: ChangeToken? { didSet { edition += 1 } }
+    /// How far each zone has been fetched.
+    var zoneTokens: [ZoneID: ChangeToken] = [:] { didSet { edition += 1 } }
+    /// Zones that have changes which were not fetched yet, the longest known first.
+    var unfetchedZones: [ZoneID] = [] { didSet { edition += 1 } }
+    /// Zones to make and remove.
+    var outgoingZones = Outbox<OutgoingZone>() { didSet { edition += 1 } }
+    /// Records to save and remove.
+    var outgoingRecords = Outbox<OutgoingRecord>() { didSet { edition += 1 } }
+    /// Whether the app has changes to send that it did not name.
+    var hasUntrackedChanges = false { didSet { edition += 1 } }
+    /// Whether the server knows that this device wants to hear of changes.
+    var isSubscribed = false { didSet { edition += 1 } }
+
+    /// How often it was changed since it was made or read.
+    private(set) var edition = 0
+
+    /// The state of a device that never synchronised.
+    public init() {}
+
+    /// Drops everything.
+    mutating func forget() {
+        user = nil
+        databaseToken = nil
+        zoneTokens = [:]
+        unfetchedZones = []
+        outgoingZones = Outbox()
+        outgoingRecords = Outbox()
+        hasUntrackedChanges = false
+        isSubscribed = false
+    }
+}
+
+extension SyncState: Codable {
+    private static let version = 1
+
+    private enum CodingKeys: String, CodingKey {
+        case version, user, databaseToken, zoneTokens, unfetchedZones, outgoingZones
+        case outgoingRecords, hasUntrackedChanges, isSubscribed
+    }
+
+    private struct CodedZone: Codable {
+        var name: String
+        var owner: String
+        var token: String?
+        var isDeletion: Bool?
+
+        init(_ zone: ZoneID, token: ChangeToken? = nil, isDeletion: Bool? = nil) {
+            name = zone.zoneName
+            owner = zone.ownerName
+            self.token = token?.description
+            self.isDeletion = isDeletion
+        }
+
+        var zone: ZoneID { ZoneID(zoneName: name, ownerName: owner) }
+    }
+
+    private struct CodedRecords: Codable {
+        struct Record: Codable {
+            var name: String
+            /// Index among the zones.
+            var zone: Int
+            var isDeletion: Bool?
+        }
+
+        var zones: [CodedZone] = []
+        var records: [Record] = []
+
+        init(_ changes: [OutgoingRecord]) {
+            var places: [ZoneID: Int] = [:]
+            for change in changes {
+                let zone = change.id.zone
+                let place = places[zone] ?? zones.count
+                if place == zones.count {
+                    places[zone] = place
+                    zones.append(CodedZone(zone))
+                }
+                var record = Record(name: change.id.recordName, zone: place)
+                if case .delete = change { record.isDeletion = true }
+                records.append(record)
+            }
+        }
+    }
+
+    /// Writes the state, so that the same state always has the same content.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(Self.version, forKey: .version)
+        try container.encodeIfPresent(user?.userRecordName, forKey: .user)
+        try container.encodeIfPresent(databaseToken?.description, forKey: .databaseToken)
+        let tokens = zoneTokens.sorted { $0.key < $1.key }
+        try container.encode(
+            tokens.map { CodedZone($0.key, token: $0.value) },
+            forKey: .zoneTokens
+        )
+        try container.encode(unfetchedZones.map { CodedZone($0) }, forKey: .unfetchedZones)
+        let zones = outgoingZones.changes.map { change in
+            switch change {
+            case .save(let zone): CodedZone(zone)
+            case .delete(let zone): CodedZone(zone, isDeletion: true)
+            }
+        }
+        try container.encode(zones, forKey: .outgoingZones)
+        try container.encode(CodedRecords(outgoingRecords.changes), forKey: .outgoingRecords)
+        try container.encode(hasUntrackedChanges, forKey: .hasUntrackedChanges)
+        try container.encode(isSubscribed, forKey: .isSubscribed)
+    }
+
+    /// Reads a state; throws `DecodingError` for one of another version, and for what is none.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func damage(_ key: CodingKeys, _ problem: String) -> DecodingError {
+            .dataCorruptedError(forKey: key, in: container, debugDescription: problem)
+        }
+        let version = try container.decode(Int.self, forKey: .version)
+        guard version == Self.version else {
+            throw damage(
+                .version,
+                "The sync state is of version \(version), and this program reads \(Self.version). "
+                    + "Update it, or begin without a state: then everything is fetched again."
+            )
+        }
+        func token(_ text: String, _ key: CodingKeys) throws -> ChangeToken {
+            guard let token = ChangeToken(text) else {
+                throw damage(key, "\"\(text)\" is no change token.")
+            }
+            return token
+        }
+        user = try container.decodeIfPresent(String.self, forKey: .user).map { UserID($0) }
+        databaseToken = try container.decodeIfPresent(String.self, forKey: .databaseToken)
+            .map { try token($0, .databaseToken) }
+        for zone in try container.decode([CodedZone].self, forKey: .zoneTokens) {
+            zoneTokens[zone.zone] = try token(zone.token ?? "", .zoneTokens)
+        }
+        unfetchedZones = try container.decode([CodedZone].self, forKey: .unfetchedZones)
+            .map(\.zone)
+        for zone in try container.decode([CodedZone].self, forKey: .outgoingZones) {
+            outgoingZones.add(zone.isDeletion == true ? .delete(zone.zone) : .save(zone.zone))
+        }
+        let coded = try container.decode(CodedRecords.self, forKey: .outgoingRecords)
+        let zones = coded.zones.map(\.zone)
+        for record in coded.records {
+            guard zones.indices.contains(record.zone) else {
+                throw damage(.outgoingRecords, "The zone of \"\(record.name)\" is not listed.")
+            }
+            let id = RecordID(recordName: record.name, zone: zones[record.zone])
+            outgoingRecords.add(record.isDeletion == true ? .delete(id) : .save(id))
+        }
+        hasUntrackedChanges = try container.decode(Bool.self, forKey: .hasUntrackedChanges)
+        isSubscribed = try container.decode(Bool.self, forKey: .isSubscribed)
+    }
+}

@@ -1,0 +1,87 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// What whoever drives a sync loop has to do next; it answers with a ``SyncOutcome``.
+public enum SyncStep: Hashable, Sendable {
+    /// Nothing before a time, in milliseconds since 1970, or before something happens; no answer.
+    case wait(until: Int64?)
+    /// Find out who is signed in: ``SyncOutcome/account(_:)``.
+    case checkAccount
+    /// See to it that the server tells this device of changes: ``SyncOutcome/done``.
+    case subscribe
+    /// Tell the app: ``SyncOutcome/done`` when it has dealt with it.
+    case tell(SyncNotice)
+    /// Ask the app which zones to fetch: ``SyncOutcome/fetchOptions(_:first:)``.
+    case askFetchOptions(SyncReason, FetchScope)
+    /// Fetch a page of the list of changed zones: ``SyncOutcome/zoneList(changed:deleted:token:moreComing:)``.
+    case fetchZoneList(since: ChangeToken?)
+    /// Fetch a page of a zone's changes: ``SyncOutcome/zoneChanges(isEmpty:token:moreComing:)``.
+    case fetchZoneChanges(ZoneID, since: ChangeToken?)
+    /// Make and remove zones: ``SyncOutcome/sentZones(_:)``.
+    case sendZones([OutgoingZone])
+    /// Ask the app for records to save and remove: ``SyncOutcome/batch(_:)``.
+    case askBatch(SyncReason, SendScope)
+    /// Send what the app gave: ``SyncOutcome/sentBatch(_:)``.
+    case sendBatch
+    /// Answer calls of the app; no answer.
+    case finish([SyncCall], SyncError?)
+}
+
+/// What an app is told about its synchronisation.
+///
+/// What was fetched or sent is in the hands of the driver, from the step just before.
+public enum SyncNotice: Hashable, Sendable {
+    /// The state is another one, and may be kept now.
+    case stateChanged
+    /// Somebody else is signed in, or nobody; what waited to be sent for the user before is dropped.
+    case accountChanged(from: UserID?, to: UserID?)
+    /// A fetch begins.
+    case willFetch(SyncReason, FetchScope)
+    /// A page of the list of changed zones has come.
+    case fetchedZoneList
+    /// A zone's changes are being fetched.
+    case willFetchZone(ZoneID)
+    /// A page of a zone's changes has come.
+    case fetchedZoneChanges(ZoneID)
+    /// All changes of a zone have come, or the error says why not.
+    case didFetchZone(ZoneID, SyncError?)
+    /// A fetch is over.
+    case didFetch(SyncReason, FetchScope)
+    /// A sending begins.
+    case willSend(SyncReason, SendScope)
+    /// Zones were made and removed, or not.
+    case sentZones
+    /// Records were saved and removed, or not.
+    case sentBatch
+    /// A sending is over.
+    case didSend(SyncReason, SendScope)
+}
+
+/// What came of a step.
+public enum SyncOutcome: Hashable, Sendable {
+    /// It is done.
+    case done
+    /// It failed as a whole.
+    case failed(SyncError)
+    /// Who is signed in; `nil` for nobody.
+    case account(UserID?)
+    /// Which zones are wanted, and of these which first.
+    case fetchOptions(FetchScope, first: [ZoneID])
+    /// A page of the list of changed zones.
+    case zoneList(changed: [ZoneID], deleted: [ZoneID], token: ChangeToken, moreComing: Bool)
+    /// A page of a zone's changes.
+    case zoneChanges(isEmpty: Bool, token: ChangeToken, moreComing: Bool)
+    /// Which zones could not be made or removed, and why.
+    case sentZones([ZoneID: SyncError])
+    /// What the app wants to save and remove; `nil` for nothing.
+    case batch([OutgoingRecord]?)
+    /// Which records could not be saved or removed, and why.
+    case sentBatch([RecordID: SyncError])
+}
+
+/// A call of the app that waits until a fetch or a sending is over.
+public struct SyncCall: Hashable, Sendable {
+    let number: Int
+}

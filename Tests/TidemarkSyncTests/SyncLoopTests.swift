@@ -1,0 +1,299 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import TidemarkModel
+
+@testable import TidemarkSync
+
+/// What a sync loop does, step by step.
+@Suite struct SyncLoopTests {
+    private static let zone = ZoneID(zoneName: "notes")
+    private static func id(_ name: String) -> RecordID { RecordID(recordName: name, zone: zone) }
+
+    /// Runs a device until it has nothing to do before a time.
+    @discardableResult
+    static func run(
+        _ device: inout ModelDevice,
+        _ server: inout ModelServer,
+        at now: Int64,
+        failing: (SyncStep) -> SyncError? = { _ in nil }
+    ) throws -> [SyncStep] {
+        var steps: [SyncStep] = []
+        for _ in 0..<10_000 {
+            let failure = failing(device.loop.peek(at: now))
+            let step = try device.step(&server, at: now, failing: failure)
+            if case .wait = step { return steps }
+            steps.append(step)
+        }
+        Issue.record("The loop does not come to rest: \(steps.suffix(12)).")
+        return steps
+    }
+
+    /// A server with a zone of some records.
+    private static func server(_ count: Int) throws -> ModelServer {
+        var server = ModelServer()
+        _ = server.apply([ModelServer.OutgoingZoneRequest(zone: zone)])
+        for number in 0..<count { _ = try server.save(id("r\(number)"), number, tag: nil) }
+        return server
+    }
+
+    @Test func `a fetch tells of each page before the next, and of its end`() throws {
+        var server = try Self.server(4)
+        var device = ModelDevice(isAutomatic: false)
+        let call = device.loop.fetch()
+        try Self.run(&device, &server, at: 1000)
+        let heard = device.notices.filter { $0 != .stateChanged }
+        #expect(
+            heard == [
+                .accountChanged(from: nil, to: UserID("_anna")),
+                .willFetch(.manual, .all), .fetchedZoneList, .willFetchZone(Self.zone),
+                .fetchedZoneChanges(Self.zone), .fetchedZoneChanges(Self.zone),
+                .didFetchZone(Self.zone, nil), .didFetch(.manual, .all),
+            ]
+        )
+        #expect(device.records.count == 4)
+        #expect(device.answers.map(\.calls) == [[call]])
+        #expect(device.answers.allSatisfy { $0.error == nil })
+        // Nothing new: no zone is fetched.
+        _ = device.loop.fetch()
+        let steps = try Self.run(&device, &server, at: 2000)
+        #expect(!steps.contains { if case .fetchZoneChanges = $0 { true } else { false } })
+    }
+
+    @Test func `without being asked a manual loop does nothing`() throws {
+        var server = try Self.server(1)
+        var device = ModelDevice(isAutomatic: false)
+        device.edit(Self.id("x"), 1, at: 0)
+        #expect(device.loop.nextStep(at: 1000) == .wait(until: 1100))
+        let steps = try Self.run(&device, &server, at: 1100)
+        #expect(steps == [.tell(.stateChanged)])
+        #expect(device.loop.nextStep(at: 2000) == .wait(until: nil))
+    }
+
+    @Test func `a sending makes zones first, then asks for batches until there is none`() throws {
+        var server = ModelServer()
+        var device = ModelDevice(isAutomatic: false)
+        device.loop.add(zones: [.save(Self.zone)], at: 0)
+        for number in 0..<4 { device.edit(Self.id("r\(number)"), number, at: 0) }
+        let call = device.loop.send()
+        try Self.run(&device, &server, at: 1000)
+        let heard = device.notices.filter { $0 != .stateChanged }
+        #expect(
+            Array(heard.dropFirst()) == [
+                .willSend(.manual, .all), .sentZones, .sentBatch, .sentBatch,
+                .didSend(.manual, .all),
+            ]
+        )
+        #expect(server.values.count == 4)
+        #expect(device.loop.outgoingRecords.isEmpty && device.loop.outgoingZones.isEmpty)
+        #expect(device.answers.map(\.calls) == [[call]])
+    }
+
+    @Test func `a record that fails ends the sending, and the call says which`() throws {
+        var server = ModelServer()
+        var device = ModelDevice(isAutomatic: false)
+        for number in 0..<4 { device.edit(Self.id("r\(number)"), number, at: 0) }
+        _ = device.loop.send()
+        try Self.run(&device, &server, at: 1000)
+        let error = device.answers.last?.error
+        #expect(error?.code == .partialFailure)
+        #expect(
+            error?.partialErrors.map(\.error.code) == [.zoneNotFound, .zoneNotFound, .zoneNotFound]
+        )
+        // What the app added again while it was told waits for the next call.
+        #expect(device.loop.outgoingZones == [.save(Self.zone)])
+        #expect(device.loop.outgoingRecords.count == 4)
+        _ = device.loop.send()
+        try Self.run(&device, &server, at: 2000)
+        #expect(device.answers.last?.error == nil)
+        #expect(server.values.count == 4)
+    }
+
+    @Test func `what is changed while it is on its way is sent again`() throws {
+        var server = try Self.server(0)
+        var device = ModelDevice(isAutomatic: false)
+        device.edit(Self.id("r"), 1, at: 0)
+        _ = device.loop.send()
+        while device.loop.peek(at: 0) != .sendBatch { _ = try device.step(&server, at: 0) }
+        device.edit(Self.id("r"), 2, at: 0)
+        while try device.step(&server, at: 0) != .sendBatch {}
+        #expect(device.loop.outgoingRecords == [.save(Self.id("r"))])
+        try Self.run(&device, &server, at: 0)
+        #expect(server.values == [Self.id("r"): 2])
+        #expect(device.loop.outgoingRecords.isEmpty)
+    }
+
+    @Test func `a later change of a record takes the place of an earlier one`() {
+        var loop = SyncLoop()
+        loop.add(records: [.save(Self.id("a")), .save(Self.id("b"))], at: 0)
+        loop.add(records: [.delete(Self.id("a"))], at: 0)
+        #expect(loop.outgoingRecords == [.delete(Self.id("a")), .save(Self.id("b"))])
+        loop.remove(records: [.save(Self.id("a"))])
+        #expect(loop.outgoingRecords.count == 2)
+        loop.remove(records: [.delete(Self.id("a"))])
+        #expect(loop.outgoingRecords == [.save(Self.id("b"))])
+    }
+
+    @Test func `what failed for a passing reason is tried again, later each time`() throws {
+        var server = try Self.server(1)
+        var device = ModelDevice()
+        try Self.run(&device, &server, at: 0)
+        device.edit(Self.id("x"), 1, at: 0)
+        var now: Int64 = 1000
+        var waits: [Int64] = []
+        let failure = SyncError(.networkUnavailable, "Nobody answers.")
+        for _ in 0..<14 {
+            try Self.run(&device, &server, at: now) { step in
+                switch step {
+                case .sendBatch, .fetchZoneList: failure
+                default: nil
+                }
+            }
+            guard case .wait(let time?) = device.loop.nextStep(at: now) else { break }
+            waits.append(time - now)
+            now = time
+        }
+        #expect(waits == waits.sorted())
+        #expect(waits.last == Int64(300_000))
+        #expect(device.loop.outgoingRecords == [.save(Self.id("x"))])
+        try Self.run(&device, &server, at: now)
+        #expect(server.values[Self.id("x")] == 1)
+    }
+
+    @Test func `it is not tried before the server said`() throws {
+        var server = try Self.server(0)
+        var device = ModelDevice()
+        try Self.run(&device, &server, at: 0)
+        device.edit(Self.id("x"), 1, at: 0)
+        let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: 30)
+        try Self.run(&device, &server, at: 1000) { $0 == .sendBatch ? failure : nil }
+        #expect(device.loop.nextStep(at: 1000) == .wait(until: 31_000))
+    }
+
+    @Test func `tokens are remembered once the app has dealt with what came before`() throws {
+        var server = try Self.server(5)
+        var device = ModelDevice(isAutomatic: false)
+        _ = device.loop.fetch()
+        while device.loop.peek(at: 0) != .tell(.fetchedZoneChanges(Self.zone)) {
+            _ = try device.step(&server, at: 0)
+        }
+        // The app is killed while it is being told.
+        try device.restart(at: 0)
+        #expect(device.records.isEmpty)
+        #expect(device.loop.unfetchedZones == [Self.zone])
+        _ = device.loop.fetch()
+        try Self.run(&device, &server, at: 0)
+        #expect(device.records.count == 5)
+        #expect(device.loop.unfetchedZones.isEmpty)
+    }
+
+    @Test func `an expired token begins its zone anew`() throws {
+        var server = try Self.server(5)
+        var device = ModelDevice(isAutomatic: false)
+        _ = device.loop.fetch()
+        try Self.run(&device, &server, at: 0)
+        _ = try server.save(Self.id("new"), 9, tag: nil)
+        server.expireTokens(of: Self.zone)
+        _ = device.loop.fetch()
+        let steps = try Self.run(&device, &server, at: 0)
+        #expect(steps.contains(.fetchZoneChanges(Self.zone, since: nil)))
+        #expect(device.records.count == 6)
+        #expect(device.answers.last?.error == nil)
+    }
+
+    @Test func `zones that the app wants first come first, others of the scope after them`() throws
+    {
+        var server = ModelServer()
+        let zones = ["a", "b", "c", "d"].map { ZoneID(zoneName: $0) }
+        _ = server.apply(zones.map { ModelServer.OutgoingZoneRequest(zone: $0) })
+        var loop = SyncLoop(isAutomatic: false)
+        _ = loop.fetch(.allExcluding([zones[1]]))
+        var fetched: [ZoneID] = []
+        steps: while true {
+            switch loop.nextStep(at: 0) {
+            case .checkAccount: loop.take(.account(UserID("_anna")), at: 0)
+            case .askFetchOptions(_, let scope):
+                loop.take(.fetchOptions(scope, first: [zones[3], zones[1]]), at: 0)
+            case .fetchZoneList(let token): loop.take(server.zoneList(since: token), at: 0)
+            case .fetchZoneChanges(let zone, let token):
+                fetched.append(zone)
+                loop.take(try server.changes(of: zone, since: token).outcome, at: 0)
+            case .wait: break steps
+            default: loop.take(.done, at: 0)
+            }
+        }
+        #expect(fetched == [zones[3], zones[0], zones[2]])
+        #expect(loop.unfetchedZones == [zones[1]])
+    }
+
+    @Test func `cancelling ends what goes on and answers all calls`() throws {
+        var server = try Self.server(9)
+        var device = ModelDevice(isAutomatic: false)
+        let calls = [device.loop.fetch(), device.loop.send()]
+        while device.loop.peek(at: 0) != .tell(.fetchedZoneChanges(Self.zone)) {
+            _ = try device.step(&server, at: 0)
+        }
+        device.loop.cancel()
+        try Self.run(&device, &server, at: 0)
+        #expect(Set(device.answers.flatMap(\.calls)) == Set(calls))
+        #expect(device.answers.allSatisfy { $0.error?.code == .operationCancelled })
+        #expect(device.notices.suffix(2).contains(.didFetch(.manual, .all)))
+        #expect(device.records.count == 3)
+        _ = device.loop.fetch()
+        try Self.run(&device, &server, at: 0)
+        #expect(device.records.count == 9)
+    }
+
+    @Test func `another user begins with nothing, and the app hears of it first`() throws {
+        var server = try Self.server(2)
+        var device = ModelDevice()
+        try Self.run(&device, &server, at: 1000)
+        #expect(device.records.count == 2)
+        device.edit(Self.id("x"), 1, at: 1000)
+        server.user = UserID("_bert")
+        device.loop.noteAccountChange()
+        let before = device.notices.count
+        try Self.run(&device, &server, at: 2000)
+        let heard = device.notices[before...]
+        #expect(heard.first == .accountChanged(from: UserID("_anna"), to: UserID("_bert")))
+        #expect(device.loop.outgoingRecords.isEmpty)
+        server.user = nil
+        device.loop.noteAccountChange()
+        _ = device.loop.fetch()
+        try Self.run(&device, &server, at: 3000)
+        #expect(device.notices.contains(.accountChanged(from: UserID("_bert"), to: nil)))
+        #expect(device.answers.last?.error?.code == .notAuthenticated)
+    }
+
+    @Test func `a state is read as it was written`() throws {
+        var state = SyncState()
+        state.user = UserID("_anna")
+        state.databaseToken = ChangeToken(bytes: [1, 2])
+        state.zoneTokens = [Self.zone: ChangeToken(bytes: [3])]
+        state.unfetchedZones = [ZoneID(zoneName: "z", ownerName: "_bert"), Self.zone]
+        state.outgoingZones.add(.delete(ZoneID(zoneName: "old")))
+        state.outgoingRecords.add(.save(Self.id("b")))
+        state.outgoingRecords.add(.delete(RecordID(recordName: "a")))
+        state.hasUntrackedChanges = true
+        state.isSubscribed = true
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let bytes = try encoder.encode(state)
+        let read = try JSONDecoder().decode(SyncState.self, from: bytes)
+        #expect(read.user == state.user)
+        #expect(read.databaseToken == state.databaseToken)
+        #expect(read.zoneTokens == state.zoneTokens)
+        #expect(read.unfetchedZones == state.unfetchedZones)
+        #expect(read.outgoingZones.changes == state.outgoingZones.changes)
+        #expect(read.outgoingRecords.changes == state.outgoingRecords.changes)
+        #expect(read.hasUntrackedChanges && read.isSubscribed)
+        #expect(try encoder.encode(read) == bytes)
+        let later = String(decoding: bytes, as: UTF8.self)
+            .replacing("\"version\":1", with: "\"version\":2")
+        #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode(SyncState.self, from: Data(later.utf8))
+        }
+    }
+}
