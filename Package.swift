@@ -164,9 +164,15 @@ package.targets += [
         dependencies: ["Tidemark", "TidemarkModel", "TidemarkLog"],
         swiftSettings: shipped
     ),
+    .executableTarget(
+        name: "CloudKitNotesExample",
+        dependencies: ["CloudKit"],
+        path: "Docs/Examples/CloudKitNotes",
+        swiftSettings: everywhere
+    ),
     .testTarget(
         name: "CloudKitTests",
-        dependencies: ["CloudKit", "Tidemark", "TidemarkModel"],
+        dependencies: ["CloudKit", "CloudKitNotesExample", "Tidemark", "TidemarkModel"],
         swiftSettings: everywhere
     ),
     // Code as it is written for Apple's systems, in both language modes: the same files.

@@ -248,7 +248,7 @@ final class SavingTests {
         #expect(fetched.model == reference)
         #expect(fetched.fileURL == nil)
         let file = folder.appendingPathComponent("fetched")
-        fetched.wasFetched(to: file)
+        fetched.wasFetched(to: TemporaryFile(at: file))
         #expect(fetched.fileURL == file)
         #expect(read.assets.map(\.key) == ["picture"])
         #expect(try read.saving(.allKeys).model.fields["picture"] == .asset(reference))

@@ -15,6 +15,8 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
         case file(URL)
         /// With the service, under this name, and in a file where they have been sent or fetched.
         case service(AssetReference, file: URL?)
+        /// With the service, and in a file that goes with the assets that have it.
+        case fetched(AssetReference, TemporaryFile)
     }
 
     private let state: Lock<Place>
@@ -37,6 +39,7 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
         switch place {
         case .file(let url): url
         case .service(_, let url): url
+        case .fetched(_, let file): file.url
         }
     }
 
@@ -70,6 +73,8 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
                 referenceChecksum: reference.referenceChecksum.map { Data($0) },
                 wrappingKey: reference.wrappingKey.map { Data($0) }
             )
+        case .fetched(let reference, let file):
+            CKAsset(.service(reference, file: file.url)).archived
         }
     }
 
@@ -119,7 +124,10 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
 
     /// What the service knows the bytes by; `nil` before they are sent.
     var model: AssetReference? {
-        if case .service(let reference, _) = place { reference } else { nil }
+        switch place {
+        case .file: nil
+        case .service(let reference, _), .fetched(let reference, _): reference
+        }
     }
 
     /// Takes note that the service has the bytes of the file.
@@ -128,16 +136,28 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
             switch place {
             case .file(let url): place = .service(reference, file: url)
             case .service(_, let url): place = .service(reference, file: url)
+            case .fetched(_, let file): place = .fetched(reference, file)
             }
         }
     }
 
-    /// Takes note that the bytes are in a file.
-    func wasFetched(to file: URL) {
+    /// Takes note that the service does not have the bytes of the file after all.
+    func wasNotSent() {
         state.withLock { place in
-            if case .service(let reference, _) = place {
-                place = .service(reference, file: file)
-            }
+            if case .service(_, let url?) = place { place = .file(url) }
         }
+    }
+
+    /// Takes note that the bytes are in a file.
+    func wasFetched(to file: TemporaryFile) {
+        state.withLock { place in
+            if case .service(let reference, _) = place { place = .fetched(reference, file) }
+        }
+    }
+
+    /// Takes over the file of another asset with the same bytes.
+    func takeFile(of other: CKAsset) {
+        let held = other.place
+        state.withLock { $0 = held }
     }
 }

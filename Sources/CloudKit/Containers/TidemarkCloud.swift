@@ -1,0 +1,174 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+public import Tidemark
+
+/// What containers point at: a store on disk, a store that goes when nobody uses it any more, or any
+/// other service.
+///
+/// A store is opened when it is first asked for something, once for all devices of one cloud.
+public final class TidemarkCloud: Sendable {
+    /// What is asked.
+    enum Place: Sendable {
+        /// A store, made if it is not there.
+        case store(path: String, options: StoreOptions, isTemporary: Bool)
+        /// Something that is open already.
+        case service(any DatabaseService)
+        /// Nothing; every call fails with this.
+        case nowhere(SyncError)
+    }
+
+    private enum Opened: Sendable {
+        case not
+        case opening(Task<Result<any DatabaseService, SyncError>, Never>)
+        case closed
+    }
+
+    let place: Place
+    private let opened = Lock(Opened.not)
+
+    init(_ place: Place) {
+        self.place = place
+    }
+
+    /// Points at a store on disk, which is made if it is not there.
+    ///
+    /// One process at a time writes a store. If another one has it open, the first call waits for up to
+    /// five seconds, and then fails with `serviceUnavailable` and a time after which to retry.
+    public convenience init(storeAt path: String, options: StoreOptions = StoreOptions()) {
+        self.init(.store(path: path, options: options, isTemporary: false))
+    }
+
+    /// Points at any service.
+    public convenience init(_ service: any DatabaseService) {
+        self.init(.service(service))
+    }
+
+    /// Points at a new store in the folder for temporary files, for tests; it is removed when it is
+    /// closed, or when its devices and containers are gone.
+    ///
+    /// Unless `options` say otherwise, nothing waits for the disk.
+    public static func temporary(options: StoreOptions? = nil) -> TidemarkCloud {
+        var quick = StoreOptions()
+        quick.durability = .none
+        let path = NSTemporaryDirectory() + "cloudkit-\(UUID().uuidString).tide"
+        return TidemarkCloud(.store(path: path, options: options ?? quick, isTemporary: true))
+    }
+
+    deinit {
+        _ = end()
+    }
+
+    /// What answers; opens the store if that has not been done.
+    ///
+    /// Throws `serviceUnavailable` if another process keeps the store for longer than five seconds, and
+    /// what else keeps it from being opened. The next call tries again.
+    public func service() async throws(SyncError) -> any DatabaseService {
+        let opening: Task<Result<any DatabaseService, SyncError>, Never>
+        switch place {
+        case .service(let service): return service
+        case .nowhere(let error): throw error
+        case .store(let path, let options, _):
+            opening = try beginOpening(path, options).get()
+        }
+        let result = await opening.value
+        if case .failure = result {
+            opened.withLock { opened in
+                if case .opening(opening) = opened { opened = .not }
+            }
+        }
+        return try result.get()
+    }
+
+    private func beginOpening(
+        _ path: String,
+        _ options: StoreOptions
+    ) -> Result<Task<Result<any DatabaseService, SyncError>, Never>, SyncError> {
+        opened.withLock { opened in
+            switch opened {
+            case .opening(let task): return .success(task)
+            case .closed:
+                return .failure(SyncError(.serviceUnavailable, "The cloud at \(path) was closed."))
+            case .not:
+                let task = Task { await StoreDoor(path: path, options: options).open() }
+                opened = .opening(task)
+                return .success(task)
+            }
+        }
+    }
+
+    /// Closes the store, and removes it if it is a temporary one.
+    ///
+    /// Later calls fail. A service is left as it is: whoever made it closes it. A program that ends
+    /// without closing loses nothing; its store is recovered when it is opened again.
+    public func close() async {
+        await end()?.value
+    }
+
+    /// Begins to close the store: that may wait for the disk, and for an opening that is under way.
+    private func end() -> Task<Void, Never>? {
+        guard case .store(let path, _, let isTemporary) = place else { return nil }
+        let before = opened.withLock { opened in
+            defer { opened = .closed }
+            return opened
+        }
+        guard case .opening(let opening) = before else { return nil }
+        return Task {
+            if case .success(let service) = await opening.value, let store = service as? Store {
+                try? store.close()
+            }
+            if isTemporary { try? FileManager.default.removeItem(atPath: path) }
+        }
+    }
+}
+
+/// Opens a store for writing, and waits while somebody else has it.
+private struct StoreDoor {
+    let path: String
+    let options: StoreOptions
+
+    /// How long a store that another process has open is waited for.
+    private static let patience = Duration.seconds(5)
+
+    func open() async -> Result<any DatabaseService, SyncError> {
+        let end = ContinuousClock.now + Self.patience
+        while true {
+            do throws(LogError) {
+                try makeFolder()
+                return .success(try Store.open(at: path, access: .creating, options: options))
+            } catch {
+                guard error.code == .locked, ContinuousClock.now < end else {
+                    return .failure(refusal(error))
+                }
+            }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    private func makeFolder() throws(LogError) {
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent()
+        do {
+            try FileManager.default.createDirectory(
+                at: folder,
+                withIntermediateDirectories: true
+            )
+        } catch {
+            throw LogError(
+                .unreadable,
+                "The folder could not be made: \(error).",
+                path: folder.path
+            )
+        }
+    }
+
+    private func refusal(_ error: LogError) -> SyncError {
+        let text = "The store at \(path) could not be opened: \(error.message)"
+        return switch error.code {
+        case .locked: SyncError(.serviceUnavailable, text, retryAfter: 5)
+        case .full: SyncError(.quotaExceeded, text)
+        case .newerVersion: SyncError(.incompatibleVersion, text)
+        default: SyncError(.internalError, text)
+        }
+    }
+}

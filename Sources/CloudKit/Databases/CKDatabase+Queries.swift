@@ -1,0 +1,114 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension CKDatabase {
+    /// A page of what a query found, and where to go on.
+    public typealias QueryMatches = (
+        matchResults: [(CKRecord.ID, Result<CKRecord, any Error>)],
+        queryCursor: CKQueryOperation.Cursor?
+    )
+
+    /// Finds records, a page of them.
+    @preconcurrency
+    public func fetch(
+        withQuery query: CKQuery,
+        inZoneWith zoneID: CKRecordZone.ID? = nil,
+        desiredKeys: [CKRecord.FieldKey]? = nil,
+        resultsLimit: Int = CKQueryOperation.maximumResults,
+        completionHandler: @escaping @Sendable (Result<QueryMatches, any Error>) -> Void
+    ) {
+        finding(
+            CKQueryOperation(query: query),
+            zoneID,
+            desiredKeys,
+            resultsLimit,
+            handler: completionHandler
+        )
+    }
+
+    /// Finds the next page of records.
+    @preconcurrency
+    public func fetch(
+        withCursor queryCursor: CKQueryOperation.Cursor,
+        desiredKeys: [CKRecord.FieldKey]? = nil,
+        resultsLimit: Int = CKQueryOperation.maximumResults,
+        completionHandler: @escaping @Sendable (Result<QueryMatches, any Error>) -> Void
+    ) {
+        finding(
+            CKQueryOperation(cursor: queryCursor),
+            nil,
+            desiredKeys,
+            resultsLimit,
+            handler: completionHandler
+        )
+    }
+
+    /// Records that fulfil a query, a page of them.
+    public func records(
+        matching query: CKQuery,
+        inZoneWith zoneID: CKRecordZone.ID? = nil,
+        desiredKeys: [CKRecord.FieldKey]? = nil,
+        resultsLimit: Int = CKQueryOperation.maximumResults
+    ) async throws -> QueryMatches {
+        try await answer { handler in
+            finding(
+                CKQueryOperation(query: query),
+                zoneID,
+                desiredKeys,
+                resultsLimit,
+                handler: handler
+            )
+        }
+    }
+
+    /// The next page of records that fulfil a query.
+    public func records(
+        continuingMatchFrom queryCursor: CKQueryOperation.Cursor,
+        desiredKeys: [CKRecord.FieldKey]? = nil,
+        resultsLimit: Int = CKQueryOperation.maximumResults
+    ) async throws -> QueryMatches {
+        try await answer { handler in
+            finding(
+                CKQueryOperation(cursor: queryCursor),
+                nil,
+                desiredKeys,
+                resultsLimit,
+                handler: handler
+            )
+        }
+    }
+
+    /// Records that fulfil a query, a page of them.
+    @available(*, deprecated, message: "Use records(matching:inZoneWith:desiredKeys:resultsLimit:)")
+    @_disfavoredOverload
+    public func records(
+        matching query: CKQuery,
+        inZoneWith zoneID: CKRecordZone.ID?
+    ) async throws -> [CKRecord] {
+        let page: QueryMatches = try await answer { handler in
+            finding(CKQueryOperation(query: query), zoneID, handler: handler)
+        }
+        return page.matchResults.compactMap(\.1.value)
+    }
+
+    @discardableResult
+    func finding(
+        _ operation: CKQueryOperation,
+        _ zoneID: CKRecordZone.ID?,
+        _ desiredKeys: [CKRecord.FieldKey]? = nil,
+        _ resultsLimit: Int = CKQueryOperation.maximumResults,
+        handler: @escaping @Sendable (Result<QueryMatches, any Error>) -> Void
+    ) -> CKOperation {
+        if let zoneID { operation.zoneID = zoneID }
+        operation.desiredKeys = desiredKeys
+        operation.resultsLimit = resultsLimit
+        let found = Collected<[(CKRecord.ID, Result<CKRecord, any Error>)]>([])
+        operation.recordMatchedBlock = { id, result in found.add { $0.append((id, result)) } }
+        operation.queryResultBlock = { result in
+            handler(result.map { (found.items, $0) })
+        }
+        return begin(operation)
+    }
+}

@@ -1,0 +1,170 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension CKDatabase {
+    /// What became of records to save and to delete.
+    public typealias ModifiedRecords = (
+        saveResults: [CKRecord.ID: Result<CKRecord, any Error>],
+        deleteResults: [CKRecord.ID: Result<Void, any Error>]
+    )
+
+    // MARK: One record
+
+    /// A record by its identity.
+    public func record(for recordID: CKRecord.ID) async throws -> CKRecord {
+        try await answer { fetching(recordID, $0) }
+    }
+
+    /// Saves a record, if nobody else has saved it since it was fetched; answers with what the
+    /// service has then.
+    public func save(_ record: CKRecord) async throws -> CKRecord {
+        try await answer { saving(record, $0) }
+    }
+
+    /// Deletes a record.
+    @discardableResult
+    public func deleteRecord(withID recordID: CKRecord.ID) async throws -> CKRecord.ID {
+        try await answer { deleting(recordID, $0) }
+    }
+
+    @discardableResult
+    func fetching(
+        _ recordID: CKRecord.ID,
+        _ handler: @escaping @Sendable (Result<CKRecord, any Error>) -> Void
+    ) -> CKOperation {
+        fetching([recordID], nil) { handler($0.item(recordID)) }
+    }
+
+    @discardableResult
+    func saving(
+        _ record: CKRecord,
+        _ handler: @escaping @Sendable (Result<CKRecord, any Error>) -> Void
+    ) -> CKOperation {
+        let recordID = record.recordID
+        return modifying(saving: [record]) { handler($0.map(\.saveResults).item(recordID)) }
+    }
+
+    @discardableResult
+    func deleting(
+        _ recordID: CKRecord.ID,
+        _ handler: @escaping @Sendable (Result<CKRecord.ID, any Error>) -> Void
+    ) -> CKOperation {
+        modifying(deleting: [recordID]) { result in
+            handler(result.map(\.deleteResults).item(recordID).map { recordID })
+        }
+    }
+
+    // MARK: Several records
+
+    /// Fetches records by their identities.
+    @preconcurrency
+    public func fetch(
+        withRecordIDs recordIDs: [CKRecord.ID],
+        desiredKeys: [CKRecord.FieldKey]? = nil,
+        completionHandler:
+            @escaping @Sendable (
+                Result<[CKRecord.ID: Result<CKRecord, any Error>], any Error>
+            ) -> Void
+    ) {
+        fetching(recordIDs, desiredKeys, completionHandler)
+    }
+
+    /// Records by their identities: each, or why there is none.
+    public func records(
+        for ids: [CKRecord.ID],
+        desiredKeys: [CKRecord.FieldKey]? = nil
+    ) async throws -> [CKRecord.ID: Result<CKRecord, any Error>] {
+        try await answer { fetching(ids, desiredKeys, $0) }
+    }
+
+    @discardableResult
+    private func fetching(
+        _ recordIDs: [CKRecord.ID],
+        _ desiredKeys: [CKRecord.FieldKey]?,
+        _ handler:
+            @escaping @Sendable (
+                Result<[CKRecord.ID: Result<CKRecord, any Error>], any Error>
+            ) -> Void
+    ) -> CKOperation {
+        let operation = CKFetchRecordsOperation(recordIDs: recordIDs)
+        operation.desiredKeys = desiredKeys
+        let items = Collected<[CKRecord.ID: Result<CKRecord, any Error>]>([:])
+        operation.perRecordResultBlock = { id, result in items.add { $0[id] = result } }
+        operation.fetchRecordsResultBlock = { handler($0.collecting(items)) }
+        return begin(operation)
+    }
+
+    /// Saves and deletes records.
+    @preconcurrency
+    public func modifyRecords(
+        saving recordsToSave: [CKRecord],
+        deleting recordIDsToDelete: [CKRecord.ID],
+        savePolicy: CKModifyRecordsOperation.RecordSavePolicy = .ifServerRecordUnchanged,
+        atomically: Bool = true,
+        completionHandler: @escaping @Sendable (Result<ModifiedRecords, any Error>) -> Void
+    ) {
+        modifying(
+            saving: recordsToSave,
+            deleting: recordIDsToDelete,
+            savePolicy,
+            atomically: atomically
+        ) { completionHandler($0.refusing(atomically)) }
+    }
+
+    /// Saves and deletes records: what became of each.
+    ///
+    /// Throws `partialFailure` where an item failed of what was to be done as a whole.
+    public func modifyRecords(
+        saving recordsToSave: [CKRecord],
+        deleting recordIDsToDelete: [CKRecord.ID],
+        savePolicy: CKModifyRecordsOperation.RecordSavePolicy = .ifServerRecordUnchanged,
+        atomically: Bool = true
+    ) async throws -> ModifiedRecords {
+        try await answer { handler in
+            modifying(
+                saving: recordsToSave,
+                deleting: recordIDsToDelete,
+                savePolicy,
+                atomically: atomically
+            ) { handler($0.refusing(atomically)) }
+        }
+    }
+
+    @discardableResult
+    private func modifying(
+        saving saves: [CKRecord] = [],
+        deleting deletions: [CKRecord.ID] = [],
+        _ policy: CKModifyRecordsOperation.RecordSavePolicy = .ifServerRecordUnchanged,
+        atomically: Bool = true,
+        _ handler: @escaping @Sendable (Result<ModifiedRecords, any Error>) -> Void
+    ) -> CKOperation {
+        let operation = CKModifyRecordsOperation(
+            recordsToSave: saves,
+            recordIDsToDelete: deletions
+        )
+        operation.savePolicy = policy
+        operation.isAtomic = atomically
+        let items = Collected<ModifiedRecords>(([:], [:]))
+        operation.perRecordSaveBlock = { id, result in
+            items.add { $0.saveResults[id] = result }
+        }
+        operation.perRecordDeleteBlock = { id, result in
+            items.add { $0.deleteResults[id] = result }
+        }
+        operation.modifyRecordsResultBlock = { handler($0.collecting(items)) }
+        return begin(operation)
+    }
+}
+
+extension Result<CKDatabase.ModifiedRecords, any Error> {
+    /// The failure of the whole where an item failed of what was to be done as a whole.
+    fileprivate func refusing(_ atomically: Bool) -> Self {
+        guard atomically, case .success(let items) = self else { return self }
+        var errors: [AnyHashable: any Error] = [:]
+        for (id, result) in items.saveResults { errors[id] = result.error }
+        for (id, result) in items.deleteResults { errors[id] = result.error }
+        return CKError.ofItems(errors).map { .failure($0) } ?? self
+    }
+}

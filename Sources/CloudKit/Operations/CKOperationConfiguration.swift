@@ -1,0 +1,111 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+extension CKOperation {
+    /// How an operation is run.
+    ///
+    /// What is not set is left to the operation's group, and then to the defaults.
+    ///
+    /// Unchecked: set before the operation is added to a queue, and not afterwards.
+    open class Configuration: NSObject, NSCopying, @unchecked Sendable {
+        static let requestTimeout: TimeInterval = 60
+        static let resourceTimeout: TimeInterval = 7 * 24 * 60 * 60
+
+        /// What was set.
+        struct Settings {
+            var container: CKContainer?
+            var qualityOfService: QualityOfService?
+            var allowsCellularAccess: Bool?
+            var isLongLived: Bool?
+            var timeoutIntervalForRequest: TimeInterval?
+            var timeoutIntervalForResource: TimeInterval?
+
+            /// These settings, and where they say nothing the others.
+            func over(_ others: Settings?) -> Settings {
+                guard let others else { return self }
+                var settings = self
+                settings.container = container ?? others.container
+                settings.qualityOfService = qualityOfService ?? others.qualityOfService
+                settings.allowsCellularAccess = allowsCellularAccess ?? others.allowsCellularAccess
+                settings.isLongLived = isLongLived ?? others.isLongLived
+                settings.timeoutIntervalForRequest =
+                    timeoutIntervalForRequest ?? others.timeoutIntervalForRequest
+                settings.timeoutIntervalForResource =
+                    timeoutIntervalForResource ?? others.timeoutIntervalForResource
+                return settings
+            }
+        }
+
+        private(set) var settings = Settings()
+
+        /// Sets nothing.
+        public override init() {}
+
+        init(copying other: Configuration) {
+            settings = other.settings
+        }
+
+        /// A copy.
+        open func copy(with zone: NSZone? = nil) -> Any { Configuration(copying: self) }
+
+        /// The container, where the operation is not added to one.
+        open var container: CKContainer? {
+            get { settings.container }
+            set { settings.container = newValue }
+        }
+
+        /// Whether it is urgent: at `utility` and below it is repeated where that may help.
+        open var qualityOfService: QualityOfService {
+            get { settings.qualityOfService ?? .default }
+            set { settings.qualityOfService = newValue }
+        }
+
+        /// Without effect: there is no network of that kind.
+        open var allowsCellularAccess: Bool {
+            get { settings.allowsCellularAccess ?? true }
+            set { settings.allowsCellularAccess = newValue }
+        }
+
+        /// Whether the operation is found again after a restart.
+        open var isLongLived: Bool {
+            get { settings.isLongLived ?? false }
+            set { settings.isLongLived = newValue }
+        }
+
+        /// Seconds after which a request that was not answered fails.
+        open var timeoutIntervalForRequest: TimeInterval {
+            get { settings.timeoutIntervalForRequest ?? Self.requestTimeout }
+            set { settings.timeoutIntervalForRequest = newValue }
+        }
+
+        /// Seconds for which the operation is repeated.
+        open var timeoutIntervalForResource: TimeInterval {
+            get { settings.timeoutIntervalForResource ?? Self.resourceTimeout }
+            set { settings.timeoutIntervalForResource = newValue }
+        }
+    }
+}
+
+/// What operations have that were added to a container or database by `configuredWith`.
+struct OperationDefaults: Sendable {
+    var configuration: CKOperation.Configuration?
+    var group: CKOperationGroup?
+
+    /// The defaults of a body that is run inside.
+    func inside(
+        _ configuration: CKOperation.Configuration?,
+        _ group: CKOperationGroup?
+    ) -> OperationDefaults {
+        let own = configuration.map { CKOperation.Configuration(copying: $0) }
+        return OperationDefaults(
+            configuration: own ?? self.configuration,
+            group: group ?? self.group
+        )
+    }
+
+    var settings: CKOperation.Configuration.Settings {
+        (configuration?.settings ?? .init()).over(group?.settings)
+    }
+}

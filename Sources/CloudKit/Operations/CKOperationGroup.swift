@@ -1,0 +1,103 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// Operations that belong together and are configured together.
+///
+/// Unchecked: set before its operations are added to a queue, and not afterwards.
+open class CKOperationGroup: NSObject, NSSecureCoding, @unchecked Sendable {
+    /// How much is expected to be transferred.
+    public enum TransferSize: Int, Sendable {
+        /// Nobody knows.
+        case unknown = 0
+        /// Less than a megabyte.
+        case kilobytes = 1
+        /// Less than ten megabytes.
+        case megabytes = 2
+        /// Less than a hundred megabytes.
+        case tensOfMegabytes = 3
+        /// Less than a gigabyte.
+        case hundredsOfMegabytes = 4
+        /// Less than ten gigabytes.
+        case gigabytes = 5
+        /// Less than a hundred gigabytes.
+        case tensOfGigabytes = 6
+        /// More than that.
+        case hundredsOfGigabytes = 7
+    }
+
+    /// Tells the group from every other.
+    public let operationGroupID: String
+
+    private var ownConfiguration = CKOperation.Configuration()
+
+    // Apple's declaration: setting `nil` goes back to the defaults.
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+    /// How operations of the group are run that do not say; a copy of what is set.
+    open var defaultConfiguration: CKOperation.Configuration! {
+        get { ownConfiguration }
+        set {
+            ownConfiguration =
+                newValue.map { CKOperation.Configuration(copying: $0) }
+                ?? CKOperation.Configuration()
+        }
+    }
+
+    /// What the group is for.
+    open var name: String?
+
+    /// How many of something the group is about, as the program likes.
+    open var quantity = 0
+
+    /// How much is expected to be sent.
+    open var expectedSendSize = TransferSize.unknown
+
+    /// How much is expected to be received.
+    open var expectedReceiveSize = TransferSize.unknown
+
+    var settings: CKOperation.Configuration.Settings { ownConfiguration.settings }
+
+    /// A new group.
+    public override init() {
+        operationGroupID = UUID().uuidString
+    }
+
+    // MARK: Coding
+
+    /// True.
+    public static var supportsSecureCoding: Bool { true }
+
+    private struct Archive: Codable {
+        var id: String
+        var name: String?
+        var quantity: Int
+        var sendSize: Int
+        var receiveSize: Int
+    }
+
+    /// Writes what the group is known by; its configuration is not kept.
+    open func encode(with coder: NSCoder) {
+        coder.encode(
+            archive: Archive(
+                id: operationGroupID,
+                name: name,
+                quantity: quantity,
+                sendSize: expectedSendSize.rawValue,
+                receiveSize: expectedReceiveSize.rawValue
+            )
+        )
+    }
+
+    /// Reads a group; a new one where the archive holds something else.
+    public required init(coder aDecoder: NSCoder) {
+        let archive = aDecoder.archive(of: Archive.self)
+        operationGroupID = archive?.id ?? UUID().uuidString
+        super.init()
+        guard let archive else { return }
+        name = archive.name
+        quantity = archive.quantity
+        expectedSendSize = TransferSize(rawValue: archive.sendSize) ?? .unknown
+        expectedReceiveSize = TransferSize(rawValue: archive.receiveSize) ?? .unknown
+    }
+}

@@ -1,0 +1,110 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Tidemark
+
+/// What became of the assets that have to be sent before the records that name them are saved.
+struct SentAssets {
+    /// Why assets of a record could not be sent.
+    ///
+    /// The records are saved all the same, with assets that the service cannot have: it is the service
+    /// that refuses them, and decides what that means for the others.
+    private(set) var failures: [CKRecord.ID: CKError] = [:]
+
+    /// Assets that have a name for now which nothing is known by.
+    private var missing: [CKAsset] = []
+
+    /// Bytes of one piece of a file.
+    private static let pieceByteCount = 256 << 10
+
+    /// Sends the files of a record's assets that the service does not know, and hears how far that
+    /// has come.
+    mutating func send(
+        of record: CKRecord,
+        _ policy: SavePolicy,
+        _ session: Session,
+        _ progress: (Double) -> Void
+    ) async throws(CKError) {
+        let assets = record.assets(toSaveUnder: policy).map(\.asset)
+        let unsent = assets.filter { $0.model == nil }
+        for (index, asset) in unsent.enumerated() {
+            do throws(CKError) {
+                try await send(asset, in: record.recordID.zoneID.model, session)
+                progress(Double(index + 1) / Double(unsent.count + 1))
+            } catch {
+                guard Self.isOfFile(error) else { throw error }
+                failures[record.recordID] = error
+                asset.wasSent(as: AssetReference(checksum: Self.unknown(), byteCount: 0))
+                missing.append(asset)
+            }
+        }
+    }
+
+    /// Takes the names back that were given to assets which could not be sent, so that a later save
+    /// sends them.
+    mutating func forgetMissing() {
+        for asset in missing { asset.wasNotSent() }
+        missing = []
+    }
+
+    private func send(
+        _ asset: CKAsset,
+        in zone: ZoneID,
+        _ session: Session
+    ) async throws(CKError) {
+        guard case .file(let url) = asset.place else { return }
+        let file: FileHandle
+        do {
+            file = try FileHandle(forReadingFrom: url)
+        } catch {
+            throw CKError(.assetFileNotFound, "The file \(url.path) of an asset is not there.")
+        }
+        defer { try? file.close() }
+        let reference = try await session.call {
+            (service, caller) async throws(SyncError) in
+            try await service.uploadAsset(
+                FilePieces(file: file, byteCount: Self.pieceByteCount),
+                UploadAssetRequest(zone: zone),
+                as: caller
+            )
+        }
+        asset.wasSent(as: reference)
+    }
+
+    private static func isOfFile(_ error: CKError) -> Bool {
+        [.assetFileNotFound, .assetFileModified, .limitExceeded].contains(error.code)
+    }
+
+    /// The checksum of bytes that nobody has.
+    private static func unknown() -> [UInt8] {
+        (0..<32).map { _ in UInt8.random(in: 0...255) }
+    }
+}
+
+/// A file's bytes, piece by piece, from its beginning each time they are asked for.
+private struct FilePieces: AsyncSequence, Sendable {
+    typealias Element = [UInt8]
+
+    let file: FileHandle
+    let byteCount: Int
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        let file: FileHandle
+        let byteCount: Int
+        var hasBegun = false
+
+        mutating func next() async throws -> [UInt8]? {
+            if !hasBegun { try file.seek(toOffset: 0) }
+            hasBegun = true
+            guard let piece = try file.read(upToCount: byteCount), !piece.isEmpty else {
+                return nil
+            }
+            return Array(piece)
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(file: file, byteCount: byteCount)
+    }
+}

@@ -1,0 +1,78 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Tidemark
+
+/// Makes participants of users who are to be invited to a share.
+///
+/// Unchecked: as ``CKOperation`` says.
+open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
+    /// Nothing to do yet.
+    public required init() {}
+
+    /// Makes participants of users.
+    public convenience init(userIdentityLookupInfos: [CKUserIdentity.LookupInfo]) {
+        self.init()
+        self.userIdentityLookupInfos = userIdentityLookupInfos
+    }
+
+    /// What the users are known by.
+    open var userIdentityLookupInfos: [CKUserIdentity.LookupInfo]?
+
+    /// Called for each user.
+    open var perShareParticipantResultBlock:
+        ((CKUserIdentity.LookupInfo, Result<CKShare.Participant, any Error>) -> Void)?
+    /// Called at the end.
+    open var fetchShareParticipantsResultBlock: ((Result<Void, any Error>) -> Void)?
+    /// Called for each user who was found.
+    open var shareParticipantFetchedBlock: ((CKShare.Participant) -> Void)?
+    /// Called at the end.
+    open var fetchShareParticipantsCompletionBlock: (((any Error)?) -> Void)?
+
+    override func perform(_ session: Session) async throws(CKError) {
+        let lookups = userIdentityLookupInfos ?? []
+        let identities = try await session.lookUp(lookups)
+        var errors: [AnyHashable: any Error] = [:]
+        for (lookup, identity) in zip(lookups, identities) {
+            let outcome: Result<CKShare.Participant, any Error>
+            if let identity {
+                outcome = .success(
+                    CKShare.Participant(CKUserIdentity(identity, seenBy: session.caller.user))
+                )
+            } else if lookup.userRecordID == nil {
+                // Somebody who does not want to be found, or has no account yet, can be invited.
+                let identity = CKUserIdentity(nil, lookup: lookup, hasAccount: false)
+                outcome = .success(CKShare.Participant(identity))
+            } else {
+                let error = CKError(.unknownItem, "Nobody was found by \(lookup.model.text).")
+                errors[lookup] = error
+                outcome = .failure(error)
+            }
+            tell {
+                self.perShareParticipantResultBlock?(lookup, outcome)
+                if let participant = outcome.value {
+                    self.shareParticipantFetchedBlock?(participant)
+                }
+            }
+        }
+        if let error = CKError.ofItems(errors) { throw error }
+    }
+
+    override func complete(_ error: (any Error)?) {
+        fetchShareParticipantsResultBlock?(Result(failing: error))
+        fetchShareParticipantsCompletionBlock?(error)
+    }
+}
+
+extension Session {
+    /// Who some users are; `nil` where nobody was found.
+    func lookUp(
+        _ lookups: [CKUserIdentity.LookupInfo]
+    ) async throws(CKError) -> [UserIdentity?] {
+        let models = lookups.map(\.model)
+        return try await call { (service, caller) async throws(SyncError) in
+            try await service.lookUpUsers(models, as: caller)
+        }
+    }
+}

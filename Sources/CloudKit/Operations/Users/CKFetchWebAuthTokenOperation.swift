@@ -1,0 +1,41 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Asks for a token with which a web page acts for the signed-in user.
+///
+/// An embedded store has no web services: the operation ends with `serverRejectedRequest`.
+///
+/// Unchecked: as ``CKOperation`` says.
+open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// Nothing to do yet.
+    public required init() {}
+
+    /// Asks for a token by the token of an API.
+    public convenience init(apiToken APIToken: String) {
+        self.init()
+        apiToken = APIToken
+    }
+
+    /// The token of the API.
+    open var apiToken: String?
+
+    /// Called at the end.
+    open var fetchWebAuthTokenResultBlock: ((Result<String, any Error>) -> Void)?
+    /// Called at the end.
+    open var fetchWebAuthTokenCompletionBlock: ((String?, (any Error)?) -> Void)?
+
+    override func perform(_ session: Session) async throws(CKError) {
+        throw CKError(
+            .serverRejectedRequest,
+            "There are no web services here, so there are no tokens for them."
+        )
+    }
+
+    override func complete(_ error: (any Error)?) {
+        let error = error ?? CKError(.internalError, "The operation gave no token.")
+        fetchWebAuthTokenResultBlock?(.failure(error))
+        fetchWebAuthTokenCompletionBlock?(nil, error)
+    }
+}

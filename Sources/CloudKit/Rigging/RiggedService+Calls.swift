@@ -1,0 +1,183 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Tidemark
+
+/// Every call goes to the service behind, once it may.
+extension RiggedService: DatabaseService {
+    /// See `DatabaseService`.
+    public func modifyRecords(
+        _ request: ModifyRecordsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyRecordsResult {
+        try await pass(request).modifyRecords(request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func fetchRecords(
+        _ request: FetchRecordsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<Record, SyncError>] {
+        try await pass(.fetch).fetchRecords(request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func zoneChanges(
+        _ request: ZoneChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ZoneChanges {
+        try await pass(.fetch).zoneChanges(request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func databaseChanges(
+        _ request: DatabaseChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> DatabaseChanges {
+        try await pass(.fetch).databaseChanges(request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func modifyZones(
+        _ request: ModifyZonesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyZonesResult {
+        try await pass(.save).modifyZones(request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func zones(as caller: Caller) async throws(SyncError) -> [Zone] {
+        try await pass(.fetch).zones(as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func query(
+        _ request: QueryRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> QueryPageResult {
+        try await pass(.fetch).query(request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func uploadAsset<Pieces: AsyncSequence>(
+        _ pieces: Pieces,
+        _ request: UploadAssetRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
+        try await pass(.other).uploadAsset(pieces, request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func heldAssets(
+        _ request: HeldAssetsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> [Bool] {
+        try await pass(.other).heldAssets(request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func downloadAsset(
+        _ request: DownloadAssetRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> AssetDownload {
+        try await pass(.other).downloadAsset(request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func accountStatus(as caller: Caller) async throws(SyncError) -> AccountStatus {
+        try await pass(.other).accountStatus(as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func currentUser(as caller: Caller) async throws(SyncError) -> UserID {
+        try await pass(.other).currentUser(as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func lookUpUsers(
+        _ lookups: [UserLookup],
+        as caller: Caller
+    ) async throws(SyncError) -> [UserIdentity?] {
+        try await pass(.other).lookUpUsers(lookups, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func contacts(as caller: Caller) async throws(SyncError) -> [UserIdentity] {
+        try await pass(.other).contacts(as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func acceptShare(_ link: String, as caller: Caller) async throws(SyncError) -> Record {
+        try await pass(.other).acceptShare(link, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func shareMetadata(
+        of link: String,
+        withRootRecord: Bool,
+        as caller: Caller
+    ) async throws(SyncError) -> ShareMetadata {
+        try await pass(.other).shareMetadata(
+            of: link,
+            withRootRecord: withRootRecord,
+            as: caller
+        )
+    }
+
+    /// See `DatabaseService`.
+    public func requestShareAccess(_ link: String, as caller: Caller) async throws(SyncError) {
+        try await pass(.other).requestShareAccess(link, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func modifySubscriptions(
+        _ request: ModifySubscriptionsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifySubscriptionsResult {
+        try await pass(.save).modifySubscriptions(request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func subscriptions(as caller: Caller) async throws(SyncError) -> [Subscription] {
+        try await pass(.fetch).subscriptions(as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func fetchSubscriptions(
+        _ ids: [String],
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<Subscription, SyncError>] {
+        try await pass(.fetch).fetchSubscriptions(ids, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func notificationChanges(
+        _ request: NotificationChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> NotificationChanges {
+        try await pass(.other).notificationChanges(request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func markNotificationsRead(
+        _ ids: [String],
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<String, SyncError>] {
+        try await pass(.other).markNotificationsRead(ids, as: caller)
+    }
+
+    /// Never waits nor fails: a device hears of changes whatever a test does.
+    public func notifications(
+        since token: ChangeToken?,
+        as caller: Caller
+    ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {
+        try await cloud.service().notifications(since: token, as: caller)
+    }
+
+    /// Never waits nor fails: a device hears of changes whatever a test does.
+    public func accountStatuses(
+        as caller: Caller
+    ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error> {
+        try await cloud.service().accountStatuses(as: caller)
+    }
+}

@@ -1,0 +1,259 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import CloudKit
+import Testing
+
+@Suite struct `Operations` {
+    private func record(_ name: String) -> CKRecord {
+        CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: name))
+    }
+
+    @Test func `call back one after another, the whole last`() async throws {
+        let database = try await CloudFixture().database()
+        let records = (0..<50).map { record("n\($0)") }
+        let operation = CKModifyRecordsOperation(
+            recordsToSave: records,
+            recordIDsToDelete: [CKRecord.ID(recordName: "gone")]
+        )
+        let heard = Heard<String>()
+        let running = Heard<Int>()
+        let isInside = Inside()
+        func tell(_ text: String) {
+            running.add(isInside.enter())
+            heard.add(text)
+            Thread.sleep(forTimeInterval: 0.0005)
+            isInside.leave()
+        }
+        operation.perRecordSaveBlock = { id, _ in tell(id.recordName) }
+        operation.perRecordDeleteBlock = { id, _ in tell(id.recordName) }
+        operation.modifyRecordsResultBlock = { _ in tell("result") }
+        operation.modifyRecordsCompletionBlock = { saved, deleted, error in
+            tell("completion \(saved?.count ?? -1) \(deleted?.count ?? -1) \(error == nil)")
+        }
+        await operation.run { operation in
+            let before = heard.items.count
+            database.add(operation)
+            // Nothing comes on the stack of whoever adds it.
+            #expect(before == 0)
+        }
+        let expected =
+            (0..<50).map { "n\($0)" } + ["gone", "result", "completion 50 1 true"]
+        #expect(heard.items == expected)
+        #expect(running.items.allSatisfy { $0 == 1 })
+    }
+
+    @Test func `wait for those that they depend on`() async throws {
+        let fixture = CloudFixture()
+        let rigged = RiggedService(fixture.cloud)
+        let database = TidemarkDevice(TidemarkCloud(rigged), user: "anna").container()
+            .privateCloudDatabase
+        let order = Heard<String>()
+        let zoneID = CKRecordZone.ID(zoneName: "Notes")
+        let zone = CKModifyRecordZonesOperation(recordZonesToSave: [CKRecordZone(zoneID: zoneID)])
+        zone.modifyRecordZonesResultBlock = { _ in order.add("zone") }
+        let note = CKRecord(recordType: "Note", recordID: CKRecord.ID(zoneID: zoneID))
+        let save = CKModifyRecordsOperation(recordsToSave: [note])
+        save.addDependency(zone)
+        save.modifyRecordsResultBlock = { result in
+            order.add(result.error == nil ? "saved" : "failed")
+        }
+        let last = BlockOperation { order.add("last") }
+        last.addDependency(save)
+        rigged.hold()
+        database.add(save)
+        OperationQueue().addOperation(last)
+        #expect(!save.isReady)
+        database.add(zone)
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(order.items.isEmpty)
+        #expect(zone.isExecuting)
+        rigged.release()
+        try await order.wait(for: 3)
+        #expect(order.items == ["zone", "saved", "last"])
+        #expect(zone.isFinished && save.isFinished)
+    }
+
+    @Test func `that are cancelled say so, and save nothing that was not begun`() async throws {
+        let fixture = CloudFixture()
+        let rigged = RiggedService(fixture.cloud)
+        let database = TidemarkDevice(TidemarkCloud(rigged), user: "anna").container()
+            .privateCloudDatabase
+        rigged.hold()
+        let operation = CKModifyRecordsOperation(recordsToSave: [record("n")])
+        let heard = Heard<CKError.Code?>()
+        operation.perRecordSaveBlock = { _, _ in heard.add(nil) }
+        operation.modifyRecordsResultBlock = { heard.add(($0.error as? CKError)?.code) }
+        database.add(operation)
+        while rigged.heldCallCount == 0 { try await Task.sleep(for: .milliseconds(5)) }
+        operation.cancel()
+        try await heard.wait(for: 1)
+        #expect(heard.items == [.operationCancelled])
+
+        // One that was cancelled before it was added.
+        let second = CKFetchRecordsOperation(recordIDs: [])
+        let ends = Heard<CKError.Code?>()
+        second.fetchRecordsResultBlock = { ends.add(($0.error as? CKError)?.code) }
+        second.cancel()
+        await second.run { database.add($0) }
+        #expect(ends.items == [.operationCancelled])
+
+        // A task that is cancelled cancels the operation it waits for.
+        let task = Task { try await database.save(record("m")) }
+        while rigged.heldCallCount < 2 { try await Task.sleep(for: .milliseconds(5)) }
+        task.cancel()
+        let error = await task.result.error as? CKError
+        #expect(error?.code == .operationCancelled)
+        rigged.release()
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(
+            await code { _ = try await database.record(for: record("m").recordID) } == .unknownItem
+        )
+    }
+
+    @Test func `are repeated at utility, and not above`() async throws {
+        let fixture = CloudFixture()
+        let rigged = RiggedService(fixture.cloud)
+        let database = TidemarkDevice(TidemarkCloud(rigged), user: "anna").container()
+            .privateCloudDatabase
+        rigged.failNext(.save, with: .zoneBusy, retryAfter: 0.05)
+        do {
+            _ = try await database.save(record("n"))
+            Issue.record("the save was repeated")
+        } catch let error as CKError {
+            #expect(error.code == .zoneBusy)
+            #expect(error.retryAfterSeconds == 0.05)
+        }
+        rigged.failNext(.save, with: .zoneBusy, retryAfter: 0.05, times: 3)
+        let configuration = CKOperation.Configuration()
+        configuration.qualityOfService = .utility
+        let began = ContinuousClock.now
+        try await database.configuredWith(configuration: configuration) { database in
+            _ = try await database.save(record("n"))
+        }
+        #expect(ContinuousClock.now - began >= .milliseconds(150))
+        // What repeating does not help is not repeated.
+        rigged.failNext(.save, with: .quotaExceeded)
+        await #expect(throws: CKError.self) {
+            try await database.configuredWith(configuration: configuration) { database in
+                _ = try await database.save(record("m"))
+            }
+        }
+        // Nor is anything, when the time for it is up.
+        configuration.timeoutIntervalForResource = 0.1
+        rigged.failNext(.fetch, with: .serviceUnavailable, retryAfter: 60)
+        let late = await code {
+            try await database.configuredWith(configuration: configuration) { database in
+                _ = try await database.allRecordZones()
+            }
+        }
+        #expect(late == .serviceUnavailable)
+    }
+
+    @Test func `end when a request takes too long`() async throws {
+        let fixture = CloudFixture()
+        let rigged = RiggedService(fixture.cloud)
+        let database = TidemarkDevice(TidemarkCloud(rigged), user: "anna").container()
+            .privateCloudDatabase
+        rigged.hold()
+        let configuration = CKOperation.Configuration()
+        configuration.timeoutIntervalForRequest = 0.05
+        await database.configuredWith(configuration: configuration) { database in
+            #expect(await code { _ = try await database.allRecordZones() } == .networkFailure)
+            #expect(await code { _ = try await database.save(record("n")) } == .serverResponseLost)
+        }
+        rigged.release()
+    }
+
+    @Test func `take what they do not say from their group, then from the database`() async throws {
+        let database = try await CloudFixture().database()
+        let group = CKOperationGroup()
+        group.name = "upload"
+        group.defaultConfiguration.qualityOfService = .background
+        group.defaultConfiguration.timeoutIntervalForRequest = 7
+        let operation = CKModifyRecordsOperation()
+        #expect(operation.qualityOfService == .default)
+        #expect(operation.timeoutIntervalForRequest == 60)
+        operation.group = group
+        #expect(operation.qualityOfService == .background)
+        operation.configuration.qualityOfService = .userInitiated
+        #expect(operation.qualityOfService == .userInitiated)
+        #expect(operation.timeoutIntervalForRequest == 7)
+        let configuration = CKOperation.Configuration()
+        configuration.timeoutIntervalForResource = 9
+        database.configuredWith(configuration: configuration) { database in
+            operation.database = database
+        }
+        #expect(operation.timeoutIntervalForResource == 9)
+        #expect(operation.timeoutIntervalForRequest == 7)
+        operation.configuration = nil
+        #expect(operation.qualityOfService == .background)
+    }
+
+    @Test func `can be run by any queue, and by themselves`() async throws {
+        let fixture = CloudFixture()
+        let database = try await fixture.database()
+        let first = CKModifyRecordsOperation(recordsToSave: [record("a")])
+        first.database = database
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        await first.run { queue.addOperation($0) }
+        let second = CKFetchRecordsOperation(recordIDs: [record("a").recordID])
+        second.database = database
+        let found = Heard<CKRecord>()
+        second.perRecordResultBlock = { _, result in
+            if case .success(let record) = result { found.add(record) }
+        }
+        await second.run { $0.start() }
+        #expect(found.items.count == 1)
+        // One that was made while a device's code runs belongs to that device.
+        let device = fixture.device("phone")
+        let third = device.run { CKFetchRecordsOperation(recordIDs: [record("a").recordID]) }
+        third.perRecordResultBlock = { _, result in
+            if case .success(let record) = result { found.add(record) }
+        }
+        await third.run { $0.start() }
+        #expect(found.items.count == 2)
+    }
+
+    @Test func `that have no place here say so`() async throws {
+        let database = try await CloudFixture().database()
+        let operation = CKFetchWebAuthTokenOperation(apiToken: "token")
+        let heard = Heard<CKError?>()
+        operation.fetchWebAuthTokenResultBlock = { heard.add($0.error as? CKError) }
+        await operation.run { database.add($0) }
+        #expect(heard.items.first??.code == .serverRejectedRequest)
+    }
+
+    @Test func `see what another device does just before`() async throws {
+        let fixture = CloudFixture()
+        let rigged = RiggedService(fixture.cloud)
+        let phone = TidemarkDevice(TidemarkCloud(rigged), user: "anna", name: "phone").container()
+            .privateCloudDatabase
+        let laptop = fixture.device("laptop").container("iCloud.tidemark").privateCloudDatabase
+        let saved = try await phone.save(record("n"))
+        rigged.beforeNextWrite {
+            let other = try? await laptop.record(for: saved.recordID)
+            other?["text"] = "first"
+            if let other { _ = try? await laptop.save(other) }
+        }
+        saved["text"] = "second"
+        #expect(await code { _ = try await phone.save(saved) } == .serverRecordChanged)
+    }
+}
+
+/// How many threads are inside.
+private final class Inside: @unchecked Sendable {
+    // Behind the lock.
+    private var count = 0
+    private let lock = NSLock()
+
+    func enter() -> Int {
+        lock.withLock {
+            count += 1
+            return count
+        }
+    }
+
+    func leave() { lock.withLock { count -= 1 } }
+}

@@ -1,0 +1,123 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Tidemark
+
+@testable import CloudKit
+
+@Suite struct `Where containers point` {
+    private let folder = NSTemporaryDirectory() + "place-\(UUID().uuidString)"
+
+    @Test func `a store at a path is shared by devices and stays`() async throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = folder + "/deep/notes.tide"
+        let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "n"))
+        let cloud = TidemarkCloud(storeAt: path)
+        let phone = TidemarkDevice(cloud, name: "phone")
+        let laptop = TidemarkDevice(cloud, name: "laptop")
+        _ = try await phone.container().privateCloudDatabase.save(record)
+        _ = try await laptop.container().privateCloudDatabase.record(for: record.recordID)
+        let store = try #require(try await cloud.service() as? Store)
+        await cloud.close()
+        #expect(
+            await code { _ = try await phone.container().privateCloudDatabase.allRecordZones() }
+                == .serviceUnavailable
+        )
+        let again = TidemarkDevice(TidemarkCloud(storeAt: path), name: "phone").container()
+        _ = try await again.privateCloudDatabase.record(for: record.recordID)
+        #expect(store.lastSequence == .zero)
+        // What the command line shows of a store is what an embedded program saves.
+        #expect(again.containerIdentifier == ContainerID.standard.identifier)
+    }
+
+    @Test func `a store that somebody else writes is waited for, then refused`() async throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let path = folder + "/notes.tide"
+        let cloud = TidemarkCloud(storeAt: path)
+        _ = try await cloud.service()
+        let other = TidemarkDevice(TidemarkCloud(storeAt: path)).container()
+        let began = ContinuousClock.now
+        do {
+            _ = try await other.privateCloudDatabase.allRecordZones()
+            Issue.record("two have the store open for writing")
+        } catch let error as CKError {
+            #expect(error.code == .serviceUnavailable)
+            #expect(error.retryAfterSeconds == 5)
+        }
+        #expect(ContinuousClock.now - began >= .seconds(5))
+        // It is asked again, and waits again.
+        async let zones = other.privateCloudDatabase.allRecordZones()
+        try await Task.sleep(for: .milliseconds(100))
+        await cloud.close()
+        #expect(try await zones.count == 1)
+    }
+
+    @Test func `a temporary store goes with its devices`() async throws {
+        var path = ""
+        do {
+            let cloud = TidemarkCloud.temporary()
+            guard case .store(let made, _, true) = cloud.place else { return }
+            path = made
+            let device = TidemarkDevice(cloud, user: "anna")
+            _ = try await device.container().privateCloudDatabase.allRecordZones()
+            #expect(FileManager.default.fileExists(atPath: path))
+        }
+        for _ in 0..<500 where FileManager.default.fileExists(atPath: path) {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func `the environment says where, and who is signed in`() async throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let named = TidemarkDevice.fromEnvironment([
+            "TIDEMARK_STORE": folder + "/named.tide", "TIDEMARK_USER": "anna",
+        ])
+        #expect(named.user == "anna")
+        _ = try await named.container().privateCloudDatabase.allRecordZones()
+        #expect(FileManager.default.fileExists(atPath: folder + "/named.tide"))
+        #expect(TidemarkDevice.fromEnvironment(["TIDEMARK_USER": ""]).user == nil)
+
+        let plain = TidemarkDevice.fromEnvironment(["XDG_DATA_HOME": folder])
+        #expect(plain.user == CKCurrentUserDefaultName)
+        guard case .store(let path, _, false) = plain.cloud.place else {
+            Issue.record("no store")
+            return
+        }
+        #expect(path == "\(folder)/\(ProcessInfo.processInfo.processName)/cloudkit.tide")
+
+        let server = TidemarkDevice.fromEnvironment(["TIDEMARK_URL": "https://example.org"])
+        do {
+            _ = try await server.container().privateCloudDatabase.allRecordZones()
+            Issue.record("there is no client for servers yet")
+        } catch let error as CKError {
+            #expect(error.code == .serviceUnavailable)
+            #expect(error.localizedDescription.contains("TIDEMARK_URL"))
+        }
+    }
+
+    @Test func `code that names no device runs as the one that runs it`() async throws {
+        let fixture = CloudFixture()
+        let phone = fixture.device("phone")
+        let laptop = fixture.device("laptop", of: "ben")
+        let mine = phone.run { CKContainer.default() }
+        #expect(mine.device === phone)
+        #expect(mine.containerIdentifier == "iCloud.example.notes")
+        try await laptop.run {
+            let container = CKContainer(identifier: "iCloud.example.other")
+            #expect(container.device === laptop)
+            let user = try await container.userRecordID()
+            #expect(user.recordName == "ben")
+            // A child task is the device's too, and so is a callback.
+            async let child = CKContainer.default().device === laptop
+            #expect(await child)
+        }
+        let heard = Heard<Bool>()
+        mine.privateCloudDatabase.fetchAllRecordZones { _, _ in
+            heard.add(CKContainer.default().device === phone)
+        }
+        try await heard.wait(for: 1)
+        #expect(heard.items == [true])
+    }
+}

@@ -1,0 +1,98 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import CloudKit
+import Testing
+
+@Suite struct `Assets` {
+    private func file(_ bytes: Data) throws -> URL {
+        let url = URL(fileURLWithPath: NSTemporaryDirectory())
+            .appendingPathComponent("asset-\(UUID().uuidString)")
+        try bytes.write(to: url)
+        return url
+    }
+
+    @Test func `go there and back`() async throws {
+        let fixture = CloudFixture()
+        let phone = try await fixture.database()
+        let bytes = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+        let url = try file(bytes)
+        defer { try? FileManager.default.removeItem(at: url) }
+        let record = CKRecord(recordType: "Photo")
+        record["image"] = CKAsset(fileURL: url)
+        record["parts"] = [CKAsset(fileURL: url), CKAsset(fileURL: url)]
+
+        let operation = CKModifyRecordsOperation(recordsToSave: [record])
+        let progress = Heard<Double>()
+        operation.perRecordProgressBlock = { _, part in progress.add(part) }
+        let saved = Heard<CKRecord>()
+        operation.perRecordSaveBlock = { _, result in
+            if case .success(let record) = result { saved.add(record) }
+        }
+        await operation.run { phone.add($0) }
+        #expect(progress.items.count > 1)
+        #expect(progress.items == progress.items.sorted())
+        #expect(progress.items.last == 1)
+        // The file of what was saved is the program's own.
+        #expect((saved.items.first?["image"] as? CKAsset)?.fileURL == url)
+
+        let laptop = fixture.container(on: "laptop").privateCloudDatabase
+        var fetched: CKRecord? = try await laptop.record(for: record.recordID)
+        let image = try #require(fetched?["image"] as? CKAsset)
+        #expect(try Data(contentsOf: image.fileURL) == bytes)
+        #expect(image.fileURL != url)
+        let parts = try #require(fetched?["parts"] as? [CKAsset])
+        #expect(try parts.map { try Data(contentsOf: $0.fileURL) } == [bytes, bytes])
+
+        // A save of other fields sends no bytes and keeps the assets.
+        fetched?["title"] = "Sea"
+        let again = try await laptop.save(try #require(fetched))
+        #expect(again["image"] != nil)
+        fetched = nil
+        let without = try await phone.records(for: [record.recordID], desiredKeys: ["title"])
+        #expect(try without[record.recordID]?.get().allKeys() == ["title"])
+    }
+
+    @Test func `have files that live as long as they do`() async throws {
+        let database = try await CloudFixture().database()
+        let url = try file(Data("bytes".utf8))
+        defer { try? FileManager.default.removeItem(at: url) }
+        let record = CKRecord(recordType: "Photo")
+        record["image"] = CKAsset(fileURL: url)
+        _ = try await database.save(record)
+        var path: String?
+        do {
+            let fetched = try await database.record(for: record.recordID)
+            path = (fetched["image"] as? CKAsset)?.fileURL.path
+            #expect(FileManager.default.fileExists(atPath: try #require(path)))
+        }
+        // Callbacks that hold the record may still be on their way out.
+        for _ in 0..<200 where FileManager.default.fileExists(atPath: try #require(path)) {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        #expect(!FileManager.default.fileExists(atPath: try #require(path)))
+    }
+
+    @Test func `whose file is missing fail their record and leave its batch`() async throws {
+        let zoneID = CKRecordZone.ID(zoneName: "Photos")
+        let database = try await CloudFixture().database(zone: zoneID)
+        let missing = URL(fileURLWithPath: "/nowhere/\(UUID().uuidString)")
+        let bad = CKRecord(recordType: "Photo", recordID: CKRecord.ID(zoneID: zoneID))
+        bad["image"] = CKAsset(fileURL: missing)
+        let good = CKRecord(recordType: "Photo", recordID: CKRecord.ID(zoneID: zoneID))
+        good["title"] = "Sea"
+        do {
+            _ = try await database.modifyRecords(saving: [bad, good], deleting: [])
+            Issue.record("nothing failed")
+        } catch let error as CKError {
+            let errors = try #require(error.partialErrorsByItemID)
+            #expect((errors[bad.recordID] as? CKError)?.code == .assetFileNotFound)
+            #expect((errors[good.recordID] as? CKError)?.code == .batchRequestFailed)
+        }
+        // Once the file is there the same record can be saved.
+        let url = try file(Data("late".utf8))
+        defer { try? FileManager.default.removeItem(at: url) }
+        bad["image"] = CKAsset(fileURL: url)
+        _ = try await database.save(bad)
+    }
+}

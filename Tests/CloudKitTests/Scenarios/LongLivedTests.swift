@@ -1,0 +1,138 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import CloudKit
+import Testing
+
+@Suite struct `A long-lived operation` {
+    private let folder = NSTemporaryDirectory() + "device-\(UUID().uuidString)"
+
+    /// The phone in one process after another: what it keeps lies in one folder.
+    private func phone(_ cloud: TidemarkCloud) -> TidemarkDevice {
+        TidemarkDevice(cloud, user: "anna", name: "phone", folder: folder)
+    }
+
+    private func upload() -> (CKModifyRecordsOperation, CKRecord.ID) {
+        let record = CKRecord(recordType: "Note")
+        record["text"] = "long"
+        let operation = CKModifyRecordsOperation(recordsToSave: [record])
+        operation.configuration.isLongLived = true
+        return (operation, record.recordID)
+    }
+
+    @Test func `is found again after a restart, and done once`() async throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let store = TidemarkCloud.temporary()
+        let rigged = RiggedService(store)
+        let before = phone(TidemarkCloud(rigged)).container()
+        let (operation, recordID) = upload()
+        let kept = Heard<Bool>()
+        operation.longLivedOperationWasPersistedBlock = { kept.add(true) }
+        // The process ends before the service has answered.
+        rigged.hold()
+        before.privateCloudDatabase.add(operation)
+        try await kept.wait(for: 1)
+
+        let after = phone(store).container()
+        #expect(try await after.allLongLivedOperationIDs() == [operation.operationID])
+        let found = try #require(
+            try await after.longLivedOperation(for: operation.operationID)
+                as? CKModifyRecordsOperation
+        )
+        let tags = Heard<String?>()
+        found.perRecordSaveBlock = { _, result in
+            if case .success(let record) = result { tags.add(record.recordChangeTag) }
+        }
+        await found.run { after.privateCloudDatabase.add($0) }
+        #expect(tags.items.count == 1)
+        #expect(try await after.allLongLivedOperationIDs() == [])
+
+        // What the first process had asked is answered as what was done already.
+        let late = Heard<String?>()
+        operation.perRecordSaveBlock = { _, result in
+            if case .success(let record) = result { late.add(record.recordChangeTag) }
+        }
+        rigged.release()
+        try await late.wait(for: 1)
+        #expect(late.items == tags.items)
+        let record = try await after.privateCloudDatabase.record(for: recordID)
+        #expect(record.recordChangeTag == tags.items[0])
+    }
+
+    @Test func `is found by nobody else, nor once it has ended`() async throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let store = TidemarkCloud.temporary()
+        let rigged = RiggedService(store)
+        let device = phone(TidemarkCloud(rigged))
+        let container = device.container()
+        let (operation, _) = upload()
+        let kept = Heard<Bool>()
+        operation.longLivedOperationWasPersistedBlock = { kept.add(true) }
+        rigged.hold()
+        container.privateCloudDatabase.add(operation)
+        try await kept.wait(for: 1)
+        device.signIn("ben")
+        #expect(try await container.allLongLivedOperationIDs() == [])
+        #expect(try await container.longLivedOperation(for: operation.operationID) == nil)
+        device.signIn("anna")
+        #expect(try await container.allLongLivedOperationIDs() == [operation.operationID])
+        let ended = Heard<CKError.Code?>()
+        operation.modifyRecordsResultBlock = { ended.add(($0.error as? CKError)?.code) }
+        operation.cancel()
+        try await ended.wait(for: 1)
+        #expect(ended.items == [.operationCancelled])
+        while !operation.isFinished { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(try await container.allLongLivedOperationIDs() == [])
+        rigged.release()
+    }
+
+    @Test func `keeps all that other kinds of operations need`() async throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let store = TidemarkCloud.temporary()
+        let rigged = RiggedService(store)
+        let database = phone(TidemarkCloud(rigged)).container().privateCloudDatabase
+        let zoneID = CKRecordZone.ID(zoneName: "Notes")
+        _ = try await database.save(CKRecordZone(zoneID: zoneID))
+        let token = try await database.recordZoneChanges(inZoneWith: zoneID, since: nil)
+            .changeToken
+        let query = CKQueryOperation(
+            query: CKQuery(recordType: "Note", predicate: NSPredicate(format: "text == %@", "a"))
+        )
+        query.zoneID = zoneID
+        query.resultsLimit = 7
+        query.desiredKeys = ["text"]
+        let changes = CKFetchRecordZoneChangesOperation(
+            recordZoneIDs: [zoneID],
+            configurationsByRecordZoneID: [
+                zoneID: .init(previousServerChangeToken: token, desiredKeys: ["title"])
+            ]
+        )
+        changes.fetchAllChanges = false
+        rigged.hold()
+        let kept = Heard<Bool>()
+        for operation in [query, changes] as [CKDatabaseOperation] {
+            operation.isLongLived = true
+            operation.longLivedOperationWasPersistedBlock = { kept.add(true) }
+            database.add(operation)
+        }
+        try await kept.wait(for: 2)
+
+        let after = phone(store).container()
+        let foundQuery = try #require(
+            try await after.longLivedOperation(for: query.operationID) as? CKQueryOperation
+        )
+        #expect(foundQuery.query?.recordType == "Note")
+        #expect(foundQuery.zoneID == zoneID)
+        #expect(foundQuery.resultsLimit == 7)
+        #expect(foundQuery.desiredKeys == ["text"])
+        let foundChanges = try #require(
+            try await after.longLivedOperation(for: changes.operationID)
+                as? CKFetchRecordZoneChangesOperation
+        )
+        let configuration = foundChanges.configurationsByRecordZoneID?[zoneID]
+        #expect(configuration?.previousServerChangeToken == token)
+        #expect(configuration?.desiredKeys == ["title"])
+        #expect(foundChanges.fetchAllChanges == false)
+        rigged.release()
+    }
+}

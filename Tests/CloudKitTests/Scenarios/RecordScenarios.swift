@@ -1,0 +1,175 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import CloudKit
+import Testing
+
+@Suite struct `Saving in a database` {
+    private let zoneID = CKRecordZone.ID(zoneName: "Notes")
+
+    private func note(_ name: String, _ text: String) -> CKRecord {
+        let record = CKRecord(
+            recordType: "Note",
+            recordID: CKRecord.ID(recordName: name, zoneID: zoneID)
+        )
+        record["text"] = text
+        return record
+    }
+
+    @Test func `a conflict is resolved by the modified date`() async throws {
+        let fixture = CloudFixture()
+        let phone = try await fixture.database(zone: zoneID)
+        let laptop = fixture.container(on: "laptop").privateCloudDatabase
+        let saved = try await phone.save(note("n1", "first"))
+        let held = try await laptop.record(for: saved.recordID)
+
+        saved["text"] = "from the phone"
+        saved["edited"] = Date(timeIntervalSince1970: 1000)
+        _ = try await phone.save(saved)
+
+        held["text"] = "from the laptop"
+        held["edited"] = Date(timeIntervalSince1970: 2000)
+        do {
+            _ = try await laptop.save(held)
+            Issue.record("no conflict")
+        } catch let error as CKError where error.code == .serverRecordChanged {
+            let server = try #require(error.serverRecord)
+            let client = try #require(error.clientRecord)
+            let ancestor = try #require(error.ancestorRecord)
+            #expect(ancestor["text"] == "first")
+            #expect(server["text"] == "from the phone")
+            let serverDate = try #require(server["edited"] as Date?)
+            let clientDate = try #require(client["edited"] as Date?)
+            #expect(clientDate > serverDate)
+            server["text"] = client["text"] as String?
+            server["edited"] = clientDate
+            _ = try await laptop.save(server)
+        }
+        let final = try await phone.record(for: saved.recordID)
+        #expect(final["text"] == "from the laptop")
+    }
+
+    @Test func `an atomic batch with one bad record saves nothing`() async throws {
+        let fixture = CloudFixture()
+        let database = try await fixture.database(zone: zoneID)
+        _ = try await database.save(note("taken", "there"))
+        let operation = CKModifyRecordsOperation(
+            recordsToSave: [note("a", "1"), note("taken", "again"), note("b", "2")]
+        )
+        let items = Heard<(String, CKError.Code?)>()
+        operation.perRecordSaveBlock = { id, result in
+            items.add((id.recordName, (result.error as? CKError)?.code))
+        }
+        let ends = Heard<(any Error)?>()
+        operation.modifyRecordsResultBlock = { ends.add($0.error) }
+        await operation.run { database.add($0) }
+
+        #expect(items.items.map(\.0) == ["a", "taken", "b"])
+        #expect(
+            items.items.map(\.1)
+                == [.batchRequestFailed, .serverRecordChanged, .batchRequestFailed]
+        )
+        let error = try #require(ends.items.first as? CKError)
+        #expect(error.code == .partialFailure)
+        #expect(error.partialErrorsByItemID?.count == 3)
+        let left = try await database.records(for: [note("a", "").recordID])
+        #expect((left.values.first?.error as? CKError)?.code == .unknownItem)
+    }
+
+    @Test func `what is not atomic saves the rest`() async throws {
+        let fixture = CloudFixture()
+        let database = try await fixture.database(zone: zoneID)
+        _ = try await database.save(note("taken", "there"))
+        let records = [note("a", "1"), note("taken", "again")]
+        let results = try await database.modifyRecords(
+            saving: records,
+            deleting: [],
+            atomically: false
+        )
+        #expect(try results.saveResults[records[0].recordID]?.get()["text"] == "1")
+        let error = results.saveResults[records[1].recordID]?.error as? CKError
+        #expect(error?.code == .serverRecordChanged)
+        #expect(
+            await code {
+                _ = try await database.modifyRecords(saving: [records[1]], deleting: [])
+            } == .partialFailure
+        )
+    }
+
+    @Test func `too many records are split in half`() async throws {
+        let fixture = CloudFixture()
+        let database = try await fixture.database(zone: zoneID)
+        let limits = Heard<String>()
+
+        func save(_ records: [CKRecord]) async throws {
+            do {
+                _ = try await database.modifyRecords(saving: records, deleting: [])
+            } catch let error as CKError where error.code == .limitExceeded {
+                limits.add(error.localizedDescription)
+                let half = records.count / 2
+                try await save(Array(records[..<half]))
+                try await save(Array(records[half...]))
+            }
+        }
+
+        try await save((0..<401).map { note("n\($0)", "text") })
+        let text = try #require(limits.items.first)
+        #expect(limits.items.count == 1)
+        #expect(text.contains("401") && text.contains("400"))
+        let changes = CKFetchRecordZoneChangesOperation(recordZoneIDs: [zoneID])
+        let names = Heard<String>()
+        let pages = Heard<CKServerChangeToken?>()
+        changes.recordWasChangedBlock = { id, _ in names.add(id.recordName) }
+        changes.recordZoneChangeTokensUpdatedBlock = { _, token, _ in pages.add(token) }
+        await changes.run { database.add($0) }
+        #expect(Set(names.items).count == 401)
+        #expect(!pages.items.isEmpty)
+    }
+
+    @Test func `the saved object goes on as the version that was saved`() async throws {
+        let fixture = CloudFixture()
+        let database = try await fixture.database(zone: zoneID)
+        let record = note("n1", "one")
+        let saved = try await database.save(record)
+        #expect(saved !== record)
+        #expect(saved.recordChangeTag != nil)
+        #expect(record.recordChangeTag == saved.recordChangeTag)
+        #expect(record.changedKeys().isEmpty)
+        record["text"] = "two"
+        let again = try await database.save(record)
+        #expect(again["text"] == "two")
+        #expect(again.creatorUserRecordID?.recordName == CKCurrentUserDefaultName)
+    }
+
+    @Test func `missing things have the codes that programs expect`() async throws {
+        let fixture = CloudFixture()
+        let database = try await fixture.database()
+        let elsewhere = CKRecordZone.ID(zoneName: "Elsewhere")
+        let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(zoneID: elsewhere))
+        #expect(await code { _ = try await database.save(record) } == .zoneNotFound)
+        #expect(
+            await code { _ = try await database.record(for: CKRecord.ID(recordName: "x")) }
+                == .unknownItem
+        )
+        #expect(await code { _ = try await database.recordZone(for: elsewhere) } == .zoneNotFound)
+        // The convenience call succeeds, the operation says that the zone is missing.
+        #expect(
+            await code { _ = try await database.deleteRecordZone(withID: elsewhere) } == nil
+        )
+        let results = try await database.modifyRecordZones(saving: [], deleting: [elsewhere])
+        #expect((results.deleteResults[elsewhere]?.error as? CKError)?.code == .zoneNotFound)
+        let ends = Heard<CKError?>()
+        let operation = CKModifyRecordZonesOperation(recordZoneIDsToDelete: [elsewhere])
+        operation.modifyRecordZonesResultBlock = { ends.add($0.error as? CKError) }
+        await operation.run { database.add($0) }
+        #expect(ends.items.first??.code == .partialFailure)
+        // Nobody is signed in.
+        let nobody = fixture.device("nobody", of: nil).container()
+        #expect(try await nobody.accountStatus() == .noAccount)
+        #expect(
+            await code { _ = try await nobody.privateCloudDatabase.save(note("n", "")) }
+                == .notAuthenticated
+        )
+        #expect(await code { _ = try await nobody.userRecordID() } == .notAuthenticated)
+    }
+}

@@ -1,0 +1,152 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import CloudKit
+import Testing
+import Tidemark
+
+@Suite struct `Sharing` {
+    private let zoneID = CKRecordZone.ID(zoneName: "Lists")
+
+    private func record(_ type: String, _ name: String) -> CKRecord {
+        CKRecord(recordType: type, recordID: CKRecord.ID(recordName: name, zoneID: zoneID))
+    }
+
+    /// Lets a user be invited by an e-mail address.
+    private func introduce(_ user: String, in fixture: CloudFixture) async throws {
+        let store = try #require(try await fixture.cloud.service() as? Store)
+        var account = UserAccount(UserID(user))
+        account.emails = ["\(user)@example.org"]
+        try await store.setUser(account, of: ContainerID("iCloud.example.notes"))
+    }
+
+    @Test func `a list with its items is shared with a second user`() async throws {
+        let fixture = CloudFixture()
+        try await introduce("ben", in: fixture)
+        let anna = fixture.container(on: "phone")
+        let ben = fixture.container(on: "tablet", of: "ben")
+        let mine = anna.privateCloudDatabase
+        _ = try await mine.save(CKRecordZone(zoneID: zoneID))
+        let list = record("List", "groceries")
+        list["title"] = "Groceries"
+        let item = record("Item", "milk")
+        item["text"] = "Milk"
+        item.setParent(list)
+        let other = record("Item", "secret")
+        _ = try await mine.modifyRecords(saving: [list, item, other], deleting: [])
+
+        // Anna shares the list, and invites Ben.
+        let share = CKShare(rootRecord: list)
+        share[CKShare.SystemFieldKey.title] = "Groceries"
+        let participant = try await anna.shareParticipant(forEmailAddress: "ben@example.org")
+        participant.permission = .readWrite
+        share.addParticipant(participant)
+        let saved = try await mine.modifyRecords(saving: [list, share], deleting: [])
+        let savedShare = try #require(
+            try saved.saveResults[share.recordID]?.get() as? CKShare
+        )
+        let url = try #require(savedShare.url)
+
+        // Ben opens the link.
+        let metadata = try await ben.shareMetadata(for: url)
+        #expect(metadata.participantStatus == .pending)
+        #expect(metadata.share[CKShare.SystemFieldKey.title] == "Groceries")
+        let accepted = try await ben.accept(metadata)
+        #expect(accepted.currentUserParticipant?.acceptanceStatus == .accepted)
+
+        let shared = ben.sharedCloudDatabase
+        let zones = try await shared.allRecordZones()
+        let sharedZone = try #require(zones.first?.zoneID)
+        #expect(sharedZone.zoneName == "Lists")
+        #expect(sharedZone.ownerName == "anna")
+        let seen = try await shared.recordZoneChanges(inZoneWith: sharedZone, since: nil)
+        let names = Set(seen.modificationResultsByID.keys.map(\.recordName))
+        #expect(names.isSuperset(of: ["groceries", "milk"]))
+        #expect(!names.contains("secret"))
+
+        // Ben adds an item, which Anna sees; and may not add one beside the list.
+        let butter = CKRecord(
+            recordType: "Item",
+            recordID: CKRecord.ID(recordName: "butter", zoneID: sharedZone)
+        )
+        butter["text"] = "Butter"
+        #expect(await code { _ = try await shared.save(butter) } == .permissionFailure)
+        butter.setParent(CKRecord.ID(recordName: "groceries", zoneID: sharedZone))
+        _ = try await shared.save(butter)
+        let fetched = try await mine.record(for: record("Item", "butter").recordID)
+        #expect(fetched["text"] == "Butter")
+        #expect(fetched.creatorUserRecordID?.recordName == "ben")
+
+        // Anna stops sharing, and the zone is gone from Ben's shared database.
+        let before = try await shared.databaseChanges(since: nil).changeToken
+        try await mine.deleteRecord(withID: share.recordID)
+        let after = try await shared.databaseChanges(since: before)
+        #expect(after.deletions.map(\.zoneID) == [sharedZone])
+        #expect(
+            await code { _ = try await shared.record(for: butter.recordID) } == .zoneNotFound
+        )
+    }
+
+    @Test func `a link opens a zone to whoever has it, and a stranger may ask`() async throws {
+        let fixture = CloudFixture()
+        let anna = fixture.container(on: "phone")
+        let cleo = fixture.container(on: "laptop", of: "cleo")
+        let mine = anna.privateCloudDatabase
+        _ = try await mine.save(CKRecordZone(zoneID: zoneID))
+        let share = CKShare(recordZoneID: zoneID)
+        share.allowsAccessRequests = true
+        let first = try #require(try await mine.save(share) as? CKShare)
+        let url = try #require(first.url)
+
+        let strange = await code { _ = try await cleo.shareMetadata(for: url) }
+        #expect(strange == .permissionFailure)
+        let request = CKShareRequestAccessOperation(shareURLs: [url])
+        let asked = Heard<URL>()
+        request.perShareAccessRequestResultBlock = { url, result in
+            if case .success = result { asked.add(url) }
+        }
+        await request.run { cleo.add($0) }
+        #expect(asked.items == [url])
+
+        let current = try #require(try await mine.record(for: first.recordID) as? CKShare)
+        #expect(current.requesters.compactMap(\.userIdentity.userRecordID?.recordName) == ["cleo"])
+        current.publicPermission = .readOnly
+        _ = try await mine.save(current)
+
+        let fetch = CKFetchShareMetadataOperation(shareURLs: [url])
+        let metadatas = Heard<CKShare.Metadata>()
+        fetch.perShareMetadataResultBlock = { _, result in
+            if case .success(let metadata) = result { metadatas.add(metadata) }
+        }
+        await fetch.run { cleo.add($0) }
+        let accept = CKAcceptSharesOperation(shareMetadatas: metadatas.items)
+        let shares = Heard<CKShare>()
+        accept.perShareResultBlock = { _, result in
+            if case .success(let share) = result { shares.add(share) }
+        }
+        await accept.run { cleo.add($0) }
+        #expect(shares.items.count == 1)
+        #expect(try await cleo.sharedCloudDatabase.allRecordZones().count == 1)
+        #expect(try await mine.recordZone(for: zoneID).share?.recordID == first.recordID)
+    }
+
+    @Test func `users are found who want to be`() async throws {
+        let fixture = CloudFixture()
+        let store = try #require(try await fixture.cloud.service() as? Store)
+        var ben = UserAccount(UserID("ben"))
+        ben.emails = ["ben@example.org"]
+        ben.name = PersonName(givenName: "Ben")
+        ben.isDiscoverable = true
+        try await store.setUser(ben, of: ContainerID("iCloud.example.notes"))
+        let anna = fixture.container(on: "phone")
+        let participants = try await anna.shareParticipants(
+            forUserRecordIDs: [
+                CKRecord.ID(recordName: "ben"), CKRecord.ID(recordName: "nobody"),
+            ]
+        )
+        let found = try participants[CKRecord.ID(recordName: "ben")]?.get()
+        #expect(found?.userIdentity.nameComponents?.givenName == "Ben")
+        let missing = participants[CKRecord.ID(recordName: "nobody")]?.error as? CKError
+        #expect(missing?.code == .unknownItem)
+    }
+}

@@ -1,0 +1,159 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import CloudKit
+import Testing
+import Tidemark
+
+@Suite struct `Subscriptions` {
+    private func subscription(_ id: String) -> CKQuerySubscription {
+        let subscription = CKQuerySubscription(
+            recordType: "Item",
+            predicate: NSPredicate(format: "list == %@", "groceries"),
+            subscriptionID: id,
+            options: [.firesOnRecordCreation, .firesOnRecordDeletion]
+        )
+        let info = CKSubscription.NotificationInfo()
+        info.alertBody = "Something new"
+        info.desiredKeys = ["title"]
+        subscription.notificationInfo = info
+        return subscription
+    }
+
+    private func item(_ name: String, in list: String) -> CKRecord {
+        let record = CKRecord(recordType: "Item", recordID: CKRecord.ID(recordName: name))
+        record["list"] = list
+        record["title"] = "Title of \(name)"
+        return record
+    }
+
+    @Test func `to a query tell what happened to which record`() async throws {
+        let fixture = CloudFixture()
+        let laptop = fixture.device("laptop")
+        let heard = Heard<CKQueryNotification>()
+        laptop.onRemoteNotification { dictionary in
+            if let query = CKNotification(fromRemoteNotificationDictionary: dictionary)
+                as? CKQueryNotification
+            {
+                heard.add(query)
+            }
+        }
+        let mine = laptop.container().privateCloudDatabase
+        _ = try await mine.save(subscription("new"))
+        let phone = try await fixture.database()
+        _ = try await phone.save(item("milk", in: "groceries"))
+        _ = try await phone.save(item("nail", in: "tools"))
+        _ = try await phone.deleteRecord(withID: CKRecord.ID(recordName: "milk"))
+        // A device does not hear of what it does itself.
+        _ = try await mine.save(item("bread", in: "groceries"))
+        try await heard.wait(for: 2)
+        #expect(heard.items.map { $0.recordID?.recordName } == ["milk", "milk"])
+        #expect(
+            heard.items.map(\.queryNotificationReason) == [.recordCreated, .recordDeleted]
+        )
+        #expect(heard.items[0].recordFields?["title"] as? String == "Title of milk")
+        #expect(heard.items[0].containerIdentifier == "iCloud.example.notes")
+        #expect(heard.items[0].alertBody == "Something new")
+    }
+
+    @Test func `are fetched, replaced and deleted`() async throws {
+        let database = try await CloudFixture().database()
+        let both = try await database.modifySubscriptions(
+            saving: [subscription("a"), CKDatabaseSubscription(subscriptionID: "b")],
+            deleting: []
+        )
+        #expect(both.saveResults.count == 2)
+        let fetched = try await database.subscription(for: "a") as? CKQuerySubscription
+        #expect(fetched?.recordType == "Item")
+        #expect(fetched?.notificationInfo?.desiredKeys == ["title"])
+        #expect(try await database.allSubscriptions().map(\.subscriptionID) == ["a", "b"])
+        let some = try await database.subscriptions(for: ["b", "c"])
+        #expect(try some["b"]?.get() is CKDatabaseSubscription)
+        #expect((some["c"]?.error as? CKError)?.code == .unknownItem)
+        #expect(try await database.deleteSubscription(withID: "a") == "a")
+        #expect(try await database.allSubscriptions().count == 1)
+        let zone = CKRecordZoneSubscription(
+            zoneID: CKRecordZone.ID(zoneName: "Nowhere"),
+            subscriptionID: "z"
+        )
+        #expect(await code { _ = try await database.save(zone) } == .zoneNotFound)
+    }
+
+    @available(*, deprecated)
+    @Test func `leave notifications that are fetched and marked as read`() async throws {
+        let fixture = CloudFixture()
+        let laptop = fixture.container(on: "laptop")
+        _ = try await laptop.privateCloudDatabase.save(subscription("new"))
+        let phone = try await fixture.database()
+        _ = try await phone.save(item("milk", in: "groceries"))
+        let store = try #require(try await fixture.cloud.service() as? Store)
+        try await store.waitUntilNotified(through: store.lastSequence)
+
+        func fetch() async -> [CKNotification] {
+            let operation = CKFetchNotificationChangesOperation(previousServerChangeToken: nil)
+            let heard = Heard<CKNotification>()
+            operation.notificationChangedBlock = { heard.add($0) }
+            await operation.run { laptop.add($0) }
+            #expect(!operation.moreComing)
+            return heard.items
+        }
+
+        let notifications = await fetch()
+        #expect(notifications.map(\.subscriptionID) == ["new"])
+        let ids = notifications.compactMap(\.notificationID)
+        let mark = CKMarkNotificationsReadOperation(notificationIDsToMarkRead: ids)
+        let marked = Heard<Int?>()
+        mark.markNotificationsReadCompletionBlock = { ids, _ in marked.add(ids?.count) }
+        await mark.run { laptop.add($0) }
+        #expect(marked.items == [1])
+        #expect(await fetch().isEmpty)
+    }
+
+    @available(*, deprecated)
+    @Test func `and users are found by the operations of earlier days`() async throws {
+        let fixture = CloudFixture()
+        let store = try #require(try await fixture.cloud.service() as? Store)
+        let place = ContainerID("iCloud.example.notes")
+        var ben = UserAccount(UserID("ben"))
+        ben.emails = ["ben@example.org"]
+        ben.isDiscoverable = true
+        try await store.setUser(ben, of: place)
+        var anna = UserAccount(UserID("anna"))
+        anna.contacts = [.email("ben@example.org"), .email("cleo@example.org")]
+        try await store.setUser(anna, of: place)
+        let container = fixture.container(on: "phone")
+
+        let discover = CKDiscoverUserIdentitiesOperation(
+            userIdentityLookupInfos: CKUserIdentity.LookupInfo.lookupInfos(
+                withEmails: ["ben@example.org", "cleo@example.org"]
+            )
+        )
+        let found = Heard<String?>()
+        discover.userIdentityDiscoveredBlock = { identity, _ in
+            found.add(identity.userRecordID?.recordName)
+        }
+        await discover.run { container.add($0) }
+        #expect(found.items == ["ben"])
+        let contacts = try await container.allUserIdentitiesFromContacts()
+        #expect(contacts.map { $0.userRecordID?.recordName } == ["ben"])
+        let byEmail = try await container.userIdentities(forEmailAddresses: ["ben@example.org"])
+        #expect(byEmail["ben@example.org"]?.userRecordID?.recordName == "ben")
+        let nobody = try await container.userIdentity(forEmailAddress: "cleo@example.org")
+        #expect(nobody == nil)
+        let old = CKDiscoverUserInfosOperation(
+            emailAddresses: ["ben@example.org"],
+            userRecordIDs: [CKRecord.ID(recordName: "nobody")]
+        )
+        let infos = Heard<[String]>()
+        old.discoverUserInfosCompletionBlock = { byEmail, byID, error in
+            #expect(byID?.isEmpty == true)
+            #expect(error == nil)
+            infos.add(byEmail.map { Array($0.keys) } ?? [])
+        }
+        await old.run { container.add($0) }
+        #expect(infos.items == [["ben@example.org"]])
+        #expect(
+            try await container.applicationPermissionStatus(for: .userDiscoverability) == .granted
+        )
+    }
+}
