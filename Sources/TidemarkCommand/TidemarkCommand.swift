@@ -23,8 +23,9 @@ struct TidemarkCommand: AsyncParsableCommand {
             BisectCommand.self, ReplayCommand.self, QueryCommand.self, SaveCommand.self,
             DeleteCommand.self,
             AssetCommand.self, SubscriptionsCommand.self, SchemaCommand.self, UsersCommand.self,
-            UsageCommand.self, ShareCommand.self, CompactCommand.self, BackupCommand.self,
-            RestoreCommand.self, ForkCommand.self, CaseCommand.self, LogCommand.self,
+            UsageCommand.self, ShareCommand.self, CompactCommand.self, EraseCommand.self,
+            BackupCommand.self, RestoreCommand.self, ForkCommand.self, CaseCommand.self,
+            LogCommand.self,
         ]
     )
 

@@ -137,13 +137,14 @@ package final class SegmentLog: EventSource {
     /// will be). An `ownSequence` zone becomes the event's own position.
     ///
     /// With `beginsSegment` all that was appended before is in segments that are finished once the
-    /// commit is durable.
+    /// commit is durable. With `withoutDictionary` that segment has nothing of them in it.
     ///
     /// Throws `full` if the disk has no room, in which case nothing has changed and a later call
     /// may succeed; `writerFailed` after a failed write or sync; `tooLarge` beyond 1 GiB.
     package func append(
         _ draft: consuming CommitDraft,
-        beginsSegment: Bool = false
+        beginsSegment: Bool = false,
+        withoutDictionary: Bool = false
     ) throws(LogError) -> SequenceNumber {
         precondition(!draft.events.isEmpty, "a commit has at least one event")
         let bound = FrameBuilder.byteCountBound(of: draft)
@@ -159,7 +160,9 @@ package final class SegmentLog: EventSource {
             if beginsSegment {
                 // Small, since it may be long before it is full.
                 let room = Layout.smallestSegmentByteCount
-                queue.keepFirst(try prepareSpare(for: bound, room: room))
+                queue.keepFirst(
+                    try prepareSpare(for: bound, room: room, isSampled: !withoutDictionary)
+                )
             } else if queue.lacksRoom(for: bound) {
                 guard !isUsingReserve.load(ordering: .relaxed) else { throw .keptForCompaction }
                 queue.keep(try prepareSpare(for: bound))
@@ -457,11 +460,12 @@ extension SegmentLog {
 
     private func prepareSpare(
         for bound: Int = 0,
-        room: Int = .max
+        room: Int = .max,
+        isSampled: Bool = true
     ) throws(LogError) -> SpareSegment {
         try manifest.reserve()
         var sample = DictionarySample()
-        if let reader = files.segments.last?.reader {
+        if isSampled, let reader = files.segments.last?.reader {
             sample = try DictionarySample.taken(from: reader)
         }
         return try SpareSegment.prepare(

@@ -51,6 +51,26 @@ import Testing
         #expect(body.fields["bytes"] == .bytes([0, 255, 128]))
     }
 
+    @Test func `a version without its user is the same otherwise`() throws {
+        let body = try body()
+        let other = body.redacted(without: UserID("b"))
+        #expect(other == body)
+        let redacted = body.redacted(
+            without: UserID("a"),
+            values: ["new": .int64(5), "bytes": "of another type", "string": .string("removed")]
+        )
+        #expect(try RecordBody(validating: redacted.bytes) == redacted)
+        #expect(redacted.created == Authorship(time: .min, user: nil))
+        #expect(redacted.modified == body.modified)
+        #expect(redacted.parentName == "p")
+        #expect(redacted.fields["new"] == .int64(5))
+        #expect(redacted.fields.count == body.fields.count)
+        for (field, old) in zip(redacted.fields, body.fields) {
+            #expect(field.name == old.name && field.stamp == old.stamp && field.type == old.type)
+            if field.name != "new" { #expect(field.value == old.value) }
+        }
+    }
+
     @Test func `bytes in the midst of others read the same`() throws {
         let body = try body()
         let padded = [1, 2, 3] + body.bytes + [4, 5]

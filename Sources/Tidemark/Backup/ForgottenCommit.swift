@@ -67,10 +67,21 @@ struct ForgottenCommit {
             bound: picture.bound,
             hash: hash
         )
-        let zones = try picture.zones().filter {
-            $0.key <= last.rawValue && $0.tombstoneHorizon > 0
-        }
-        plan.compact(run.capped(at: last), horizons: zones.map { ($0.key, $0.tombstoneHorizon) })
+        let all = try picture.zones()
+        let zones = all.filter { $0.key <= last.rawValue && $0.tombstoneHorizon > 0 }
+        // An erasure raises a horizon to its own position, which may come later.
+        let next = last.next.rawValue
+        plan.compact(
+            run.capped(at: last),
+            horizons: zones.map { ($0.key, min($0.tombstoneHorizon, next)) }
+        )
+        let marks = all.filter { $0.identity.isErasureMark && $0.key > last.rawValue }
+            .map(\.identity.database)
+        plan.draft.appendErasure(
+            Set(marks).sorted { $0.description < $1.description },
+            raising: [],
+            at: next + UInt64(plan.eventCount)
+        )
         plan.draft.envelope = CommitEnvelope().bytes
         return plan
     }

@@ -130,10 +130,13 @@ extension Engine {
         _ picture: ViewPicture
     ) throws(SyncError) -> SyncError {
         guard defect == .otherPlace,
-            let content = try? TokenContent(token, store: id, hash: views.hash),
-            let standing = try? picture.zone(content.place),
-            standing.identity == zone.identity
+            let content = try? TokenContent(token, store: id, hash: views.hash)
         else { return SyncError(defect) }
+        guard let standing = try? picture.zone(content.place) else {
+            return content.place == 0
+                ? SyncError(defect) : .tokenExpired("the zone that it is of was erased")
+        }
+        guard standing.identity == zone.identity else { return SyncError(defect) }
         return .tokenExpired("the zone was deleted and created again since")
     }
 }

@@ -58,6 +58,7 @@ extension Engine {
             } catch {
                 throw SyncError(error)
             }
+            try checkErasures(since: max(start, quiet), as: caller, picture)
         }
         if caller.database.scope == .shared {
             let found = try sharedZoneHeads(of: caller, after: start, quiet: quiet, picture)

@@ -119,6 +119,8 @@ private struct LineBuilder {
         let payload = bytes.span.bytes
         // Who sees what follows from parents and shares, which the line says.
         if identity.isAudience || AudienceEvent.isOne(payload) { return }
+        // What is gone from this log may be there in another.
+        if identity.isErasureMark { return }
         // Positions of this log mean nothing to another, and so do its change tags.
         let kind = payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil
         if identity.systemZone == .notified || kind == .recordTouched { return }

@@ -42,6 +42,14 @@ extension JournalEntry.Content {
         }
     }
 
+    /// Whether the entry is about something asked of a database, or of what shares show of it.
+    func isAbout(_ database: DatabaseID) -> Bool {
+        guard let asked = caller?.database else { return false }
+        return asked == database
+            || asked.scope == .shared && asked.container == database.container
+                && asked.environment == database.environment
+    }
+
     private var caller: Caller? {
         switch self {
         case .began, .ended: nil

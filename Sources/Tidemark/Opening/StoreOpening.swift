@@ -61,12 +61,9 @@ struct StoreOpening {
         let notifier = Notifier()
         let compactor = Compactor()
         let arrivals = Bulletin<Arrival>()
-        let (log, report) = try SegmentLog.open(
-            folder.path,
+        let (log, report) = try openLog(
             creating: creating,
-            configuration: logConfiguration,
-            environment: environment.log,
-            onDurable: { _ in
+            onDurable: {
                 notifier.ring()
                 arrivals.tellAll()
             },
@@ -106,6 +103,38 @@ struct StoreOpening {
         // In a simulation nothing happens by itself.
         if !environment.log.writesInline { compactor.begin(engine) }
         return Store(engine, access: creating ? .creating : .writing, recovery: report)
+    }
+
+    /// Opens the log for writing, once an erasure that was cut off has come to its end.
+    func openLog(
+        creating: Bool,
+        onDurable: @escaping @Sendable () -> Void = {},
+        onFinished: @escaping @Sendable () -> Void = {}
+    ) throws(LogError) -> (log: SegmentLog, report: RecoveryReport) {
+        func open() throws(LogError) -> (log: SegmentLog, report: RecoveryReport) {
+            try SegmentLog.open(
+                folder.path,
+                creating: creating,
+                configuration: logConfiguration,
+                environment: environment.log,
+                onDurable: { _ in onDurable() },
+                onFinished: onFinished
+            )
+        }
+        let opened = try open()
+        do throws(LogError) {
+            guard let subject = try ErasureFiles(folder, environment).pending() else {
+                return opened
+            }
+            _ = try Erasure(of: subject, in: folder, environment).run(on: opened.log)
+        } catch {
+            // The failure is the one to tell.
+            try? opened.log.close()
+            throw error
+        }
+        // Spare segments were made before, and go with it.
+        try opened.log.close()
+        return (try open().log, opened.report)
     }
 
     func openForReading(

@@ -59,7 +59,7 @@ extension ZoneID {
 
 extension ZoneIdentity {
     /// Whether the store keeps the zone for itself.
-    package var isSystem: Bool { isAudience || systemZone != nil }
+    package var isSystem: Bool { isAudience || systemZone != nil || isErasureMark }
 
     /// Which of the zones it is that the store keeps for itself; `nil` for other zones.
     package var systemZone: SystemZone? {

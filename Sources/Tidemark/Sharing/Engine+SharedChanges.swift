@@ -30,6 +30,10 @@ extension Engine {
             throw .zoneNotFound(request.zone)
         }
         var content = try start(of: request, key, access, picture)
+        if request.since != nil {
+            let position = max(content.sequence, content.quiet).rawValue
+            try checkErasures(since: position, as: caller, picture)
+        }
         let own = parts.filter { $0.participation.zone == request.zone }
         try takeIn(own, access, &content)
         try check(content, picture)

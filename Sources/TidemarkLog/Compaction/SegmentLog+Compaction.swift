@@ -214,6 +214,11 @@ extension SegmentLog {
             }
         }
         if let failure { throw failure }
+        try check(load, hash)
+    }
+
+    /// Compares what was read of a segment with what its footer promises.
+    func check(_ load: SegmentLoad, _ hash: EventHash) throws(LogError) {
         let (file, header) = try SegmentReader.open(
             load.id,
             store: store,

@@ -44,6 +44,9 @@ package protocol FileSystem: Sendable {
     /// What is known of the file at a path; `nil` if nothing is there.
     func status(of path: String) throws(FileError) -> FileStatus?
 
+    /// How many names the file at a path has; zero if nothing is there.
+    func linkCount(of path: String) throws(FileError) -> Int
+
     /// The names in a directory, sorted as bytes, without `.` and `..`.
     func list(_ directory: String) throws(FileError) -> [String]
 

@@ -53,6 +53,10 @@ package struct PosixFileSystem: FileSystem {
         }
     }
 
+    package func linkCount(of path: String) throws(FileError) -> Int {
+        try readStatus(path).map { Int($0.st_nlink) } ?? 0
+    }
+
     package func list(_ directory: String) throws(FileError) -> [String] {
         guard let stream = opendir(directory) else {
             throw FileError(call: .list, path: directory, errorNumber: errno)

@@ -117,7 +117,7 @@ package struct JournalReader {
 
 extension FileSystem {
     /// All bytes of a file.
-    func contents(of path: String) throws(FileError) -> [UInt8] {
+    package func contents(of path: String) throws(FileError) -> [UInt8] {
         let file = try open(path, .read)
         defer { file.close() }
         let byteCount = Int(try file.byteCount())

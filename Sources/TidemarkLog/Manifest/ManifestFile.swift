@@ -80,11 +80,12 @@ final class ManifestFile: Sendable {
         }
     }
 
-    /// Makes room for the edits that a few segments bring, so that a full disk shows now and not
-    /// when they are written.
-    func reserve() throws(LogError) {
+    /// Makes room for the edits that a few segments bring, and for so many others, so that a full
+    /// disk shows now and not when they are written.
+    func reserve(editCount: Int = 0) throws(LogError) {
+        let byteCount = UInt64(editCount * ManifestEdit.byteCount)
         try state.withLock { (state) throws(LogError) in
-            try reserve(to: state.offset + Self.reserveByteCount, &state)
+            try reserve(to: state.offset + Self.reserveByteCount + byteCount, &state)
         }
     }
 
@@ -93,7 +94,7 @@ final class ManifestFile: Sendable {
 
     private func reserve(to end: UInt64, _ state: inout State) throws(LogError) {
         guard end > state.byteCount else { return }
-        let byteCount = state.byteCount + UInt64(Layout.manifestByteCount)
+        let byteCount = max(end, state.byteCount) + UInt64(Layout.manifestByteCount)
         try LogError.wrapping { () throws(FileError) in try file.allocate(to: byteCount) }
         state.byteCount = byteCount
     }

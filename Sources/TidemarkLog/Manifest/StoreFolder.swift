@@ -57,6 +57,10 @@ package struct StoreFolder: Hashable, Sendable {
     package var nextCurrent: String { path + "/CURRENT.tmp" }
     /// Room that is kept back for compacting a full disk.
     package var reserve: String { path + "/RESERVE" }
+    /// Says what is being erased, until that is done.
+    package var erasing: String { path + "/ERASING" }
+    /// The next `ERASING`, until it is renamed.
+    package var nextErasing: String { path + "/ERASING.tmp" }
     /// The folder of segments.
     package var segments: String { path + "/segments" }
     /// The folder of assets' bytes.

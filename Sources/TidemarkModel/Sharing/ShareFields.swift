@@ -124,6 +124,43 @@ extension Share {
         )
     }
 
+    /// The fields of a share's record that name a user, as they are without the user; none if they do
+    /// not.
+    ///
+    /// Whoever took part stays a participant, of whom nothing is known but the role.
+    package static func redactions(
+        of fields: Fields,
+        without isMeant: (UserLookup) -> Bool
+    ) -> [String: FieldValue] {
+        func texts(_ key: String) -> [String] {
+            if case .stringList(let list)? = fields[key] { list } else { [] }
+        }
+        let forms: [(key: String, lookup: (String) -> UserLookup)] = [
+            (Key.users, { .user(UserID($0)) }), (Key.emails, { .email($0) }),
+            (Key.phones, { .phone($0) }),
+        ]
+        let lists = forms.map { texts($0.key) }
+        let meant = lists[0].indices.filter { index in
+            zip(forms, lists).contains { form, list in
+                index < list.count && !list[index].isEmpty && isMeant(form.lookup(list[index]))
+            }
+        }
+        var values: [String: FieldValue] = [:]
+        if !meant.isEmpty {
+            for (key, list) in zip(forms.map(\.key) + [Key.links], lists + [texts(Key.links)]) {
+                var list = list
+                for index in meant where index < list.count { list[index] = "" }
+                values[key] = .stringList(list)
+            }
+        }
+        for key in [Key.requesters, Key.blocked] {
+            let list = texts(key)
+            let left = list.filter { !isMeant(.user(UserID($0))) }
+            if left.count < list.count { values[key] = .stringList(left) }
+        }
+        return values
+    }
+
     /// The fields of a share's record: those of its own that a save names, and what holds the share.
     package func fields(beside own: Fields) throws(SyncError) -> Fields {
         var builder = FieldsBuilder()

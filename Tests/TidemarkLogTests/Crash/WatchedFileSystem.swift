@@ -29,6 +29,8 @@ final class WatchedFileSystem: FileSystem {
 
     func exists(_ path: String) throws(FileError) -> Bool { try disk.exists(path) }
 
+    func linkCount(of path: String) throws(FileError) -> Int { try disk.linkCount(of: path) }
+
     func status(of path: String) throws(FileError) -> FileStatus? { try disk.status(of: path) }
 
     func list(_ directory: String) throws(FileError) -> [String] { try disk.list(directory) }

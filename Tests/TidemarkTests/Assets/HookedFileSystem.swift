@@ -18,6 +18,8 @@ final class HookedFileSystem: FileSystem {
         hook.withLock { $0 = body }
     }
 
+    func linkCount(of path: String) throws(FileError) -> Int { try disk.linkCount(of: path) }
+
     func status(of path: String) throws(FileError) -> FileStatus? {
         let status = try disk.status(of: path)
         let hook = hook.withLock { hook in

@@ -35,22 +35,36 @@ struct FeatureWorld {
         _ access: StoreAccess = .writing,
         seed: UInt64 = 1
     ) throws(LogError) {
+        store = try Store.open(
+            at: "s",
+            access: access,
+            options: Self.options,
+            environment: Self.environment(files, index, seed: seed)
+        )
+    }
+
+    static var options: StoreOptions {
+        var options = StoreOptions()
+        options.checkpointEventCount = 16
+        options.segmentByteCount = 8 << 10
+        return options
+    }
+
+    static func environment(
+        _ files: SimulatedFileSystem,
+        _ index: MemoryViewIndex,
+        seed: UInt64
+    ) -> StoreEnvironment {
         var environment = StoreEnvironment()
         environment.log.fileSystem = files
         environment.log.writesInline = true
         environment.log.now = { 1_700_000_000_000 }
         let random = Lock(SeededGenerator(seed: seed))
         environment.log.random = { random.withLock { $0.next() } }
-        environment.openIndex = { _, _, _ in index }
-        var options = StoreOptions()
-        options.checkpointEventCount = 16
-        options.segmentByteCount = 8 << 10
-        store = try Store.open(
-            at: "s",
-            access: access,
-            options: options,
-            environment: environment
-        )
+        let held = Lock(index)
+        environment.openIndex = { _, _, _ in held.withLock { $0 } }
+        environment.removeIndex = { _ in held.withLock { $0 = MemoryViewIndex() } }
+        return environment
     }
 
     // MARK: What can be seen

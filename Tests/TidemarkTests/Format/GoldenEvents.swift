@@ -96,7 +96,7 @@ struct GoldenEvents {
         ]
             + zip(0..., CommitEnvelopeTests.envelopes).map { ("envelope\($0)", $1.bytes) }
             + [("recordBound", bound)] + sharing + [("recordTouched", try touchedPayload)]
-            + compaction
+            + compaction + erasure
     }
 
     /// What sharing adds.
@@ -147,6 +147,21 @@ struct GoldenEvents {
         var forgotten: [UInt8] = []
         TombstoneHorizon.append(390, to: &forgotten)
         return [("compactionBegun", begun), ("tombstonesForgotten", forgotten)]
+    }
+
+    private var erasure: [(String, [UInt8])] {
+        let user = UserID("_owner")
+        var mark: [UInt8] = []
+        ZoneEvent.appendCreation(
+            of: .erasureMark(of: DatabaseID(scope: .shared, owner: user)),
+            probeCount: 0,
+            to: &mark
+        )
+        let zone = ErasureSubject.zone(ZoneID(zoneName: "Notes"), in: DatabaseID(owner: user))
+        return [
+            ("erasureMark", mark), ("erasingUser", ErasureSubject.user(user).bytes),
+            ("erasingZone", zone.bytes),
+        ]
     }
 
     /// The record of `recordBound` with a new tag: its fields were set by the event at position 9.

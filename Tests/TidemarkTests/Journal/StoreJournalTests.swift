@@ -292,6 +292,7 @@ private struct BrokenJournal: FileSystem {
 
     func exists(_ path: String) throws(FileError) -> Bool { try disk.exists(path) }
     func status(of path: String) throws(FileError) -> FileStatus? { try disk.status(of: path) }
+    func linkCount(of path: String) throws(FileError) -> Int { try disk.linkCount(of: path) }
     func list(_ directory: String) throws(FileError) -> [String] { try disk.list(directory) }
 
     func rename(_ path: String, to target: String) throws(FileError) {

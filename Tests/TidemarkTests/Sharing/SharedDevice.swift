@@ -21,10 +21,21 @@ struct SharedDevice {
     mutating func sync(limit: Int, pageCount: Int = .max) async throws -> Bool {
         var moreComing = true
         while moreComing {
-            let page = try await client.store.databaseChanges(
-                DatabaseChangesRequest(since: databaseToken, limit: limit),
-                as: client.caller
-            )
+            let page: DatabaseChanges
+            do throws(SyncError) {
+                page = try await client.store.databaseChanges(
+                    DatabaseChangesRequest(since: databaseToken, limit: limit),
+                    as: client.caller
+                )
+            } catch {
+                guard error.code == .changeTokenExpired, databaseToken != nil else { throw error }
+                // Whoever begins anew knows of no zones.
+                expiredCount += 1
+                databaseToken = nil
+                zoneToken = nil
+                records = [:]
+                continue
+            }
             for case .deleted(let zone, _) in page.changes where zone == client.zone {
                 records = [:]
                 zoneToken = nil

@@ -120,6 +120,15 @@ package final class SimulatedFileSystem: FileSystem {
         }
     }
 
+    package func linkCount(of path: String) throws(FileError) -> Int {
+        try perform(SimulatedCall(.stat, path)) { state throws(FileError) in
+            guard case .success(let node) = state.disk.node(at: path) else { return 0 }
+            return state.disk.directories.values.reduce(0) { count, directory in
+                count + directory.live.values.count { $0 == node }
+            }
+        }
+    }
+
     package func list(_ directory: String) throws(FileError) -> [String] {
         let call = SimulatedCall(.list, directory)
         return try perform(call) { state throws(FileError) in

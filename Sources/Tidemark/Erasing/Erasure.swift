@@ -1,0 +1,240 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// One erasure in one store: what it finds, and the steps in which that goes.
+struct Erasure {
+    let subject: ErasureSubject
+    let files: ErasureFiles
+    private let folder: StoreFolder
+    private let environment: StoreEnvironment
+
+    init(
+        of subject: ErasureSubject,
+        in folder: StoreFolder,
+        _ environment: StoreEnvironment
+    ) {
+        self.subject = subject
+        self.folder = folder
+        self.environment = environment
+        files = ErasureFiles(folder, environment)
+    }
+
+    // MARK: Looking
+
+    /// What walks over the log have found.
+    private struct Findings {
+        let redaction: Redaction
+        /// Assets that nothing else names.
+        let lost: Set<HeldBlob>
+        let receipt: ErasureReceipt
+    }
+
+    private func look(at source: any EventSource) throws(LogError) -> Findings {
+        var traces = ErasureTraces(of: subject)
+        try source.visit { (event) throws(EventFormatError) in try traces.add(event) }
+        try traces.check()
+        var redaction = Redaction(traces)
+        var named = NamedBlobs()
+        var lost: Set<HeldBlob> = []
+        var kept: Set<HeldBlob> = []
+        try source.visit { (event) throws(EventFormatError) in
+            try redaction.add(event)
+            let isLost = try redaction.drops(event)
+            for asset in try named.assets(of: event) {
+                if isLost { lost.insert(asset.blob) } else { kept.insert(asset.blob) }
+            }
+        }
+        lost.subtract(kept)
+        lost.formUnion(try files.blobs(of: traces))
+        let final = redaction
+        var receipt = ErasureReceipt()
+        try source.visit { (event) throws(EventFormatError) in
+            try count(event, final, in: &receipt)
+        }
+        receipt.zoneCount = traces.zoneCount
+        receipt.expiredZoneCount = traces.raisedZones.count
+        return Findings(redaction: final, lost: lost, receipt: receipt)
+    }
+
+    private func count(
+        _ event: LogEvent,
+        _ redaction: Redaction,
+        in receipt: inout ErasureReceipt
+    ) throws(EventFormatError) {
+        receipt.eventCount += 1
+        guard let form = try redaction.form(of: event) else {
+            receipt.removedCount += 1
+            return
+        }
+        if form.payload != event.payload || form.envelope != event.envelope {
+            receipt.redactedCount += 1
+        }
+        if subject.user != nil, redaction.isNamed(in: form.payload.span.bytes) {
+            receipt.mentionCount += 1
+        }
+    }
+
+    /// What would go.
+    func estimate() throws(LogError) -> ErasureReceipt {
+        let reader = try LogReader(folder.path, fileSystem: environment.log.fileSystem)
+        let findings = try look(at: reader)
+        var receipt = findings.receipt
+        if let damage = reader.damage.first { throw damage }
+        let journal = JournalReader(folder, of: reader.store, environment.log.fileSystem)
+        receipt.journalCount = count(of: journal, findings.redaction)
+        try files.count(findings.lost, in: &receipt)
+        try files.countCaches(in: &receipt)
+        try files.countSegments(reader.manifest.segments.map(\.id), of: reader.store, in: &receipt)
+        return receipt
+    }
+
+    private func count(of journal: JournalReader, _ redaction: Redaction) -> Int {
+        var journal = journal
+        var count = 0
+        journal.read { _, _, bytes in if isUnwanted(bytes, redaction) { count += 1 } }
+        return count
+    }
+
+    // MARK: Erasing
+
+    /// Erases, in an order in which a stop at any moment leaves the store as it was or is made good by
+    /// the next opening.
+    func run(on log: SegmentLog) throws(LogError) -> ErasureReceipt {
+        guard try !log.isRead() else { throw Self.isRead(folder) }
+        let findings = try look(at: log)
+        var receipt = findings.receipt
+        // A second log needs all the room there is.
+        let hasReserve = try log.useReserve()
+        defer { if hasReserve { log.restoreReserve() } }
+        let first = try appendMarks(findings.redaction.traces, to: log)
+        let written = try log.writeAnew(through: SequenceNumber(rawValue: first.rawValue - 1)) {
+            (event) throws(LogError) in
+            try LogError.reading { () throws(EventFormatError) in
+                try findings.redaction.form(of: event)
+            }
+        }
+        do throws(LogError) {
+            try files.begin(subject)
+        } catch {
+            log.discard(written)
+            throw error
+        }
+        // What the log says of assets and of who is meant is read from it: so it is the last to go.
+        receipt.journalCount = try removeFromJournal(of: log, findings.redaction)
+        try files.count(findings.lost, in: &receipt)
+        try files.remove(findings.lost)
+        let old = written.flatMap(\.group)
+        try files.countSegments(old.map(\.id), of: log.store, in: &receipt)
+        receipt.newByteCount = written.reduce(0) { $0 + $1.byteCount }
+        try log.replaceAll(with: written)
+        guard try log.removeReplacedSegments() else { throw Self.isRead(folder) }
+        try files.countCaches(in: &receipt)
+        try files.removeCaches()
+        try files.end()
+        return receipt
+    }
+
+    /// Says in the log that something is gone, as the first commit of a segment of its own; returns its
+    /// position.
+    private func appendMarks(
+        _ traces: ErasureTraces,
+        to log: SegmentLog
+    ) throws(LogError) -> SequenceNumber {
+        let now = environment.log.now()
+        var draft = CommitDraft(
+            time: max(now, log.lastTime),
+            received: now,
+            envelope: CommitEnvelope(timeWasRaised: log.lastTime > now).bytes
+        )
+        var marks: Set<DatabaseID> = traces.participants
+        if let database = subject.zone?.database, !traces.zones.isEmpty { marks.insert(database) }
+        let sorted = [DatabaseID.ofStore] + marks.sorted { $0.description < $1.description }
+        draft.appendErasure(
+            sorted,
+            raising: traces.raisedZones,
+            at: log.lastSequence.next.rawValue
+        )
+        let eventCount = UInt64(draft.events.count)
+        let first = try log.append(draft, beginsSegment: true, withoutDictionary: true)
+        try log.blockUntilDurable(SequenceNumber(rawValue: first.rawValue + eventCount - 1))
+        return first
+    }
+
+    private func removeFromJournal(
+        of log: SegmentLog,
+        _ redaction: Redaction
+    ) throws(LogError) -> Int {
+        let journal = Journal(
+            folder,
+            of: log.store,
+            log.line.current,
+            JournalConfiguration(),
+            environment.log
+        )
+        return try LogError.wrapping { () throws(FileError) in
+            try journal.removeEntries { isUnwanted($0, redaction) }
+        }
+    }
+
+    /// Whether an entry of the journal goes; rather too often than too seldom.
+    private func isUnwanted(_ bytes: RawSpan, _ redaction: Redaction) -> Bool {
+        guard let content = try? JournalEntry.Content(bytes) else { return true }
+        if let zone = subject.zone {
+            return content.concerns(zone)
+                || content.isAbout(zone.database) && redaction.isNamed(in: bytes)
+        }
+        guard let user = subject.user else { return false }
+        return content.concerns(user) || redaction.isNamed(in: bytes)
+    }
+
+    private static func isRead(_ folder: StoreFolder) -> LogError {
+        LogError(
+            .locked,
+            "Another process reads the store, and would keep the files that are to be removed. End "
+                + "it, and erase again.",
+            path: folder.path
+        )
+    }
+}
+
+extension EventSource {
+    /// Visits all events.
+    fileprivate func visit(
+        _ body: (LogEvent) throws(EventFormatError) -> Void
+    ) throws(LogError) {
+        var failure: LogError?
+        try scan(from: SequenceNumber(rawValue: 1), through: durableSequence) { event in
+            do throws(EventFormatError) {
+                try body(event)
+                return true
+            } catch {
+                failure = LogError(.newerVersion, error.message)
+                return false
+            }
+        }
+        if let failure { throw failure }
+    }
+}
+
+extension LogError {
+    /// Runs a file call and turns its failure into one of the log.
+    static func wrapping<Result>(
+        _ body: () throws(FileError) -> Result
+    ) throws(LogError) -> Result {
+        do throws(FileError) { return try body() } catch { throw LogError(error) }
+    }
+
+    /// Reads events, and turns what they throw that cannot be read into an error of the log.
+    fileprivate static func reading<Result>(
+        _ body: () throws(EventFormatError) -> Result
+    ) throws(LogError) -> Result {
+        do throws(EventFormatError) {
+            return try body()
+        } catch {
+            throw LogError(.newerVersion, error.message)
+        }
+    }
+}

@@ -1,0 +1,183 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// The files of a store that an erasure removes beside the log, and the one that says that it is
+/// under way.
+struct ErasureFiles {
+    private let folder: StoreFolder
+    private let environment: StoreEnvironment
+    private let blobs: BlobStore
+
+    private var fileSystem: any FileSystem { environment.log.fileSystem }
+
+    init(_ folder: StoreFolder, _ environment: StoreEnvironment) {
+        self.folder = folder
+        self.environment = environment
+        blobs = BlobStore(folder, environment.log.fileSystem)
+    }
+
+    // MARK: Under way
+
+    /// What is being erased in a store; `nil` if nothing is.
+    func pending() throws(LogError) -> ErasureSubject? {
+        let bytes = try LogError.wrapping { () throws(FileError) -> [UInt8]? in
+            guard try fileSystem.exists(folder.erasing) else { return nil }
+            return try fileSystem.contents(of: folder.erasing)
+        }
+        guard let bytes else { return nil }
+        guard let subject = ErasureSubject(bytes: bytes) else {
+            throw LogError(
+                .corrupted,
+                "The file does not say what is being erased. Remove it, and erase once more.",
+                path: folder.erasing
+            )
+        }
+        return subject
+    }
+
+    /// Makes it durable that something is being erased, from here on whatever happens.
+    func begin(_ subject: ErasureSubject) throws(LogError) {
+        try LogError.wrapping { () throws(FileError) in
+            if try fileSystem.exists(folder.nextErasing) {
+                try fileSystem.remove(folder.nextErasing)
+            }
+            let file = try fileSystem.open(folder.nextErasing, .create)
+            defer { file.close() }
+            try file.write(subject.bytes.span.bytes, at: 0)
+            try file.sync()
+            try fileSystem.rename(folder.nextErasing, to: folder.erasing)
+            try fileSystem.syncDirectory(folder.path)
+        }
+    }
+
+    /// Says that it is done.
+    func end() throws(LogError) {
+        try LogError.wrapping { () throws(FileError) in
+            try fileSystem.remove(folder.erasing)
+            try fileSystem.syncDirectory(folder.path)
+        }
+    }
+
+    // MARK: Assets
+
+    /// All that the databases of a user hold, whether or not a record names it.
+    func blobs(of traces: ErasureTraces) throws(LogError) -> Set<HeldBlob> {
+        guard let user = traces.subject.user else { return [] }
+        let own = traces.homes.map { home in
+            DatabaseID(
+                container: home.container,
+                environment: home.environment,
+                scope: .private,
+                owner: user
+            )
+        }
+        return try LogError.wrapping { () throws(FileError) in
+            var found: Set<HeldBlob> = []
+            for holder in Set((own + traces.databases).map { BlobHolder($0) }) {
+                for blob in try blobs.blobs(of: holder) { found.insert(HeldBlob(blob, of: holder)) }
+            }
+            return found
+        }
+    }
+
+    /// Counts those assets that are there.
+    func count(_ lost: Set<HeldBlob>, in receipt: inout ErasureReceipt) throws(LogError) {
+        receipt.assets = ErasureReceipt.Files()
+        receipt.sharedAssetCount = 0
+        for blob in lost {
+            try LogError.wrapping { () throws(FileError) in
+                guard let status = try blobs.status(of: blob) else { return }
+                receipt.assets.add(status.byteCount)
+                let linkCount = try fileSystem.linkCount(of: blobs.path(of: blob))
+                if linkCount > 1 { receipt.sharedAssetCount += 1 }
+            }
+        }
+    }
+
+    /// Removes assets at once, and what uploads have left that were cut off.
+    func remove(_ lost: Set<HeldBlob>) throws(LogError) {
+        try LogError.wrapping { () throws(FileError) in
+            try removeFiles(in: folder.assets + "/incoming")
+            var folders: Set<String> = []
+            for blob in lost.sorted(by: { $0.description < $1.description }) {
+                let path = blobs.path(of: blob)
+                guard try fileSystem.exists(path) else { continue }
+                try fileSystem.remove(path)
+                folders.insert(folder.assets + "/" + blob.holder.folderName)
+            }
+            for folder in folders.sorted() { try fileSystem.syncDirectory(folder) }
+        }
+    }
+
+    // MARK: Caches
+
+    private var cacheFolders: (views: [String], queries: [String]) {
+        (
+            [folder.views, folder.views + "/renewed"],
+            [folder.queries] + (environment.queryFolder.map { [$0] } ?? [])
+        )
+    }
+
+    /// Counts the files of zone views and query indexes.
+    func countCaches(in receipt: inout ErasureReceipt) throws(LogError) {
+        let folders = cacheFolders
+        receipt.views = try figures(of: folders.views)
+        receipt.queries = try figures(of: folders.queries)
+    }
+
+    private func figures(of folders: [String]) throws(LogError) -> ErasureReceipt.Files {
+        try LogError.wrapping { () throws(FileError) in
+            var files = ErasureReceipt.Files()
+            for folder in folders where try fileSystem.exists(folder) {
+                for name in try fileSystem.list(folder) where name != "renewed" {
+                    files.add(try fileSystem.status(of: folder + "/" + name)?.byteCount ?? 0)
+                }
+            }
+            return files
+        }
+    }
+
+    /// Removes zone views and query indexes.
+    func removeCaches() throws(LogError) {
+        do throws(ViewIndexError) {
+            try environment.removeIndex(folder.views)
+        } catch {
+            throw LogError(.unreadable, error.message, path: folder.views)
+        }
+        let folders = cacheFolders
+        try LogError.wrapping { () throws(FileError) in
+            for folder in folders.views.reversed() + folders.queries {
+                try removeFiles(in: folder)
+            }
+        }
+    }
+
+    private func removeFiles(in path: String) throws(FileError) {
+        guard try fileSystem.exists(path) else { return }
+        for name in try fileSystem.list(path) where name != "renewed" {
+            try fileSystem.remove(path + "/" + name)
+        }
+        try fileSystem.syncDirectory(path)
+    }
+
+    // MARK: Segments
+
+    /// Counts segments, those that have another name, and their dictionaries.
+    func countSegments(
+        _ ids: [SegmentID],
+        of store: StoreID,
+        in receipt: inout ErasureReceipt
+    ) throws(LogError) {
+        for id in ids {
+            let path = folder.segment(id)
+            try LogError.wrapping { () throws(FileError) in
+                receipt.segments.add(try fileSystem.status(of: path)?.byteCount ?? 0)
+                if try fileSystem.linkCount(of: path) > 1 { receipt.sharedSegmentCount += 1 }
+            }
+            if try folder.hasDictionary(id, of: store, fileSystem) { receipt.dictionaryCount += 1 }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+public import TidemarkModel
+
+/// Whom or what an erasure is about.
+public enum ErasureSubject: Hashable, Sendable {
+    /// A user, in all containers and environments of the store.
+    case user(UserID)
+    /// A zone of a database, with all zones of that name that were there before it.
+    ///
+    /// In a shared database it is the zone of its owner.
+    case zone(ZoneID, in: DatabaseID)
+}
+
+extension ErasureSubject {
+    /// The user, if it is one.
+    var user: UserID? {
+        if case .user(let user) = self { user } else { nil }
+    }
+
+    /// The zone, if it is one.
+    var zone: ZoneIdentity? {
+        guard case .zone(let zone, let database) = self else { return nil }
+        return ZoneIdentity(zone, seenFrom: database)
+    }
+
+    /// Whether all that a zone holds goes: those that the store keeps for itself only with their user.
+    func includes(_ identity: ZoneIdentity) -> Bool {
+        let database = identity.database
+        guard let zone else { return database.scope != .public && database.owner == user }
+        if zone.isSystem { return false }
+        if identity == zone { return true }
+        return identity.isAudience && database.container == zone.database.container
+            && database.environment == zone.database.environment
+            && database.owner == zone.database.owner
+            && identity.zoneName.string.hasPrefix(zone.zoneName.string + "\0")
+    }
+}
+
+extension ZoneIdentity {
+    /// The zone that a name means in a database: in a shared one, that of its owner.
+    init(_ zone: ZoneID, seenFrom database: DatabaseID) {
+        let owner =
+            zone.ownerName == ZoneID.currentOwner ? database.owner : UserID(zone.ownerName)
+        self.init(
+            database: DatabaseID(
+                container: database.container,
+                environment: database.environment,
+                scope: database.scope == .public ? .public : .private,
+                owner: owner
+            ),
+            zoneName: zone.name
+        )
+    }
+}
+
+// MARK: - The file that says what is being erased
+
+extension ErasureSubject {
+    private static let magic: [UInt8] = Array("TIDERASE".utf8)
+    private static let version: UInt32 = 1
+    private static let headByteCount = 16
+    private static let hashByteCount = 8
+
+    /// The bytes of the file `ERASING`: `Docs/formats/events.md` has them.
+    package var bytes: [UInt8] {
+        var bytes = Self.magic
+        bytes.append(integer: Self.version)
+        switch self {
+        case .user(let user):
+            bytes.append(contentsOf: [1, 0, 0, 0])
+            bytes.append(string: user.userRecordName)
+        case .zone(let zone, let database):
+            bytes.append(contentsOf: [2, 0, 0, 0])
+            bytes.append(contentsOf: ZoneIdentity(zone, seenFrom: database).bytes)
+        }
+        bytes.append(integer: xxh3(bytes.span.bytes, seed: 0))
+        return bytes
+    }
+
+    /// Reads what `bytes` made; `nil` if it is not that.
+    package init?(bytes: [UInt8]) {
+        let end = bytes.count - Self.hashByteCount
+        let span = bytes.span.bytes
+        guard end > Self.headByteCount, bytes.starts(with: Self.magic),
+            span.integer(at: 8, as: UInt32.self) == Self.version,
+            span.integer(at: end, as: UInt64.self) == xxh3(span.extracting(0..<end), seed: 0)
+        else { return nil }
+        var offset = Self.headByteCount
+        switch span.byte(at: 12) {
+        case 1:
+            guard let name = span.string(at: &offset) else { return nil }
+            self = .user(UserID(name))
+        case 2:
+            guard let zone = ZoneIdentity(span, at: &offset) else { return nil }
+            self = .zone(zone.zone, in: zone.database)
+        default: return nil
+        }
+        guard offset == end else { return nil }
+    }
+}

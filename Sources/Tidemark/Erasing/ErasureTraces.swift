@@ -1,0 +1,255 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// Where in a log a user or a zone has left traces, found by one walk over it.
+///
+/// Zones that go as a whole are found by their creation. In zones that the store keeps for itself, and
+/// among the users' records of public databases, records go: with all events up to the last one that
+/// is about the subject, so that no older version comes to light.
+struct ErasureTraces {
+    let subject: ErasureSubject
+    /// The keys of zones that go, and of lists of what their shares show.
+    private(set) var zones: Set<UInt64> = []
+    /// How many of them are zones.
+    private(set) var zoneCount = 0
+    /// The databases of zones that go.
+    private(set) var databases: Set<DatabaseID> = []
+    /// The public databases of all containers and environments.
+    private(set) var homes: Set<DatabaseID> = []
+    /// Of records that go, in each zone: the last position that does.
+    private(set) var limits: [UInt64: [String: UInt64]] = [:]
+    /// The user's addresses and numbers, in the form in which they are compared.
+    private(set) var addresses: Set<UserLookup> = []
+    /// The same as they were written.
+    private(set) var addressTexts: Set<String> = []
+    /// The shared databases of users who see what goes.
+    private(set) var participants: Set<DatabaseID> = []
+    /// Places of the zone's own database: what is said there of refused items may be about the zone.
+    private(set) var kin: Set<UInt64> = []
+    private var places: [UInt64: Place] = [:]
+    private var ended: Set<UInt64> = []
+    /// Zones in which a name was given another slot than its hash.
+    private var probed: Set<UInt64> = []
+    /// Addresses of which there is a record in each zone of accounts, or was before it was deleted.
+    private var knownAddresses: [UInt64: Set<String>] = [:]
+
+    /// A zone in which some records may be about the subject.
+    private enum Place {
+        case users
+        case roles
+        case shares(DatabaseID)
+        case subscriptions
+        case notifications(DatabaseID)
+        case notified
+        /// The default zone of a public database, with the records of users.
+        case userRecords
+    }
+
+    init(of subject: ErasureSubject) {
+        self.subject = subject
+    }
+
+    /// Zones that stay and whose change tokens cannot be answered any more.
+    var raisedZones: [UInt64] {
+        limits.keys.filter { key in
+            if ended.contains(key) { return false }
+            switch places[key] {
+            case .notifications, .userRecords: return true
+            default: return false
+            }
+        }
+        .sorted()
+    }
+
+    /// Whether a zone has the accounts of users.
+    func isOfUsers(_ zone: UInt64) -> Bool {
+        if case .users = places[zone] { true } else { false }
+    }
+
+    /// Whether it is the user, or one of the user's addresses.
+    func isMeant(_ lookup: UserLookup) -> Bool {
+        guard let user = subject.user else { return false }
+        return lookup == .user(user) || addresses.contains(lookup.normalized)
+    }
+
+    /// Takes in the next event.
+    mutating func add(_ event: LogEvent) throws(EventFormatError) {
+        switch event.payload.first.flatMap(EventKind.init(rawValue:)) {
+        case .zoneCreated:
+            addZone(
+                event.sequence.rawValue,
+                try ZoneEvent.readCreation(event.payload.span.bytes).identity
+            )
+        case .zoneDeleted:
+            ended.insert(event.zone)
+        case .recordSaved, .recordDeleted, .recordTouched:
+            guard let place = places[event.zone] else { return }
+            let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+            if stored.event.probeCount > 0 { probed.insert(event.zone) }
+            if stored.event.state == .live {
+                add(try stored.body(), stored, place)
+            } else {
+                addTombstone(try stored.tombstone().name, stored, place)
+            }
+        default: break
+        }
+    }
+
+    private mutating func addZone(_ key: UInt64, _ identity: ZoneIdentity) {
+        homes.insert(identity.database.ofSystemZones)
+        if subject.includes(identity) {
+            zones.insert(key)
+            databases.insert(identity.database)
+            if !identity.isAudience { zoneCount += 1 }
+            return
+        }
+        if identity.database == subject.zone?.database { kin.insert(key) }
+        places[key] =
+            switch identity.systemZone {
+            case .users: .users
+            case .roles: .roles
+            case .shares: .shares(identity.database)
+            case .subscriptions: .subscriptions
+            case .notifications: .notifications(identity.database)
+            case .notified: .notified
+            case .schema: nil
+            case nil:
+                identity.isImplicit && identity.database.scope == .public ? .userRecords : nil
+            }
+    }
+
+    // MARK: Records
+
+    private mutating func add(_ body: RecordBody, _ stored: StoredRecord, _ place: Place) {
+        let name = body.recordName
+        if case .users = place { addAccount(body, stored) }
+        var isMeant = isNamedAfterUser(name, place)
+        if case .userRecords = place {
+            isMeant = isMeant && body.recordType == Schema.RecordType.users.name.string
+        }
+        if isMeant || isAboutSubject(body, place) {
+            limits[stored.zone, default: [:]][name] = stored.sequence.rawValue
+        }
+    }
+
+    private mutating func addTombstone(_ name: String, _ stored: StoredRecord, _ place: Place) {
+        let position = stored.sequence.rawValue
+        let limit = limits[stored.zone]?[name]
+        // The end of what goes, and not of what somebody else had under the name since.
+        let isEnd = limit.map { stored.event.previous <= $0 } ?? false
+        guard isEnd || isNamedAfterUser(name, place) || isOrphan(name, stored, place) else {
+            return
+        }
+        limits[stored.zone, default: [:]][name] = position
+    }
+
+    /// Whether it is the deletion of an address of which compaction has dropped whose it was: it may
+    /// have been the user's, and says nothing to anybody else.
+    private func isOrphan(_ name: String, _ stored: StoredRecord, _ place: Place) -> Bool {
+        guard case .users = place, subject.user != nil, AccountRecords.isReserved(UserID(name))
+        else { return false }
+        return knownAddresses[stored.zone]?.contains(name) != true
+    }
+
+    private mutating func addAccount(_ body: RecordBody, _ stored: StoredRecord) {
+        if AccountRecords.owner(in: body) != nil {
+            knownAddresses[stored.zone, default: []].insert(body.recordName)
+        }
+        guard let account = AccountRecords.account(in: body), account.user == subject.user else {
+            return
+        }
+        addresses.formUnion(account.addresses)
+        addressTexts.formUnion(account.emails + account.phones)
+        addressTexts.formUnion(account.addresses.map(\.text))
+    }
+
+    /// Whether a record's name alone says that it is about the user.
+    private func isNamedAfterUser(_ name: String, _ place: Place) -> Bool {
+        guard let user = subject.user?.userRecordName else { return false }
+        let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+        func isUser(_ index: Int) -> Bool { index < parts.count && parts[index] == user.escaped }
+        switch place {
+        case .users, .roles, .userRecords: return name == user
+        case .subscriptions: return isUser(2) || isUser(4)
+        case .notifications: return isUser(2)
+        case .notified: return isUser(2)
+        case .shares: return false
+        }
+    }
+
+    /// Whether what a record says is about the subject.
+    private mutating func isAboutSubject(_ body: RecordBody, _ place: Place) -> Bool {
+        switch place {
+        case .users:
+            return subject.user != nil && AccountRecords.owner(in: body) == subject.user
+        case .shares(let home):
+            if let link = ShareRecords.link(in: body) {
+                return subject.includes(link.zoneIdentity(in: home))
+            }
+            guard let part = ShareRecords.participation(in: body) else { return false }
+            if part.user == subject.user { return true }
+            guard subject.includes(part.zoneIdentity(in: home)) else { return false }
+            participants.insert(
+                DatabaseID(
+                    container: home.container,
+                    environment: home.environment,
+                    scope: .shared,
+                    owner: part.user
+                )
+            )
+            return true
+        case .subscriptions:
+            return isAboutSubject(subscription: body.fields)
+        case .notifications(let home):
+            guard let zone = body.fields.zone else { return false }
+            return isAboutSubject(zone, seenFrom: home, scope: body.fields.string("database"))
+        case .roles, .notified, .userRecords:
+            return false
+        }
+    }
+
+    private func isAboutSubject(subscription fields: Fields) -> Bool {
+        if let user = subject.user?.userRecordName {
+            return ["user", "owner", "zoneOwner"].contains { fields.string($0) == user }
+        }
+        guard let zone = fields.zone, let container = fields.string("container"),
+            let environment = fields.string("environment").flatMap(Environment.init(rawValue:))
+        else { return false }
+        let database = DatabaseID(
+            container: ContainerID(container),
+            environment: environment,
+            scope: .private,
+            owner: UserID(fields.string("owner") ?? "")
+        )
+        return isAboutSubject(zone, seenFrom: database, scope: fields.string("database"))
+    }
+
+    private func isAboutSubject(
+        _ zone: ZoneID,
+        seenFrom home: DatabaseID,
+        scope: String?
+    ) -> Bool {
+        let database = DatabaseID(
+            container: home.container,
+            environment: home.environment,
+            scope: scope.flatMap { DatabaseScope(name: $0) } ?? .private,
+            owner: home.owner
+        )
+        return subject.includes(ZoneIdentity(zone, seenFrom: database))
+    }
+
+    // MARK: The end
+
+    /// Throws if a record cannot be taken out, since another is found by way of it.
+    func check() throws(LogError) {
+        guard let zone = limits.keys.first(where: probed.contains) else { return }
+        throw LogError(
+            .readOnly,
+            "Two names met in one slot of zone \(zone), and a record of it cannot be taken out "
+                + "without losing another. Export the store, and import what is to be kept."
+        )
+    }
+}

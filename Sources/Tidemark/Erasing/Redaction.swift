@@ -1,0 +1,142 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// What becomes of each event of a log when something is erased: it goes, it stays as it is, or it
+/// stays without the words that name a user or a zone.
+///
+/// A pure function of an event, once all commits have been taken in.
+struct Redaction {
+    let traces: ErasureTraces
+    /// Commits that lose events.
+    private var hurt = PositionSet()
+    /// Commits to the database of the zone that goes.
+    private var kin = PositionSet()
+    /// Words that must not be left in what says who did something, or was refused it.
+    private let words: [[UInt8]]
+    private let user: UserID?
+
+    init(_ traces: ErasureTraces) {
+        self.traces = traces
+        user = traces.subject.user
+        var texts = Array(traces.addressTexts)
+        if let user { texts.append(user.userRecordName) }
+        if let zone = traces.subject.zone { texts.append(zone.zoneName.string) }
+        words = texts.filter { !$0.isEmpty }.map { Array($0.utf8) }
+    }
+
+    /// Whether bytes hold a word that names the subject.
+    func isNamed(in bytes: RawSpan) -> Bool { words.contains { bytes.contains($0) } }
+
+    // MARK: Going
+
+    /// Takes an event's commit in; before anything is asked about any event.
+    mutating func add(_ event: LogEvent) throws(EventFormatError) {
+        if traces.kin.contains(event.zone) { kin.insert(event.commit.first.rawValue) }
+        if try drops(event) { hurt.insert(event.commit.first.rawValue) }
+    }
+
+    /// Whether an event goes.
+    func drops(_ event: LogEvent) throws(EventFormatError) -> Bool {
+        if traces.zones.contains(event.zone) { return true }
+        guard let limits = traces.limits[event.zone] else { return false }
+        switch event.payload.first.flatMap(EventKind.init(rawValue:)) {
+        case .recordSaved, .recordDeleted, .recordTouched: break
+        default: return false
+        }
+        let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+        let name =
+            stored.event.state == .live ? try stored.body().recordName : try stored.tombstone().name
+        return limits[name].map { event.sequence.rawValue <= $0 } ?? false
+    }
+
+    // MARK: Staying
+
+    /// The form in which an event stays; `nil` if it goes.
+    func form(of event: LogEvent) throws(EventFormatError) -> LogEvent? {
+        if try drops(event) { return nil }
+        let envelope = try redactedEnvelope(of: event)
+        let payload = try redactedPayload(of: event)
+        if envelope == nil, payload == nil { return event }
+        return event.replacing(
+            payload: payload ?? Array(event.payload),
+            envelope: envelope ?? Array(event.envelope)
+        )
+    }
+
+    /// An envelope without what names the subject; `nil` if it stays as it is.
+    ///
+    /// A request of which something is gone cannot be answered again.
+    private func redactedEnvelope(of event: LogEvent) throws(EventFormatError) -> [UInt8]? {
+        let bytes = event.envelope
+        let commit = event.commit.first.rawValue
+        let isHurt = hurt.contains(commit)
+        let isKin = kin.contains(commit)
+        guard isHurt || isKin || isNamed(in: bytes.span.bytes) else { return nil }
+        let old = try CommitEnvelope(bytes.span.bytes)
+        var envelope = old
+        let isOwn = user != nil && old.user == user?.userRecordName
+        if isOwn {
+            envelope.user = nil
+            envelope.device = nil
+            envelope.build = nil
+        }
+        if isOwn || isHurt {
+            envelope.request = nil
+            envelope.outcomes = []
+        }
+        if let id = envelope.request?.id, user != nil, isNamed(in: Array(id.utf8).span.bytes) {
+            envelope.request = nil
+            envelope.outcomes = []
+        }
+        envelope.outcomes = envelope.outcomes.map { outcome in
+            guard case .refused(let code, let message, let against) = outcome,
+                isKin || isNamed(in: Array(message.utf8).span.bytes)
+            else { return outcome }
+            return .refused(code: code, message: "", against: against)
+        }
+        return envelope == old ? nil : envelope.bytes
+    }
+
+    /// A record's event without what names the user; `nil` if it stays as it is.
+    private func redactedPayload(of event: LogEvent) throws(EventFormatError) -> [UInt8]? {
+        guard let user else { return nil }
+        switch event.payload.first.flatMap(EventKind.init(rawValue:)) {
+        case .recordSaved, .recordTouched: break
+        default: return nil
+        }
+        let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+        let body = try stored.body()
+        var values: [String: FieldValue] = [:]
+        if body.isShare {
+            values = Share.redactions(of: body.fields, without: traces.isMeant)
+        } else if traces.isOfUsers(event.zone) {
+            values = contacts(in: body.fields)
+        }
+        guard !values.isEmpty || body.isWritten(by: user) else { return nil }
+        return Array(event.payload.prefix(stored.bodyOffset))
+            + body.redacted(without: user, values: values).bytes
+    }
+
+    /// The contacts of somebody else's account without the user, if they have the user.
+    private func contacts(in fields: Fields) -> [String: FieldValue] {
+        guard case .stringList(let list)? = fields["contacts"] else { return [:] }
+        let left = list.filter { !traces.isMeant(UserLookup($0)) }
+        return left.count < list.count ? ["contacts": .stringList(left)] : [:]
+    }
+}
+
+extension RawSpan {
+    /// Whether some bytes are among these.
+    fileprivate func contains(_ wanted: [UInt8]) -> Bool {
+        guard let first = wanted.first, wanted.count <= byteCount else { return false }
+        return withUnsafeBytes { bytes in
+            (0...bytes.count - wanted.count).contains { start in
+                bytes[start] == first
+                    && bytes[start..<start + wanted.count].elementsEqual(wanted)
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark erase`: a store without a user or a zone.
+struct EraseCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "erase",
+        abstract: "Remove every byte of a user or a zone, and say from where.",
+        discussion: """
+            A zone goes with its records, shares and assets, from all of history. A user goes with all \
+            zones of theirs in all containers and environments, with account, roles, subscriptions, \
+            notifications and the parts taken in shares; what they wrote into the zones of others \
+            stays, and does not say any more who wrote it.
+
+            Nobody may have the store open. It takes the room of a second log for as long as it runs. \
+            If it is cut off before that is written nothing has happened; after that the next opening \
+            goes on with it. Backups, exports and other stores are not touched: the receipt says what \
+            lies beyond its reach.
+
+              tidemark erase notes.tide --user _anna --dry-run
+              tidemark erase notes.tide --user _anna
+              tidemark erase notes.tide --zone Notes --owner _anna
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Option(help: "The user to erase, by user record name.")
+    var user: String?
+
+    @Option(help: "The zone to erase.")
+    var zone: String?
+
+    @OptionGroup var database: DatabaseOptions
+
+    @Flag(help: "Only tell what would go. The store may be open.")
+    var dryRun = false
+
+    @OptionGroup var options: OutputOptions
+
+    func validate() throws {
+        guard (user == nil) != (zone == nil) else {
+            throw ValidationError("Name a user with --user, or a zone with --zone.")
+        }
+        if user?.isEmpty ?? false { throw ValidationError("--user names a user; it is empty.") }
+        if let zone, zone.isEmpty || ZoneID(zoneName: zone).isSystem {
+            throw ValidationError(
+                "--zone names a zone of a database; '\(zone)' is none that a client can have."
+            )
+        }
+        _ = try database.holder
+    }
+
+    func run() throws {
+        let receipt = try Store.erase(subject, at: store.store, isDryRun: dryRun)
+        var output = StandardOutput()
+        if options.isJSON(output) {
+            try output.line { $0.append(json: receipt, of: self) }
+        } else {
+            for line in lines(of: receipt) { try output.line(line) }
+        }
+        try output.flush()
+    }
+
+    private var subject: ErasureSubject {
+        if let user { return .user(UserID(user)) }
+        return .zone(database.zone(zone), in: database.id)
+    }
+}
+
+// MARK: - The receipt
+
+extension EraseCommand {
+    private func lines(of receipt: ErasureReceipt) -> [String] {
+        let name = user.map { "the user \($0)" } ?? "the zone \(zone ?? "") of \(database.id)"
+        var table = Table([("place", .left), ("removed", .right), ("", .left)])
+        for row in rows(of: receipt) { table.append(row) }
+        return ["\(dryRun ? "Would erase" : "Erased") \(name).".printable]
+            + table.lines + ["", "Not reached:"]
+            + reach(of: receipt).map { "- " + $0 }
+    }
+
+    private func rows(of receipt: ErasureReceipt) -> [[String]] {
+        let length =
+            dryRun
+            ? "" : ", \(receipt.segments.byteCount) bytes became \(receipt.newByteCount)"
+        return [
+            ["zones", "\(receipt.zoneCount)", ""],
+            [
+                "events of the log", "\(receipt.removedCount)",
+                "of \(receipt.eventCount); \(receipt.redactedCount) others without what named it",
+            ],
+            ["segments", "\(receipt.segments.count)", "written anew" + length],
+            ["dictionaries", "\(receipt.dictionaryCount)", "made anew from what stays"],
+            ["entries of the journal", "\(receipt.journalCount)", ""],
+            ["assets", "\(receipt.assets.count)", "\(receipt.assets.byteCount) bytes"],
+            ["files of views", "\(receipt.views.count)", "made anew by the next opening"],
+            ["files of query indexes", "\(receipt.queries.count)", "made anew by the next query"],
+        ]
+    }
+
+    /// What lies beyond the reach of an erasure.
+    fileprivate func reach(of receipt: ErasureReceipt) -> [String] {
+        var reach: [String] = []
+        if receipt.sharedSegmentCount + receipt.sharedAssetCount > 0 {
+            reach.append(
+                "forks: \(receipt.sharedSegmentCount) segments and \(receipt.sharedAssetCount) "
+                    + "assets have another name outside of this store; erase there too"
+            )
+        }
+        if receipt.mentionCount > 0 {
+            reach.append(
+                "records of others: \(receipt.mentionCount) events have the user's name or an "
+                    + "address in a field or a name"
+            )
+        }
+        return reach + [
+            "backups, restored and copied stores, exports, and what apps have projected from the log",
+            "devices, which keep what they have fetched until they ask again",
+            "snapshots of the file system, and what a disk keeps of removed files",
+        ]
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(json receipt: ErasureReceipt, of command: EraseCommand) {
+        append(literal: "{\"dryRun\":")
+        append(literal: command.dryRun ? "true" : "false")
+        if let user = command.user {
+            append(literal: ",\"user\":")
+            append(jsonString: user)
+        }
+        if let zone = command.zone {
+            append(literal: ",\"zone\":")
+            append(jsonString: zone)
+            append(literal: ",\"database\":")
+            append(jsonString: "\(command.database.id)")
+        }
+        append("zones", receipt.zoneCount)
+        append("events", receipt.eventCount)
+        append("removedEvents", receipt.removedCount)
+        append("redactedEvents", receipt.redactedCount)
+        append("segments", receipt.segments.count)
+        append("bytesBefore", receipt.segments.byteCount)
+        append("bytesAfter", receipt.newByteCount)
+        append("dictionaries", receipt.dictionaryCount)
+        append("journalEntries", receipt.journalCount)
+        append("assets", receipt.assets.count)
+        append("assetBytes", receipt.assets.byteCount)
+        append("viewFiles", receipt.views.count)
+        append("queryFiles", receipt.queries.count)
+        append("expiredZones", receipt.expiredZoneCount)
+        append("sharedSegments", receipt.sharedSegmentCount)
+        append("sharedAssets", receipt.sharedAssetCount)
+        append("mentions", receipt.mentionCount)
+        append(literal: ",\"notReached\":[")
+        for (index, text) in command.reach(of: receipt).enumerated() {
+            if index > 0 { append(literal: ",") }
+            append(jsonString: text)
+        }
+        append(literal: "]}")
+    }
+
+    private mutating func append(_ key: String, _ number: some BinaryInteger) {
+        append(literal: ",\"")
+        append(contentsOf: key.utf8)
+        append(literal: "\":")
+        append(contentsOf: "\(number)".utf8)
+    }
+}

@@ -1,0 +1,75 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension RecordBody {
+    /// Whether a user made the record, or this version of it.
+    package func isWritten(by user: UserID) -> Bool {
+        let name = Array(user.userRecordName.utf8)
+        return createdUserBytes.elementsEqual(name) || modifiedUserBytes.elementsEqual(name)
+    }
+
+    /// The same version, which does not say any more that a user made it, with other values of some
+    /// fields; these keep their stamps, types and flags.
+    ///
+    /// The user's device goes with the user. O(bytes).
+    package func redacted(
+        without user: UserID,
+        values: [String: FieldValue] = [:]
+    ) -> RecordBody {
+        let name = Array(user.userRecordName.utf8)
+        var cleared: Set<Text> = []
+        if textBytes(.createdUser).elementsEqual(name) {
+            cleared.formUnion([.createdUser, .createdDevice])
+        }
+        if textBytes(.modifiedUser).elementsEqual(name) {
+            cleared.formUnion([.modifiedUser, .modifiedDevice])
+        }
+        var redacted = Array(bytes.prefix(Self.headerByteCount))
+        for text in Text.allCases {
+            if cleared.contains(text) {
+                redacted[text.lengthOffset] = 0
+                redacted[text.lengthOffset + 1] = 0
+            } else {
+                redacted.append(contentsOf: textBytes(text))
+            }
+        }
+        if values.isEmpty {
+            redacted.append(contentsOf: fields.bytes)
+        } else {
+            fields.append(to: &redacted, replacing: values)
+        }
+        return RecordBody(sound: redacted[...])
+    }
+}
+
+extension Fields {
+    /// Appends the fields' bytes with other values of some, each of the type that the field has.
+    fileprivate func append(to bytes: inout [UInt8], replacing values: [String: FieldValue]) {
+        bytes.append(littleEndian: UInt16(truncatingIfNeeded: count))
+        let encoded = map { field -> [UInt8] in
+            guard let value = values[field.name], value.type == field.type else {
+                return Array(field.valueBytes)
+            }
+            var bytes: [UInt8] = []
+            value.encode(into: &bytes)
+            return bytes
+        }
+        var end = 0
+        for (field, value) in zip(self, encoded) {
+            end += field.nameBytes.count + FieldEntry.stampByteCount(of: field.stamp) + value.count
+            FieldEntry.appendRow(
+                end: end,
+                nameByteCount: field.nameBytes.count,
+                type: field.entry.type,
+                flags: field.entry.flags,
+                stamp: field.stamp,
+                to: &bytes
+            )
+        }
+        for (field, value) in zip(self, encoded) {
+            bytes.append(contentsOf: field.nameBytes)
+            FieldEntry.appendStamp(field.stamp, to: &bytes)
+            bytes.append(contentsOf: value)
+        }
+    }
+}

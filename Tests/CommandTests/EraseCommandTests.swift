@@ -1,0 +1,129 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// `tidemark erase`, as a user runs it.
+@Suite struct EraseCommandTests {
+    private func makeStore(in folder: TemporaryFolder) async throws -> String {
+        let store = folder.path("notes.tide")
+        var lines = ""
+        for number in 1...60 {
+            for (user, zone) in [("anna", "secret-a"), ("bert", "b"), ("anna", "other")] {
+                lines +=
+                    "{\"time\":\(number)000,\"user\":\"\(user)-x\",\"device\":\"\(user)-x phone\","
+                    + "\"owner\":\"\(user)-x\",\"changes\":[{\"op\":\"save\",\"zone\":\"\(zone)\","
+                    + "\"recordName\":\"\(zone) \(number % 9)\",\"recordType\":\"Note\","
+                    + "\"fields\":{\"n\":\(number),\"word\":\"\(zone) of \(user)-x\"}}]}\n"
+            }
+        }
+        let imported = try await Command.run("import", store, "-", input: lines)
+        #expect(imported.status == 0, "\(imported.errors)")
+        return store
+    }
+
+    /// The files in which a word is, in whatever folder of the store.
+    private func files(with word: String, in store: String) throws -> [String] {
+        let wanted = Data(word.utf8)
+        let all = FileManager.default.enumerator(atPath: store)
+        return try (all?.allObjects as? [String] ?? []).filter { name in
+            var isFolder: ObjCBool = false
+            let path = store + "/" + name
+            guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
+                !isFolder.boolValue
+            else { return false }
+            return try Data(contentsOf: URL(filePath: path)).range(of: wanted) != nil
+        }
+    }
+
+    private func export(_ store: String, _ owner: String, _ zone: String) async throws -> String {
+        try await Command.run("export", store, "--owner", owner, "--zone", zone).output
+    }
+
+    @Test func `a user is gone, others are not, and the receipt says so`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let berts = try await export(store, "bert-x", "b")
+        #expect(berts.contains("b of bert-x"))
+        #expect(try files(with: "anna-x", in: store).isEmpty == false)
+        let dry = try await Command.run("erase", store, "--user", "anna-x", "--dry-run")
+        #expect(dry.status == 0, "\(dry.errors)")
+        #expect(dry.output.contains("\"dryRun\":true,\"user\":\"anna-x\",\"zones\":2"))
+        #expect(try files(with: "anna-x", in: store).isEmpty == false)
+        let fork = folder.path("fork.tide")
+        #expect(try await Command.run("fork", store, fork).status == 0)
+        let done = try await Command.run("erase", store, "--user", "anna-x", "--text")
+        #expect(done.status == 0, "\(done.errors)")
+        #expect(done.output.hasPrefix("Erased the user anna-x.\n"))
+        #expect(done.output.contains("events of the log"))
+        #expect(done.output.contains("Not reached:"))
+        #expect(done.output.contains("- backups"))
+        #expect(try files(with: "anna-x", in: store).isEmpty)
+        #expect(try files(with: "ERASING", in: store).isEmpty)
+        #expect(try await export(store, "bert-x", "b") == berts)
+        let dump = try await Command.run("log", "dump", store)
+        #expect(dump.status == 0)
+        #expect(!dump.output.contains("anna-x"))
+        for command in [["log", "verify", store], ["compact", store], ["log", "stat", store]] {
+            let result = try await Command.run(command, input: [])
+            #expect(result.status == 0, "\(command) \(result.errors)")
+        }
+        #expect(
+            try await Command.run("log", "verify", store).output.contains("\"findings\":0")
+        )
+        let history = try await Command.run(
+            "history",
+            store,
+            "b 3",
+            "--owner",
+            "bert-x",
+            "--zone",
+            "b"
+        )
+        #expect(history.status == 0, "\(history.errors)")
+        let changes = try await Command.run("export", store, "--changes")
+        #expect(!changes.output.contains("anna-x"))
+        let again = try await Command.run("erase", store, "--user", "anna-x")
+        #expect(again.output.contains("\"removedEvents\":0,\"redactedEvents\":0"))
+    }
+
+    @Test func `a zone is gone, and its owner's others are not`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let other = try await export(store, "anna-x", "other")
+        let done = try await Command.run(
+            "erase",
+            store,
+            "--zone",
+            "secret-a",
+            "--owner",
+            "anna-x"
+        )
+        #expect(done.status == 0, "\(done.errors)")
+        #expect(done.output.contains("\"zones\":1"))
+        #expect(try files(with: "secret-a", in: store).isEmpty)
+        #expect(try await !Command.run("log", "dump", store).output.contains("secret-a"))
+        #expect(try await export(store, "anna-x", "other") == other)
+        let gone = try await Command.run(
+            "export",
+            store,
+            "--owner",
+            "anna-x",
+            "--zone",
+            "secret-a"
+        )
+        #expect(gone.status == 1)
+    }
+
+    @Test(arguments: [
+        [], ["--user", "a", "--zone", "b"], ["--user", ""], ["--zone", "_shares"], ["--zone", ""],
+        ["--zone", "a", "--database", "shared"],
+    ])
+    func `what names nothing to erase is refused`(arguments: [String]) async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let result = try await Command.run(["erase", store] + arguments, input: [])
+        #expect(result.status == 64)
+    }
+}

@@ -1,0 +1,217 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Tidemark
+import TidemarkLog
+import TidemarkModel
+
+/// The machine stops at every call of an erasure, a call fails, or the disk is full.
+///
+/// Afterwards everything is there, or nothing of what was erased is in any byte; no device is told
+/// less than there is.
+@Suite struct ErasureCrashTests {
+    /// What is erased, and a word that is in it and nowhere else.
+    enum Subject: CaseIterable {
+        case guest
+        case owner
+        case zone
+
+        var subject: ErasureSubject {
+            switch self {
+            case .guest: .user(UserID("_bob"))
+            case .owner: .user(UserID("_anna"))
+            case .zone:
+                .zone(ZoneID(zoneName: "Notes"), in: DatabaseID(owner: UserID("_anna")))
+            }
+        }
+
+        var word: String {
+            switch self {
+            case .guest: "_bob"
+            case .owner: "_anna"
+            case .zone: "notes"
+            }
+        }
+    }
+
+    /// A disk, and the view index beside it, which the simulation does not keep.
+    private final class Machine: Sendable {
+        let files: SimulatedFileSystem
+        private let held: Lock<MemoryViewIndex>
+
+        init(_ files: SimulatedFileSystem, _ index: MemoryViewIndex = MemoryViewIndex()) {
+            self.files = files
+            held = Lock(index)
+        }
+
+        var index: MemoryViewIndex { held.withLock { $0 } }
+
+        func erase(_ subject: ErasureSubject, seed: UInt64 = 7) throws -> ErasureReceipt {
+            var environment = FeatureWorld.environment(files, index, seed: seed)
+            environment.openIndex = { [self] _, _, _ in index }
+            environment.removeIndex = { [self] _ in held.withLock { $0 = MemoryViewIndex() } }
+            return try Store.erase(
+                subject,
+                at: "s",
+                options: FeatureWorld.options,
+                environment: environment
+            )
+        }
+    }
+
+    /// A store in which guests take part, with the tokens that their devices hold.
+    private func prepare() async throws -> (files: SimulatedFileSystem, guests: [SharedDevice]) {
+        let files = SimulatedFileSystem(keepsTrace: false)
+        let world = try FeatureWorld(files, MemoryViewIndex(), .creating)
+        for step in FeatureWorkload.sharing.steps.prefix(17) { try await step(world) }
+        let guests = try await world.sync(nil, after: 17).guests
+        #expect(guests.contains { !$0.records.isEmpty })
+        try world.store.close()
+        return (files, guests)
+    }
+
+    private func search(_ files: SimulatedFileSystem, _ word: String) throws -> Set<String> {
+        try StoreSearch(path: "s", fileSystem: files).places(of: word)
+    }
+
+    /// What is to be seen before and after, without any fault.
+    private struct Whole {
+        var before: [String: String]
+        var after: [String: String]
+        var first: Int
+        var callCount: Int
+    }
+
+    private func picture(_ world: FeatureWorld) async throws -> [String: String] {
+        var picture: [String: String] = [:]
+        for name in FeatureWorld.guests {
+            var device = SharedDevice(world.guest(name))
+            _ = try await device.sync(limit: 5)
+            picture[name] = device.records.keys.sorted().joined(separator: " ")
+        }
+        do {
+            picture["anna"] = try await world.anna.visible().sorted().joined(separator: " ")
+        } catch let error as SyncError {
+            picture["anna"] = "\(error.code)"
+        }
+        return picture
+    }
+
+    private func whole(_ subject: Subject, _ files: SimulatedFileSystem) async throws -> Whole {
+        var world = try FeatureWorld(files.crash(.keepingEverything), MemoryViewIndex(), seed: 5)
+        let before = try await picture(world)
+        let machine = Machine(files.crash(.keepingEverything))
+        let first = machine.files.callCount
+        let receipt = try machine.erase(subject.subject)
+        #expect(receipt.removedCount > 2)
+        let callCount = machine.files.callCount
+        #expect(try search(machine.files, subject.word).isEmpty)
+        world = try FeatureWorld(machine.files, machine.index, seed: 6)
+        let after = try await picture(world)
+        #expect(before != after)
+        return Whole(before: before, after: after, first: first, callCount: callCount)
+    }
+
+    /// Opens what a fault has left, and compares it.
+    private func check(
+        _ files: SimulatedFileSystem,
+        _ index: MemoryViewIndex,
+        _ subject: Subject,
+        _ whole: Whole,
+        _ guests: [SharedDevice],
+        _ place: String
+    ) async throws {
+        let isPending = try files.exists("s/ERASING")
+        let world = try FeatureWorld(files, index, seed: 11)
+        #expect(try !files.exists("s/ERASING"))
+        // Before anybody asks for anything, and is named in the journal for it.
+        let left = try search(files, subject.word)
+        let picture = try await picture(world)
+        #expect(left.isEmpty || picture == whole.before, "\(place): left in \(left)")
+        #expect(picture == whole.after || !isPending && picture == whole.before, "\(place)")
+        for var guest in guests {
+            guest.client = world.guest(
+                String((guest.client.caller.user?.userRecordName ?? "").dropFirst())
+            )
+            var fresh = SharedDevice(guest.client)
+            _ = try await fresh.sync(limit: 5)
+            _ = try await guest.sync(limit: 3)
+            #expect(guest.records == fresh.records, "\(place): \(guest.client.caller)")
+        }
+        try world.store.close()
+        let reader = try LogReader("s", fileSystem: files)
+        #expect(try reader.verify().damage.isEmpty, "\(place)")
+    }
+
+    @Test(arguments: Subject.allCases)
+    func `all is there or nothing is left, wherever the machine stops`(
+        subject: Subject
+    ) async throws {
+        let (files, guests) = try await prepare()
+        #expect(try search(files, subject.word).contains("blocks"))
+        let whole = try await whole(subject, files)
+        #expect(whole.callCount - whole.first > 100)
+        let outcomes: [CrashOutcome] = [
+            .losingEverythingUnsynced, .keepingEverything, .processKilled,
+        ]
+        for call in stride(
+            from: whole.first + 1,
+            through: whole.callCount,
+            by: FeatureWorld.isLong ? 1 : 5
+        ) {
+            let all = outcomes + [.seeded(UInt64(call))]
+            for outcome in FeatureWorld.isLong ? all : [all[call % 4]] {
+                let machine = Machine(files.crash(.keepingEverything))
+                machine.files.stop(atCall: call)
+                _ = try? machine.erase(subject.subject)
+                let index = call % 3 == 0 ? machine.index : MemoryViewIndex()
+                let place = "call \(call), \(outcome)"
+                try await check(machine.files.crash(outcome), index, subject, whole, guests, place)
+            }
+        }
+    }
+
+    @Test(arguments: Subject.allCases)
+    func `a call that fails leaves all there, or is made good by erasing again`(
+        subject: Subject
+    ) async throws {
+        let (files, guests) = try await prepare()
+        let whole = try await whole(subject, files)
+        for call in stride(
+            from: whole.first + 1,
+            through: whole.callCount,
+            by: FeatureWorld.isLong ? 1 : 11
+        ) {
+            let machine = Machine(files.crash(.keepingEverything))
+            machine.files.failCall(call, with: call % 2 == 0 ? 5 : 28)
+            _ = try? machine.erase(subject.subject)
+            machine.files.clearFaults()
+            let files = machine.files.crash(.keepingEverything)
+            try await check(files, machine.index, subject, whole, guests, "call \(call)")
+            _ = try Machine(files).erase(subject.subject, seed: 13)
+            #expect(try search(files, subject.word).isEmpty, "call \(call)")
+        }
+    }
+
+    @Test func `a full disk refuses an erasure and the store goes on`() async throws {
+        let (files, _) = try await prepare()
+        let whole = try await whole(.owner, files)
+        let machine = Machine(files.crash(.keepingEverything))
+        let used = try ["s", "s/segments"].reduce(0) { sum, folder in
+            try machine.files.list(folder).reduce(sum) { sum, name in
+                sum + Int(try machine.files.status(of: folder + "/" + name)?.byteCount ?? 0)
+            }
+        }
+        machine.files.setCapacity(used + 4096)
+        let error = #expect(throws: LogError.self) { try machine.erase(Subject.owner.subject) }
+        #expect(error?.code == .full)
+        #expect(try !machine.files.exists("s/ERASING"))
+        machine.files.setCapacity(nil)
+        let world = try FeatureWorld(machine.files, MemoryViewIndex(), seed: 5)
+        #expect(try await picture(world) == whole.before)
+        try world.store.close()
+        _ = try machine.erase(Subject.owner.subject)
+        #expect(try search(machine.files, Subject.owner.word).isEmpty)
+    }
+}
