@@ -16,7 +16,7 @@ public enum ErasureSubject: Hashable, Sendable {
 
 extension ErasureSubject {
     /// The user, if it is one.
-    var user: UserID? {
+    package var user: UserID? {
         if case .user(let user) = self { user } else { nil }
     }
 
