@@ -111,6 +111,11 @@ extension Engine {
                 throw SyncError(error)
             }
             try check(start, isWithin: position)
+            try checkErasures(
+                since: max(start.sequence, start.quiet),
+                as: caller,
+                picture(.visible)
+            )
         }
         let found = past.zones(of: caller.database, after: start.sequence, quiet: start.quiet)
         let moreComing = found.count > limit

@@ -265,6 +265,14 @@ import TidemarkModel
             )
         }
         #expect(own == .changeTokenExpired)
+        let past = await expires {
+            _ = try await world.store.databaseChanges(
+                DatabaseChangesRequest(since: others.zeldasTokens[0]),
+                as: world.zelda.caller,
+                asOf: world.store.lastSequence
+            )
+        }
+        #expect(past == .changeTokenExpired)
         let zones = try await world.store.databaseChanges(
             DatabaseChangesRequest(),
             as: world.zelda.caller
