@@ -161,7 +161,7 @@ package.products.append(.library(name: "CloudKit", targets: ["CloudKit"]))
 package.targets += [
     .target(
         name: "CloudKit",
-        dependencies: ["Tidemark", "TidemarkModel", "TidemarkLog"],
+        dependencies: ["Tidemark", "TidemarkSync", "TidemarkModel", "TidemarkLog"],
         swiftSettings: shipped
     ),
     .executableTarget(

@@ -1,0 +1,178 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension CKSyncEngine {
+    /// What a sync engine tells its delegate.
+    public enum Event: Sendable {
+        /// The state is another one.
+        case stateUpdate(StateUpdate)
+        /// Somebody else is signed in, or nobody.
+        case accountChange(AccountChange)
+        /// Zones changed on the server.
+        case fetchedDatabaseChanges(FetchedDatabaseChanges)
+        /// Records changed on the server.
+        case fetchedRecordZoneChanges(FetchedRecordZoneChanges)
+        /// Zones were made and removed, or not.
+        case sentDatabaseChanges(SentDatabaseChanges)
+        /// Records were saved and removed, or not.
+        case sentRecordZoneChanges(SentRecordZoneChanges)
+        /// A fetch begins.
+        case willFetchChanges(WillFetchChanges)
+        /// The changes of a zone are being fetched.
+        case willFetchRecordZoneChanges(WillFetchRecordZoneChanges)
+        /// The changes of a zone were fetched, or not.
+        case didFetchRecordZoneChanges(DidFetchRecordZoneChanges)
+        /// A fetch is over.
+        case didFetchChanges(DidFetchChanges)
+        /// A sending begins.
+        case willSendChanges(WillSendChanges)
+        /// A sending is over.
+        case didSendChanges(DidSendChanges)
+    }
+}
+
+extension CKSyncEngine.Event {
+    /// The state is another one: to be kept at once, after the data that came before it.
+    public struct StateUpdate: Sendable {
+        /// What to keep.
+        public let stateSerialization: CKSyncEngine.State.Serialization
+    }
+
+    /// Somebody else is signed in, or nobody.
+    public struct AccountChange: Sendable {
+        /// Who was and who is signed in.
+        public enum ChangeType: Sendable {
+            /// Somebody is where nobody was, as far as the engine knows.
+            case signIn(currentUser: CKRecord.ID)
+            /// Nobody is any more.
+            case signOut(previousUser: CKRecord.ID)
+            /// Somebody else is.
+            case switchAccounts(previousUser: CKRecord.ID, currentUser: CKRecord.ID)
+        }
+
+        /// Who was and who is signed in.
+        public let changeType: ChangeType
+    }
+
+    /// Zones changed on the server.
+    public struct FetchedDatabaseChanges: Sendable {
+        /// Zones that are new or in which something changed.
+        public let modifications: [CKDatabase.DatabaseChange.Modification]
+        /// Zones that are gone.
+        public let deletions: [CKDatabase.DatabaseChange.Deletion]
+    }
+
+    /// Records changed on the server.
+    public struct FetchedRecordZoneChanges: Sendable {
+        /// Records that are new or changed.
+        public let modifications: [CKDatabase.RecordZoneChange.Modification]
+        /// Records that are gone.
+        public let deletions: [CKDatabase.RecordZoneChange.Deletion]
+    }
+
+    /// Zones were made and removed, or not.
+    public struct SentDatabaseChanges: Sendable {
+        /// A zone that could not be made.
+        public struct FailedZoneSave: Sendable {
+            /// The zone.
+            public let zone: CKRecordZone
+            /// Why not.
+            public let error: CKError
+        }
+
+        /// Zones that were made.
+        public let savedZones: [CKRecordZone]
+        /// Zones that could not be made.
+        public let failedZoneSaves: [FailedZoneSave]
+        /// Zones that were removed.
+        public let deletedZoneIDs: [CKRecordZone.ID]
+        /// Zones that could not be removed.
+        public let failedZoneDeletes: [CKRecordZone.ID: CKError]
+    }
+
+    /// Records were saved and removed, or not.
+    public struct SentRecordZoneChanges: Sendable {
+        /// A record that could not be saved.
+        public struct FailedRecordSave: Sendable {
+            /// The record, as the app gave it.
+            public let record: CKRecord
+            /// Why not.
+            public let error: CKError
+        }
+
+        /// Records that were saved, as the server has them.
+        public let savedRecords: [CKRecord]
+        /// Records that could not be saved.
+        public let failedRecordSaves: [FailedRecordSave]
+        /// Records that were removed.
+        public let deletedRecordIDs: [CKRecord.ID]
+        /// Records that could not be removed.
+        public let failedRecordDeletes: [CKRecord.ID: CKError]
+    }
+
+    /// A fetch begins.
+    public struct WillFetchChanges: Sendable {
+        /// Why, and what is fetched.
+        public let context: CKSyncEngine.FetchChangesContext
+    }
+
+    /// The changes of a zone are being fetched.
+    public struct WillFetchRecordZoneChanges: Sendable {
+        /// The zone.
+        public let zoneID: CKRecordZone.ID
+    }
+
+    /// The changes of a zone were fetched, or not.
+    public struct DidFetchRecordZoneChanges: Sendable {
+        /// The zone.
+        public let zoneID: CKRecordZone.ID
+        /// Why not all; `nil` if all were.
+        public let error: CKError?
+    }
+
+    /// A fetch is over.
+    public struct DidFetchChanges: Sendable {
+        /// Why it was, and what was to be fetched.
+        public let context: CKSyncEngine.FetchChangesContext
+    }
+
+    /// A sending begins.
+    public struct WillSendChanges: Sendable {
+        /// Why, and what is sent.
+        public let context: CKSyncEngine.SendChangesContext
+    }
+
+    /// A sending is over.
+    public struct DidSendChanges: Sendable {
+        /// Why it was, and what was to be sent.
+        public let context: CKSyncEngine.SendChangesContext
+    }
+}
+
+extension CKSyncEngine.Event: CustomStringConvertible {
+    /// What happened, in a few words.
+    public var description: String {
+        switch self {
+        case .stateUpdate: "stateUpdate"
+        case .accountChange(let event): "accountChange(\(event.changeType))"
+        case .fetchedDatabaseChanges(let event):
+            "fetchedDatabaseChanges(\(event.modifications.count) changed, "
+                + "\(event.deletions.count) deleted)"
+        case .fetchedRecordZoneChanges(let event):
+            "fetchedRecordZoneChanges(\(event.modifications.count) changed, "
+                + "\(event.deletions.count) deleted)"
+        case .sentDatabaseChanges(let event):
+            "sentDatabaseChanges(\(event.savedZones.count + event.deletedZoneIDs.count) sent, "
+                + "\(event.failedZoneSaves.count + event.failedZoneDeletes.count) failed)"
+        case .sentRecordZoneChanges(let event):
+            "sentRecordZoneChanges(\(event.savedRecords.count + event.deletedRecordIDs.count) sent, "
+                + "\(event.failedRecordSaves.count + event.failedRecordDeletes.count) failed)"
+        case .willFetchChanges: "willFetchChanges"
+        case .willFetchRecordZoneChanges(let event): "willFetchRecordZoneChanges(\(event.zoneID))"
+        case .didFetchRecordZoneChanges(let event): "didFetchRecordZoneChanges(\(event.zoneID))"
+        case .didFetchChanges: "didFetchChanges"
+        case .willSendChanges: "willSendChanges"
+        case .didSendChanges: "didSendChanges"
+        }
+    }
+}

@@ -1,0 +1,141 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkSync
+
+extension CKSyncEngine {
+    /// Why an engine fetches or sends.
+    public enum SyncReason: Int, Hashable, Sendable {
+        /// The engine found that it is time.
+        case scheduled = 0
+        /// The app asked for it.
+        case manual = 1
+
+        init(_ reason: TidemarkSync.SyncReason) {
+            self =
+                switch reason {
+                case .scheduled: .scheduled
+                case .manual: .manual
+                }
+        }
+    }
+
+    /// What to fetch.
+    public struct FetchChangesOptions: Sendable {
+        /// Which zones to fetch.
+        public enum Scope: Hashable, Sendable {
+            /// Every zone.
+            case all
+            /// Every zone but some.
+            case allExcluding([CKRecordZone.ID])
+            /// Some zones.
+            case zoneIDs([CKRecordZone.ID])
+
+            /// Whether a zone is fetched.
+            public func contains(_ zoneID: CKRecordZone.ID) -> Bool {
+                model.contains(zoneID.model)
+            }
+
+            var model: FetchScope {
+                switch self {
+                case .all: .all
+                case .allExcluding(let zones): .allExcluding(zones.map(\.model))
+                case .zoneIDs(let zones): .zones(zones.map(\.model))
+                }
+            }
+
+            init(_ model: FetchScope) {
+                self =
+                    switch model {
+                    case .all: .all
+                    case .allExcluding(let zones): .allExcluding(zones.map { .init($0) })
+                    case .zones(let zones): .zoneIDs(zones.map { .init($0) })
+                    }
+            }
+        }
+
+        /// Which zones to fetch.
+        public var scope: Scope
+        /// The group of the operations that fetch.
+        public var operationGroup: CKOperationGroup
+        /// Which zones to fetch before others.
+        public var prioritizedZoneIDs: [CKRecordZone.ID] = []
+
+        /// Describes a fetch.
+        public init(scope: Scope = .all, operationGroup: CKOperationGroup? = nil) {
+            self.scope = scope
+            self.operationGroup = operationGroup ?? CKOperationGroup()
+        }
+    }
+
+    /// What to send.
+    public struct SendChangesOptions: Sendable {
+        /// Which changes to send.
+        public enum Scope: Hashable, Sendable {
+            /// Every change.
+            case all
+            /// Every change but those in some zones.
+            case allExcluding([CKRecordZone.ID])
+            /// Changes in some zones.
+            case zoneIDs([CKRecordZone.ID])
+            /// Changes of some records.
+            case recordIDs([CKRecord.ID])
+
+            /// Whether changes of a record are sent.
+            public func contains(_ recordID: CKRecord.ID) -> Bool {
+                model.contains(recordID.model)
+            }
+
+            /// Whether a change is sent.
+            public func contains(_ pendingChange: PendingRecordZoneChange) -> Bool {
+                model.contains(pendingChange.model.id)
+            }
+
+            var model: SendScope {
+                switch self {
+                case .all: .all
+                case .allExcluding(let zones): .allExcluding(zones.map(\.model))
+                case .zoneIDs(let zones): .zones(zones.map(\.model))
+                case .recordIDs(let records): .records(records.map(\.model))
+                }
+            }
+
+            init(_ model: SendScope) {
+                self =
+                    switch model {
+                    case .all: .all
+                    case .allExcluding(let zones): .allExcluding(zones.map { .init($0) })
+                    case .zones(let zones): .zoneIDs(zones.map { .init($0) })
+                    case .records(let records): .recordIDs(records.map { .init($0) })
+                    }
+            }
+        }
+
+        /// Which changes to send.
+        public var scope: Scope
+        /// The group of the operations that send.
+        public var operationGroup: CKOperationGroup
+
+        /// Describes a sending.
+        public init(scope: Scope = .all, operationGroup: CKOperationGroup? = nil) {
+            self.scope = scope
+            self.operationGroup = operationGroup ?? CKOperationGroup()
+        }
+    }
+
+    /// Why an engine fetches, and what.
+    public struct FetchChangesContext: Sendable {
+        /// Why.
+        public let reason: SyncReason
+        /// What.
+        public let options: FetchChangesOptions
+    }
+
+    /// Why an engine sends, and what.
+    public struct SendChangesContext: Sendable {
+        /// Why.
+        public let reason: SyncReason
+        /// What.
+        public let options: SendChangesOptions
+    }
+}

@@ -1,0 +1,251 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import CloudKit
+import Testing
+import Tidemark
+
+@Suite struct `A sync engine` {
+    private let fixture = CloudFixture()
+
+    private func book(
+        on device: String,
+        of user: String = "anna",
+        syncsByItself: Bool = false
+    ) -> NoteBook {
+        NoteBook(fixture.container(on: device, of: user), syncsByItself: syncsByItself)
+    }
+
+    /// Sends until nothing fails any more: the zone is made once it is missed.
+    private func sendAll(_ book: NoteBook) async throws {
+        do {
+            try await book.engine().sendChanges()
+        } catch let error as CKError where error.code == .partialFailure {
+            try await book.engine().sendChanges()
+        }
+    }
+
+    /// Waits for something that a device does by itself.
+    private func wait(_ isSo: () async -> Bool) async throws {
+        for _ in 0..<600 {
+            if await isSo() { return }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        Issue.record("It did not happen within thirty seconds.")
+    }
+
+    @Test(arguments: [1, 600]) func `brings notes from one device to another`(
+        _ count: Int
+    ) async throws {
+        let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
+        for number in 0..<count { await phone.write("text \(number)", in: "n\(number)") }
+        try await sendAll(phone)
+        try await laptop.engine().fetchChanges()
+        let texts = await laptop.notes.mapValues(\.text)
+        #expect(await phone.notes.mapValues(\.text) == texts)
+        #expect(texts.count == count)
+        #expect(await phone.engine().state.pendingRecordZoneChanges.isEmpty)
+
+        await laptop.write("changed", in: "n0")
+        try await laptop.engine().sendChanges()
+        try await phone.engine().fetchChanges()
+        #expect(await phone.notes["n0"]?.text == "changed")
+        await phone.remove("n0")
+        try await phone.engine().sendChanges()
+        try await laptop.engine().fetchChanges()
+        #expect(await laptop.notes["n0"] == nil)
+    }
+
+    @Test func `tells in order, and the state after what it rests on`() async throws {
+        let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
+        let pending = await phone.engine().state
+        pending.add(pendingDatabaseChanges: [
+            .saveZone(CKRecordZone(zoneID: NoteBook.zoneID))
+        ])
+        await phone.write("a", in: "a")
+        try await phone.engine().sendChanges()
+        let sent = await phone.events.filter { $0 != "stateUpdate" }
+        #expect(
+            sent == [
+                "accountChange", "willSendChanges", "sentDatabaseChanges",
+                "sentRecordZoneChanges", "didSendChanges",
+            ]
+        )
+        try await laptop.engine().fetchChanges()
+        let fetched = await laptop.events
+        #expect(
+            fetched.filter { $0 != "stateUpdate" } == [
+                "accountChange", "willFetchChanges", "fetchedDatabaseChanges",
+                "willFetchRecordZoneChanges", "fetchedRecordZoneChanges",
+                "didFetchRecordZoneChanges", "didFetchChanges",
+            ]
+        )
+        let records = try #require(fetched.firstIndex(of: "fetchedRecordZoneChanges"))
+        #expect(fetched[(records + 1)...].contains("stateUpdate"))
+    }
+
+    @Test func `whose zone is missing says so, and makes it when asked to`() async throws {
+        let phone = book(on: "phone")
+        await phone.write("a", in: "a")
+        let engine = await phone.engine()
+        let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
+        #expect(error?.code == .partialFailure)
+        let part = error?.partialErrorsByItemID?.values.first as? CKError
+        #expect(part?.code == .zoneNotFound)
+        #expect(engine.state.pendingRecordZoneChanges.count == 1)
+        #expect(engine.state.pendingDatabaseChanges.count == 1)
+        try await engine.sendChanges()
+        #expect(engine.state.pendingRecordZoneChanges.isEmpty)
+    }
+
+    @Test(arguments: [true, false])
+    func `with a conflict keeps the later edit on all devices`(_ laterFirst: Bool) async throws {
+        let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
+        await phone.write("first", in: "n", at: Date(timeIntervalSince1970: 1000))
+        try await sendAll(phone)
+        try await laptop.engine().fetchChanges()
+        await phone.write("earlier", in: "n", at: Date(timeIntervalSince1970: 2000))
+        await laptop.write("later", in: "n", at: Date(timeIntervalSince1970: 3000))
+        let (first, second) = laterFirst ? (laptop, phone) : (phone, laptop)
+        try await first.engine().sendChanges()
+        let engine = await second.engine()
+        await #expect(throws: CKError.self) { try await engine.sendChanges() }
+        #expect(await second.failures.last == .serverRecordChanged)
+        #expect(engine.state.pendingRecordZoneChanges.count == (laterFirst ? 0 : 1))
+        try await second.engine().sendChanges()
+        try await first.engine().fetchChanges()
+        #expect(await phone.notes["n"]?.text == "later")
+        #expect(await laptop.notes["n"]?.text == "later")
+    }
+
+    @Test func `by itself sends what is added and fetches what others send`() async throws {
+        let phone = book(on: "phone", syncsByItself: true)
+        let laptop = book(on: "laptop", syncsByItself: true)
+        _ = await laptop.engine()
+        await phone.write("hello", in: "n")
+        try await wait { await laptop.notes["n"]?.text == "hello" }
+        await laptop.write("there", in: "n")
+        try await wait { await phone.notes["n"]?.text == "there" }
+        let saved = try await fixture.container(on: "tv", of: "anna").privateCloudDatabase
+            .allSubscriptions()
+        #expect(saved.count == 1)
+    }
+
+    @Test func `that begins again goes on where it was`() async throws {
+        let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
+        await phone.write("a", in: "a")
+        try await sendAll(phone)
+        try await laptop.engine().fetchChanges()
+        await laptop.write("b", in: "b")
+        try await wait { await laptop.events.last == "stateUpdate" }
+        try await laptop.restart()
+        await laptop.forgetEvents()
+        let engine = await laptop.engine()
+        #expect(engine.state.pendingRecordZoneChanges.count == 1)
+        try await engine.fetchChanges()
+        let events = await laptop.events
+        #expect(!events.contains("accountChange"))
+        #expect(!events.contains("fetchedRecordZoneChanges"))
+        try await engine.sendChanges()
+        try await phone.engine().fetchChanges()
+        #expect(await phone.notes["b"]?.text == "b")
+    }
+
+    @Test func `tells why a zone is gone`() async throws {
+        let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
+        await phone.write("a", in: "a")
+        try await sendAll(phone)
+        try await laptop.engine().fetchChanges()
+        _ = try await phone.engine().database.deleteRecordZone(withID: NoteBook.zoneID)
+        try await laptop.engine().fetchChanges()
+        #expect(await laptop.zoneDeletions == [.deleted])
+        #expect(await laptop.notes.isEmpty)
+    }
+
+    @Test func `hears of another user and forgets what was the one's before`() async throws {
+        let device = fixture.device("phone", of: "anna")
+        let book = NoteBook(device.container())
+        await book.write("anna's", in: "n")
+        try await sendAll(book)
+        await book.write("not sent", in: "m")
+        device.signIn("ben")
+        let engine = await book.engine()
+        try await engine.fetchChanges()
+        let changes = await book.accountChanges
+        guard case .switchAccounts(let old, let new) = try #require(changes.last) else {
+            Issue.record("It was \(changes).")
+            return
+        }
+        #expect([old.recordName, new.recordName] == ["anna", "ben"])
+        #expect(engine.state.pendingRecordZoneChanges.isEmpty)
+        #expect(await book.notes.isEmpty)
+        device.signOut()
+        await #expect(throws: CKError.self) { try await engine.fetchChanges() }
+        #expect(await book.accountChanges.count == 3)
+    }
+
+    @Test func `is not waited for in its own callback`() async throws {
+        let phone = book(on: "phone")
+        let heard = Heard<CKError.Code>()
+        await phone.whenSent { engine in
+            do {
+                try await engine.fetchChanges()
+            } catch {
+                heard.add((error as? CKError)?.code ?? .internalError)
+            }
+            await engine.cancelOperations()
+        }
+        await phone.write("a", in: "a")
+        let engine = await phone.engine()
+        await #expect(throws: CKError.self) { try await engine.sendChanges() }
+        #expect(heard.items == [.invalidArguments])
+    }
+
+    @Test func `that is cancelled answers those who wait`() async throws {
+        let phone = book(on: "phone")
+        let engine = await phone.engine()
+        await phone.whenSent { engine in
+            Task { await engine.cancelOperations() }
+            try? await Task.sleep(for: .milliseconds(200))
+        }
+        let pending = await phone.engine().state
+        pending.add(pendingDatabaseChanges: [
+            .saveZone(CKRecordZone(zoneID: NoteBook.zoneID))
+        ])
+        for number in 0..<300 { await phone.write("a", in: "n\(number)") }
+        let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
+        #expect(error?.code == .operationCancelled)
+        #expect(engine.state.pendingRecordZoneChanges.count == 50)
+        await phone.whenSent(nil)
+        try await engine.sendChanges()
+        #expect(engine.state.pendingRecordZoneChanges.isEmpty)
+    }
+
+    @Test func `halves a batch that is too large for one request`() async throws {
+        var options = StoreOptions()
+        options.limits.itemsPerRequest = 40
+        let cloud = TidemarkCloud.temporary(options: options)
+        let device = TidemarkDevice(cloud, user: "anna", name: "phone")
+        let book = NoteBook(device.container())
+        let pending = await book.engine().state
+        pending.add(pendingDatabaseChanges: [
+            .saveZone(CKRecordZone(zoneID: NoteBook.zoneID))
+        ])
+        for number in 0..<100 { await book.write("a", in: "n\(number)") }
+        let engine = await book.engine()
+        try await engine.sendChanges()
+        #expect(engine.state.pendingRecordZoneChanges.isEmpty)
+        #expect(await book.failures.isEmpty)
+        await cloud.close()
+    }
+
+    @Test func `keeps one change of each record, in order`() async {
+        let state = await book(on: "phone").engine().state
+        let ids = ["a", "b"].map { CKRecord.ID(recordName: $0, zoneID: NoteBook.zoneID) }
+        state.add(pendingRecordZoneChanges: [.saveRecord(ids[0]), .saveRecord(ids[1])])
+        state.add(pendingRecordZoneChanges: [.deleteRecord(ids[0]), .saveRecord(ids[1])])
+        #expect(state.pendingRecordZoneChanges == [.deleteRecord(ids[0]), .saveRecord(ids[1])])
+        state.remove(pendingRecordZoneChanges: [.deleteRecord(ids[0]), .deleteRecord(ids[1])])
+        #expect(state.pendingRecordZoneChanges == [.saveRecord(ids[1])])
+    }
+}
