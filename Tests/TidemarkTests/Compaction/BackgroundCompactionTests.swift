@@ -104,14 +104,13 @@ import TidemarkModel
         )
         let client = Client(store: store)
         try await client.createZone()
-        // One that comes right after it may find nothing to drop.
-        var first: Result<CompactionReport, SyncError>?
+        // The first may come when nothing was replaced yet, and then writes its segment shorter alone.
+        var outcome: Result<CompactionReport, SyncError>?
         let records = try await Self.save(client) {
-            first = try store.lastCompaction
-            return first != nil
+            outcome = try store.lastCompaction
+            return try outcome?.get().droppedCount ?? 0 > 0
         }
-        let report = try #require(first).get()
-        #expect(report.droppedCount > 0)
+        let report = try #require(outcome).get()
         #expect(report.newByteCount < report.oldByteCount)
         var found: [String: Int64] = [:]
         for case .changed(let record) in try await client.changes().changes {
