@@ -114,7 +114,6 @@ struct ModuleSymbols {
     func contains(_ symbol: SymbolName) -> Bool {
         var type: String? = resolved(symbol.type)
         while let place = type {
-            // A value that is a case there may be a case without labels here.
             if names.contains(SymbolName(type: place, name: symbol.name)) { return true }
             type = superclasses[place]
         }

@@ -65,7 +65,8 @@ struct SymbolTable {
         from), type by type, and what became of each here. The page is made from the module's symbol graph by
         `SymbolTableTests`, which fails where it is not up to date.
 
-        - *works*: the declaration is there, by the same name and labels, and does what the reference says;
+        - *works*: the declaration is there, by the same name and labels, and no difference from the reference is known.
+          That it is there is compared; what it does is in the tests of its subject;
         - *differs*: it is there, and the line says what is different;
         - *does not apply*: there is nothing on Linux that it could do;
         - *missing*: it is not there yet.
