@@ -34,15 +34,11 @@ extension CKRecord {
         let zone = recordID.zoneID.model
         var builder = FieldsBuilder()
         for (key, field) in content.sentFields(policy) {
+            let value = try field?.value.model(in: zone)
             do {
-                let value = try field?.value.model(in: zone)
                 try builder.set(key, value, isEncrypted: field?.isEncrypted ?? false)
-            } catch let error as SyncError {
-                throw CKError(error)
-            } catch let error as CKError {
-                throw error
             } catch {
-                throw CKError(.internalError, "\(error)")
+                throw CKError(error)
             }
         }
         let fields: Fields
