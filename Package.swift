@@ -172,7 +172,9 @@ package.targets += [
     ),
     .testTarget(
         name: "CloudKitTests",
-        dependencies: ["CloudKit", "CloudKitNotesExample", "Tidemark", "TidemarkModel"],
+        dependencies: [
+            "CloudKit", "CloudKitNotesExample", "Tidemark", "TidemarkLog", "TidemarkModel",
+        ],
         swiftSettings: everywhere
     ),
     // Code as it is written for Apple's systems, in both language modes: the same files.

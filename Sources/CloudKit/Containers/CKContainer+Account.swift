@@ -81,11 +81,6 @@ final class ServiceCallOperation<Value: Sendable>: CKOperation, @unchecked Senda
         super.init()
     }
 
-    @available(*, unavailable)
-    required init() {
-        preconditionFailure("An operation of one call needs the call.")
-    }
-
     override func perform(_ session: Session) async throws(CKError) {
         value = try await session.call(call)
     }

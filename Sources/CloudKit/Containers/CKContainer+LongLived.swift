@@ -19,7 +19,8 @@ extension CKContainer {
 
     /// Finds a long-lived operation; `nil` if it has ended, was cancelled, or is too old.
     ///
-    /// Set its blocks and add it again: the service does nothing a second time.
+    /// Set its blocks and add it again: they hear what the service has answered, or it is asked; it does
+    /// nothing a second time.
     @preconcurrency
     public func fetchLongLivedOperation(
         withID operationID: CKOperation.ID,
@@ -30,14 +31,13 @@ extension CKContainer {
 
     /// A long-lived operation; `nil` if it has ended, was cancelled, or is too old.
     ///
-    /// Set its blocks and add it again: the service does nothing a second time.
+    /// Set its blocks and add it again: they hear what the service has answered, or it is asked; it does
+    /// nothing a second time.
     public func longLivedOperation(for operationID: CKOperation.ID) async throws -> CKOperation? {
         KeptOperation.operation(operationID, of: self)
     }
 
-    private func longLivedIDs() -> [CKOperation.ID] {
-        KeptOperation.ids(of: model, by: device.userID, in: device.folder)
-    }
+    private func longLivedIDs() -> [CKOperation.ID] { KeptOperation.ids(of: self) }
 
     /// Runs a callback where nobody waits for it.
     private func callBack(_ body: @escaping @Sendable () -> Void) {

@@ -36,6 +36,15 @@ open class CKContainer: NSObject, @unchecked Sendable {
     /// The container's identifier.
     open var containerIdentifier: String? { model.identifier }
 
+    /// Whether the other object is the same container, asked by the same device.
+    open override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? CKContainer else { return false }
+        return other.device === device && other.model == model
+    }
+
+    /// Follows from the identifier.
+    open override var hash: Int { model.hashValue }
+
     /// The identifier.
     open override var description: String { "<CKContainer: \(model.identifier)>" }
 

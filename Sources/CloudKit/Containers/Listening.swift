@@ -26,10 +26,10 @@ final class Listening: Sendable {
             if let statuses = try? await service.accountStatuses(as: caller) {
                 feeds.append(Self.post(statuses, by: device))
             }
-            if let handler, caller.user != nil,
-                let pushes = try? await service.notifications(since: nil, as: caller)
+            if let handler, caller.user != nil, let places = device?.places,
+                let pushes = try? await places.notifications(of: service, as: caller)
             {
-                feeds.append(Self.deliver(pushes, to: handler, by: device))
+                feeds.append(Self.deliver(pushes, to: handler, by: device, places, as: caller))
             }
             return feeds
         }
@@ -64,7 +64,9 @@ final class Listening: Sendable {
     private static func deliver(
         _ pushes: AsyncThrowingStream<Subscription.Push, any Error>,
         to handler: @escaping TidemarkDevice.RemoteNotificationHandler,
-        by device: TidemarkDevice?
+        by device: TidemarkDevice?,
+        _ places: NotificationPlaces,
+        as caller: Caller
     ) -> Task<Void, Never> {
         let queue = DispatchQueue(label: "CloudKit.remoteNotifications")
         return Task { [weak device] in
@@ -72,12 +74,16 @@ final class Listening: Sendable {
                 guard !Task.isCancelled else { return }
                 let device = device
                 queue.async {
-                    let dictionary = push.notification.remoteDictionary
+                    let notification = push.notification
+                    let dictionary = notification.remoteDictionary(
+                        badge: notification.content.badges ? places.nextBadge(of: caller) : 1
+                    )
                     if let device {
                         device.run { handler(dictionary) }
                     } else {
                         handler(dictionary)
                     }
+                    places.take(push.token, of: caller)
                 }
             }
         }

@@ -45,10 +45,14 @@ public final class TidemarkDevice: Sendable {
     public let environment: Environment
     /// The identifier of `CKContainer.default()`.
     public let defaultContainerIdentifier: String
+    /// The time, by which long-lived operations are kept and forgotten.
+    let now: @Sendable () -> Date
     /// Where it keeps what has to outlive the process.
     let folder: DeviceFolder
     /// What it said last with changes of zones.
     let marks: ClientMarks
+    /// How far it has come among notifications.
+    let places: NotificationPlaces
     /// Runs the operations that are added to containers and databases.
     let operations = OperationQueue()
     private let state: Lock<State>
@@ -63,7 +67,8 @@ public final class TidemarkDevice: Sendable {
     ///   - build: The app's build.
     ///   - environment: Which of a container's two worlds it sees.
     ///   - defaultContainer: The identifier of `CKContainer.default()`.
-    ///   - folder: Where it keeps long-lived operations; beside the store unless it is said.
+    ///   - folder: Where it keeps what has to outlive the process; beside the store unless it is said.
+    ///   - now: The time, by which long-lived operations are kept and forgotten.
     public init(
         _ cloud: TidemarkCloud,
         user: String? = CKCurrentUserDefaultName,
@@ -71,15 +76,18 @@ public final class TidemarkDevice: Sendable {
         build: String? = nil,
         environment: Environment = .development,
         defaultContainer: String = ContainerID.standard.identifier,
-        folder: String? = nil
+        folder: String? = nil,
+        now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.cloud = cloud
         self.name = name
         self.build = build
         self.environment = environment
         defaultContainerIdentifier = defaultContainer
+        self.now = now
         self.folder = DeviceFolder(path: folder, of: name, cloud.place)
         marks = ClientMarks(self.folder)
+        places = NotificationPlaces(self.folder)
         state = Lock(State(user: user.map { UserID($0) }))
         operations.name = "CloudKit on \(name)"
     }
@@ -189,7 +197,10 @@ extension TidemarkDevice {
     /// `nil` for nobody.
     ///
     /// It gets the dictionaries that `CKNotification(fromRemoteNotificationDictionary:)` reads, one
-    /// after another, on a queue of its own: those of the containers that the device uses, from now on.
+    /// after another, on a queue of its own: those of the containers that the device uses.
+    ///
+    /// A device that hears of a container for the first time hears what happens from then on; later, also
+    /// after a restart, it goes on where it has come to.
     public func onRemoteNotification(_ handler: RemoteNotificationHandler?) {
         state.withLock { $0.handler = handler }
         listenAnew()

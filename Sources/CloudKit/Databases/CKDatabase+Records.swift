@@ -19,6 +19,7 @@ extension CKDatabase {
 
     /// Saves a record, if nobody else has saved it since it was fetched; answers with what the
     /// service has then.
+    @discardableResult
     public func save(_ record: CKRecord) async throws -> CKRecord {
         try await answer { saving(record, $0) }
     }

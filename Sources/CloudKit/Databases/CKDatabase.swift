@@ -41,6 +41,15 @@ open class CKDatabase: NSObject, @unchecked Sendable {
     /// Which database it is.
     open var databaseScope: Scope { scope }
 
+    /// Whether the other object is the same database, asked by the same device.
+    open override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? CKDatabase else { return false }
+        return other.device === device && other.container == container && other.scope == scope
+    }
+
+    /// Follows from the container and the scope.
+    open override var hash: Int { container.hashValue ^ scope.rawValue }
+
     /// The container and the scope.
     open override var description: String {
         "<CKDatabase: \(container.identifier)/\(scope.model.name)>"

@@ -10,6 +10,16 @@ extension CKError {
         self.init(SyncError(SyncError.Code(rawValue: code.rawValue) ?? .internalError, message))
     }
 
+    /// What a request failed with, whoever found it.
+    init(asking error: any Error) {
+        switch error {
+        case let error as CKError: self = error
+        case let error as SyncError: self.init(error)
+        case is CancellationError: self.init(.operationCancelled, "It was cancelled.")
+        default: self.init(.internalError, "\(error)")
+        }
+    }
+
     /// A failure that the service reports.
     ///
     /// `client` is the record that was to be saved, as the program has it; records of the service go by

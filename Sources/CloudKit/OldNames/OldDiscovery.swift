@@ -51,7 +51,7 @@ extension CKContainer {
 @available(*, deprecated, renamed: "CKDiscoverAllUserIdentitiesOperation")
 open class CKDiscoverAllContactsOperation: CKOperation, @unchecked Sendable {
     /// Finds all of them.
-    public required init() {}
+    public override init() {}
 
     /// Called at the end, with those who were found.
     open var discoverAllContactsCompletionBlock: (([CKDiscoveredUserInfo]?, (any Error)?) -> Void)?
@@ -76,7 +76,7 @@ open class CKDiscoverAllContactsOperation: CKOperation, @unchecked Sendable {
 @available(*, deprecated, renamed: "CKDiscoverUserIdentitiesOperation")
 open class CKDiscoverUserInfosOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Finds users by e-mail addresses and names of their records.
     public convenience init(emailAddresses: [String]?, userRecordIDs: [CKRecord.ID]?) {

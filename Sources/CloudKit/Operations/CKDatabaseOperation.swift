@@ -15,5 +15,15 @@ open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
         }
     }
 
+    /// What a class method made, as the class that it was called on.
+    ///
+    /// A subclass has initialisers of its own, and is not made here.
+    static func own(_ operation: CKDatabaseOperation) -> Self {
+        guard let own = operation as? Self else {
+            preconditionFailure("A \(Self.self) is made by an initialiser of its own.")
+        }
+        return own
+    }
+
     override var scope: CKDatabase.Scope { database?.databaseScope ?? .private }
 }

@@ -38,9 +38,11 @@ open class CKOperation: Operation, @unchecked Sendable {
     private(set) var place: (device: TidemarkDevice, container: ContainerID)?
     /// Where a long-lived operation is kept.
     var kept: KeptOperation?
+    /// What a long-lived operation has told.
+    private let reports = Lock<[OperationReport]>([])
 
     /// Makes an operation that does nothing.
-    public required override init() {
+    public override init() {
         operationID = UUID().uuidString
         super.init()
     }
@@ -126,6 +128,17 @@ open class CKOperation: Operation, @unchecked Sendable {
         }
         guard begins else { return }
         didChangeValue(forKey: "isExecuting")
+        if isCancelled { begin() } else { main() }
+    }
+
+    /// Does the work, and returns before it is done: what `start()` calls.
+    ///
+    /// Subclasses that say only here what is to be done call this one then.
+    open override func main() {
+        begin()
+    }
+
+    private func begin() {
         let work = Task(priority: TaskPriority(qualityOfService)) { await self.work() }
         progress.withLock { $0.work = work }
         if isCancelled { work.cancel() }
@@ -159,7 +172,16 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// Tells of the whole: with the reason why it was not done, or without one.
     func complete(_ error: (any Error)?) {}
 
-    /// Calls a program's block for an item, unless the operation was cancelled by then.
+    /// Takes note of what is to be told, and calls a program's blocks for it.
+    func deliver(_ report: OperationReport) {}
+
+    /// Tells of an item, and keeps what is told where the operation is long-lived.
+    func tell(_ report: OperationReport) {
+        if kept != nil { reports.withLock { $0.append(report) } }
+        tell { self.deliver(report) }
+    }
+
+    /// Calls a program's block, unless the operation was cancelled by then.
     func tell(_ body: @escaping @Sendable () -> Void) {
         callbacks.async {
             guard !self.isCancelled else { return }
@@ -229,13 +251,13 @@ extension CKOperation {
     private func run() async throws(CKError) {
         guard !isCancelled else { return }
         if isLongLived, kept == nil {
-            kept = try KeptOperation.keep(
-                self,
-                of: containerID,
-                by: device.userID,
-                in: device.folder
-            )
+            kept = try KeptOperation.keep(self, of: containerID, by: device)
             tell { self.longLivedOperationWasPersistedBlock?() }
+        }
+        if let answer = kept?.answer {
+            for report in answer.reports { tell(report) }
+            if let error = answer.error { throw error }
+            return
         }
         let session = try await Session.begin(
             as: device,
@@ -248,8 +270,20 @@ extension CKOperation {
                 resourceTimeout: timeoutIntervalForResource
             )
         )
-        defer { kept?.wasAnswered() }
-        try await perform(session)
+        do throws(CKError) {
+            try await perform(session)
+            keepAnswer(nil)
+        } catch {
+            // Of what did not reach the service there is no answer: it is asked again.
+            if !error.isOfWholeRequest { keepAnswer(error) }
+            throw error
+        }
+    }
+
+    private func keepAnswer(_ error: CKError?) {
+        guard let kept, !isCancelled else { return }
+        let answer = KeptAnswer(reports: reports.withLock { $0 }, error: error)
+        kept.wasAnswered(answer, at: device.now())
     }
 }
 

@@ -30,12 +30,15 @@ extension CKError {
     }
 }
 
+/// Whether an operation that ends with an error, or without one, has something to say of its items.
+func hasItems(_ error: (any Error)?) -> Bool {
+    error.map { ($0 as? CKError)?.code == .partialFailure } ?? true
+}
+
 extension Result where Success == Void, Failure == any Error {
     /// What was collected, unless the request failed as a whole: errors of items are among the items.
     func collecting<Items>(_ collected: Collected<Items>) -> Result<Items, any Error> {
-        if case .failure(let error) = self, (error as? CKError)?.code != .partialFailure {
-            return .failure(error)
-        }
+        if case .failure(let error) = self, !hasItems(error) { return .failure(error) }
         return .success(collected.items)
     }
 }

@@ -115,7 +115,7 @@ open class CKNotification: NSObject, RemoteNotificationReading, @unchecked Senda
     public var alertLaunchImage: String? { payload.alert("launch-image") }
     /// The sound to play.
     public var soundName: String? { payload.aps["sound"] as? String }
-    /// The app's badge; 1 where it is to change, since nobody counts.
+    /// What the app's badge shows: the device counts, from what `CKModifyBadgeOperation` said.
     public var badge: NSNumber? { payload.aps["badge"] as? NSNumber }
     /// The kind of notification, by which the app chooses its actions.
     public var category: String? { payload.aps["category"] as? String }

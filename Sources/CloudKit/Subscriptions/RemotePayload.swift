@@ -86,7 +86,10 @@ struct RemotePayload {
 
 extension Subscription.Notification {
     /// The dictionary that ``CKNotification`` reads.
-    var remoteDictionary: [AnyHashable: Any] {
+    var remoteDictionary: [AnyHashable: Any] { remoteDictionary(badge: 1) }
+
+    /// The dictionary, with what the app's badge shows then, where the notification changes it.
+    func remoteDictionary(badge: Int) -> [AnyHashable: Any] {
         var ck: [AnyHashable: Any] = ["ckuserid": user.userRecordName]
         ck["cid"] = container?.identifier
         ck["nid"] = id
@@ -106,7 +109,7 @@ extension Subscription.Notification {
         case .database: ck["met"] = content
         case .read: ck["rd"] = content
         }
-        return ["ck": ck, "aps": self.content.aps]
+        return ["ck": ck, "aps": self.content.aps(badge)]
     }
 
     private var recordFields: [String: Any] {
@@ -121,7 +124,7 @@ extension Subscription.Notification {
 
 extension NotificationContent {
     /// What systems show.
-    fileprivate var aps: [AnyHashable: Any] {
+    fileprivate func aps(_ badge: Int) -> [AnyHashable: Any] {
         var shown: [AnyHashable: Any] = [:]
         func add(_ text: Text, _ keys: (text: String, key: String, arguments: String)) {
             shown[keys.text] = text.text
@@ -139,7 +142,7 @@ extension NotificationContent {
         if !shown.isEmpty { aps["alert"] = shown }
         aps["sound"] = soundName
         aps["category"] = category
-        if badges { aps["badge"] = NSNumber(value: 1) }
+        if badges { aps["badge"] = NSNumber(value: badge) }
         if isContentAvailable { aps["content-available"] = 1 }
         if isMutable { aps["mutable-content"] = 1 }
         return aps

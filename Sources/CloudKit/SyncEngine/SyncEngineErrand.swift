@@ -300,18 +300,6 @@ private struct SentRecords {
 
 // MARK: - Errors
 
-extension CKError {
-    /// What a step failed with.
-    init(asking error: any Error) {
-        switch error {
-        case let error as CKError: self = error
-        case let error as SyncError: self.init(error)
-        case is CancellationError: self.init(.operationCancelled, "It was cancelled.")
-        default: self.init(.internalError, "\(error)")
-        }
-    }
-}
-
 extension SyncError {
     /// What the loop has to know of what a step failed with.
     ///

@@ -21,17 +21,26 @@ struct AppleSymbols {
 
     private(set) var names: Set<SymbolName> = []
 
-    /// Reads A.1: a heading for each type, and a line for each of its members.
     init() throws {
         let text = try String(contentsOf: Self.reference, encoding: .utf8)
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        guard let start = lines.firstIndex(where: { $0.hasPrefix("### A.1") }),
-            let end = lines.firstIndex(where: { $0.hasPrefix("### A.2") })
+        guard let first = lines.firstIndex(where: { $0.hasPrefix("### A.1") }),
+            let second = lines.firstIndex(where: { $0.hasPrefix("### A.2") })
         else { throw CocoaError(.fileReadCorruptFile) }
+        addFirst(lines[first..<second])
+        for line in lines[second...] where line.hasPrefix("- `") { addNewer(Self.code(in: line)) }
+    }
+
+    private static func code(in line: Substring) -> [String] {
+        line.split(separator: "`", omittingEmptySubsequences: false)
+            .enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
+    }
+
+    /// Reads A.1: a heading for each type, and a line for each of its members.
+    private mutating func addFirst(_ lines: ArraySlice<Substring>) {
         var type = ""
-        for line in lines[start..<end] {
-            let code = line.split(separator: "`", omittingEmptySubsequences: false)
-                .enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
+        for line in lines {
+            let code = Self.code(in: line)
             if line.hasPrefix("**Module level**") {
                 add(code, to: "")
             } else if line.hasPrefix("**"), line.hasSuffix("**") {
@@ -40,6 +49,24 @@ struct AppleSymbols {
                 add(Array(code.prefix(1)), to: type)
             }
         }
+    }
+
+    /// Reads a line of A.2: a type and its members, or one member alone.
+    private mutating func addNewer(_ code: [String]) {
+        let type = String(code[0].prefix { $0 != ":" })
+        for text in code.dropFirst() {
+            let name = Declaration(text).name ?? String(text.prefix { $0 != ":" })
+            names.insert(SymbolName(type: type, name: name))
+        }
+        guard let dot = type.lastIndex(of: "."), code.count == 1 || !knows(type) else { return }
+        let name = String(type[type.index(after: dot)...])
+        names.insert(SymbolName(type: String(type[..<dot]), name: name))
+    }
+
+    private func knows(_ type: String) -> Bool {
+        guard let dot = type.lastIndex(of: ".") else { return true }
+        let name = String(type[type.index(after: dot)...])
+        return names.contains(SymbolName(type: String(type[..<dot]), name: name))
     }
 
     private mutating func add(_ declarations: [String], to type: String) {

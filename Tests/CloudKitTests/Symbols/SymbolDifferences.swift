@@ -39,7 +39,12 @@ enum SymbolDifferences {
         "CKRecord.encodeSystemFields(with:)": .differs(
             "of Tidemark's own form: archives of Apple's framework cannot be read"
         ),
-        "CKNotification.badge": .differs("1 where the app's badge is to change: nobody counts"),
+        "CKNotification.badge": .differs("the device counts, not the service"),
+        "CKRecordZone.encryptionScope": .differs(
+            "kept on the object alone, without effect: the service encrypts nothing"
+        ),
+        "CKShare.AccessRequester.contact": .notApplicable("there is no framework for contacts"),
+        "CKShare.BlockedIdentity.contact": .notApplicable("there is no framework for contacts"),
         "CKSyncEngine.fetchChanges(_:)": .differs(
             "awaited in a callback of the delegate it throws `invalidArguments`, and does not trap"
         ),

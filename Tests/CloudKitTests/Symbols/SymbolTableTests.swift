@@ -61,9 +61,9 @@ struct SymbolTable {
     private static let headers = """
         # Every symbol of the CloudKit module
 
-        Apple's declarations as published for the 2025 SDK (Appendix A.1 of the reference that the project was built
-        from), type by type, and what became of each here. The page is made from the module's symbol graph by
-        `SymbolTableTests`, which fails where it is not up to date.
+        Apple's declarations as published for the 2025 SDK, and those of iOS 18 and 26 (Appendix A of the reference that
+        the project was built from), type by type, and what became of each here. The page is made from the module's
+        symbol graph by `SymbolTableTests`, which fails where it is not up to date.
 
         - *works*: the declaration is there, by the same name and labels, and no difference from the reference is known.
           That it is there is compared; what it does is in the tests of its subject;

@@ -9,7 +9,7 @@ import Tidemark
 /// Unchecked: as ``CKOperation`` says.
 open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// All there is.
-    public required init() {}
+    public override init() {}
 
     /// Fetches which zones changed after a token.
     public convenience init(previousServerChangeToken: CKServerChangeToken?) {
@@ -57,16 +57,24 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
             let page = try await session.call { (service, caller) async throws(SyncError) in
                 try await service.databaseChanges(asked, as: caller)
             }
-            for change in page.changes { tell { self.report(change) } }
-            let token = CKServerChangeToken(page.token)
-            tell { self.changeTokenUpdatedBlock?(token) }
-            end = (token, page.moreComing)
+            for change in page.changes { tell(.zoneChange(change)) }
+            tell(.databaseEnd(CKServerChangeToken(page.token), moreComing: page.moreComing))
             guard page.moreComing, fetchAllChanges, !isCancelled else { return }
             request.since = page.token
         }
     }
 
-    private func report(_ change: ZoneChange) {
+    override func deliver(_ report: OperationReport) {
+        switch report {
+        case .zoneChange(let change): deliver(change)
+        case .databaseEnd(let token, let moreComing):
+            end = (token, moreComing)
+            changeTokenUpdatedBlock?(token)
+        default: break
+        }
+    }
+
+    private func deliver(_ change: ZoneChange) {
         let id = CKRecordZone.ID(change.zone)
         switch change {
         case .changed:

@@ -11,7 +11,7 @@ import Tidemark
 @available(*, deprecated, message: "Use CKFetchRecordZoneChangesOperation")
 open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Fetches what changed in a zone after a token.
     public convenience init(

@@ -49,7 +49,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
     public typealias ZoneOptions = ZoneConfiguration
 
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Fetches what changed in zones.
     public convenience init(
@@ -127,20 +127,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
                 errors[id] = error
                 outcome = .failure(error)
             }
-            tell {
-                self.recordZoneFetchResultBlock?(
-                    id,
-                    outcome.map { ($0.token, $0.mark, $0.moreComing) }
-                )
-                let end = outcome.value
-                self.recordZoneFetchCompletionBlock?(
-                    id,
-                    end?.token,
-                    end?.mark,
-                    end?.moreComing ?? false,
-                    outcome.error
-                )
-            }
+            tell(.zoneEnd(id, outcome))
         }
         if let error = CKError.ofItems(errors) { throw error }
     }
@@ -157,19 +144,33 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
             desiredKeys: configuration.desiredKeys
         )
         return try await session.changes(request, all: fetchAllChanges) { step in
-            self.tell { self.report(step, id) }
+            self.tell(.step(id, step))
         }
     }
 
-    private func report(_ step: ZoneStep, _ id: CKRecordZone.ID) {
-        switch step {
-        case .changed(let record, let outcome):
+    override func deliver(_ report: OperationReport) {
+        switch report {
+        case .step(_, .changed(let record, let outcome)):
             recordWasChangedBlock?(record, outcome)
             if let record = outcome.value { recordChangedBlock?(record) }
-        case .deleted(let record, let type):
+        case .step(_, .deleted(let record, let type)):
             recordWithIDWasDeletedBlock?(record, type)
-        case .page(let token, let mark):
+        case .step(let id, .page(let token, let mark)):
             recordZoneChangeTokensUpdatedBlock?(id, token, mark)
+        case .zoneEnd(let id, let outcome):
+            let end = outcome.value
+            recordZoneFetchResultBlock?(
+                id,
+                outcome.map { ($0.token, $0.mark, $0.moreComing) }
+            )
+            recordZoneFetchCompletionBlock?(
+                id,
+                end?.token,
+                end?.mark,
+                end?.moreComing ?? false,
+                outcome.error
+            )
+        default: break
         }
     }
 

@@ -7,9 +7,7 @@ import Foundation
 
 extension CKModifyRecordsOperation {
     func keepOwn(in request: inout KeptRequest) {
-        request.records = (recordsToSave ?? []).compactMap {
-            try? NSKeyedArchiver.archivedData(withRootObject: $0, requiringSecureCoding: true)
-        }
+        request.records = (recordsToSave ?? []).compactMap(\.archivedData)
         request.recordIDs = (recordIDsToDelete ?? []).map(\.archived)
         request.numbers = ["policy": savePolicy.rawValue, "isAtomic": isAtomic ? 1 : 0]
         request.objects["mark"] = clientChangeTokenData
@@ -23,14 +21,6 @@ extension CKModifyRecordsOperation {
             ?? .ifServerRecordUnchanged
         isAtomic = request.numbers["isAtomic"] != 0
         clientChangeTokenData = request.objects["mark"]
-    }
-}
-
-extension CKRecord {
-    fileprivate static func unarchived(_ data: Data) -> CKRecord? {
-        let classes: [AnyClass] = [CKRecord.self, CKShare.self]
-        return
-            (try? NSKeyedUnarchiver.unarchivedObject(ofClasses: classes, from: data)) as? CKRecord
     }
 }
 

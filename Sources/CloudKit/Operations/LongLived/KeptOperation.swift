@@ -4,16 +4,22 @@
 import Foundation
 import Tidemark
 
-/// A long-lived operation in its device's folder: one file, until its last callback has been called.
+/// A long-lived operation in its device's folder, until its last callback has been called: a file, and
+/// the files of assets that it has fetched (`Docs/formats/devices.md`).
 struct KeptOperation: Sendable {
     private let file: URL
+    private let files: URL
+    /// What the service has answered in an earlier process; `nil` where it is still to be asked.
+    private(set) var answer: KeptAnswer?
 
     private static func folder(_ folder: DeviceFolder) -> URL {
         folder.url.appendingPathComponent("operations", isDirectory: true)
     }
 
     private init(_ id: CKOperation.ID, in folder: DeviceFolder) {
-        file = Self.folder(folder).appendingPathComponent(id).appendingPathExtension("plist")
+        let name = Self.folder(folder).appendingPathComponent(id)
+        file = name.appendingPathExtension("plist")
+        files = name.appendingPathExtension("files")
     }
 
     /// Writes what an operation needs to be run again.
@@ -23,8 +29,7 @@ struct KeptOperation: Sendable {
     static func keep(
         _ operation: CKOperation,
         of container: ContainerID,
-        by user: UserID?,
-        in folder: DeviceFolder
+        by device: TidemarkDevice
     ) throws(CKError) -> KeptOperation {
         guard let kind = LongLivedKind(operation) else {
             throw CKError(
@@ -37,11 +42,11 @@ struct KeptOperation: Sendable {
             operationID: operation.operationID,
             container: container.identifier,
             scope: (operation as? CKDatabaseOperation)?.scope.rawValue,
-            user: user?.userRecordName,
-            kept: Date()
+            user: device.userID?.userRecordName,
+            kept: device.now()
         )
         operation.keep(in: &request)
-        let kept = KeptOperation(operation.operationID, in: folder)
+        let kept = KeptOperation(operation.operationID, in: device.folder)
         do {
             try kept.write(request)
         } catch {
@@ -53,29 +58,27 @@ struct KeptOperation: Sendable {
         return kept
     }
 
-    /// Takes note that the service has answered: from now on it is kept for a day.
-    func wasAnswered() {
+    /// Keeps what the service has answered: from now on the operation is kept for a day.
+    func wasAnswered(_ answer: KeptAnswer, at time: Date) {
         guard var request = read() else { return }
-        request.answered = Date()
-        // Without the note it is kept for longer.
+        request.answer = answer.archived(at: time, KeptFiles(folder: files))
+        // Without it the service is asked again.
         try? write(request)
     }
 
     /// Forgets the operation.
     func remove() {
         try? FileManager.default.removeItem(at: file)
+        KeptFiles(folder: files).remove()
     }
 
-    /// The ids of a user's operations in a container that have not ended.
-    static func ids(
-        of container: ContainerID,
-        by user: UserID?,
-        in folder: DeviceFolder
-    ) -> [CKOperation.ID] {
-        let names = try? FileManager.default.contentsOfDirectory(atPath: Self.folder(folder).path)
-        return (names ?? []).sorted().compactMap { name in
+    /// The ids of the user's operations in a container that have not ended.
+    static func ids(of container: CKContainer) -> [CKOperation.ID] {
+        let folder = Self.folder(container.device.folder)
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.sorted().filter { $0.hasSuffix(".plist") }.compactMap { name in
             let id = (name as NSString).deletingPathExtension
-            return find(id, of: container, by: user, in: folder) == nil ? nil : id
+            return find(id, of: container) == nil ? nil : id
         }
     }
 
@@ -85,10 +88,7 @@ struct KeptOperation: Sendable {
         _ id: CKOperation.ID,
         of container: CKContainer
     ) -> CKOperation? {
-        let folder = container.device.folder
-        guard !id.contains("/"),
-            let request = find(id, of: container.model, by: container.device.userID, in: folder)
-        else { return nil }
+        guard !id.contains("/"), let request = find(id, of: container) else { return nil }
         let operation = request.kind.makeOperation()
         operation.operationID = id
         operation.isLongLived = true
@@ -96,21 +96,19 @@ struct KeptOperation: Sendable {
         operation.database = container.database(
             with: request.scope.flatMap { .init(rawValue: $0) } ?? .private
         )
-        operation.kept = KeptOperation(id, in: folder)
+        var kept = KeptOperation(id, in: container.device.folder)
+        kept.answer = request.answer.flatMap { KeptAnswer($0, KeptFiles(folder: kept.files)) }
+        operation.kept = kept
         return operation
     }
 
-    private static func find(
-        _ id: CKOperation.ID,
-        of container: ContainerID,
-        by user: UserID?,
-        in folder: DeviceFolder
-    ) -> KeptRequest? {
-        let kept = KeptOperation(id, in: folder)
-        guard let request = kept.read(), request.container == container.identifier,
-            request.user == user?.userRecordName
+    private static func find(_ id: CKOperation.ID, of container: CKContainer) -> KeptRequest? {
+        let device = container.device
+        let kept = KeptOperation(id, in: device.folder)
+        guard let request = kept.read(), request.container == container.model.identifier,
+            request.user == device.userID?.userRecordName
         else { return nil }
-        guard !request.isExpired(at: Date()) else {
+        guard !request.isExpired(at: device.now()) else {
             kept.remove()
             return nil
         }

@@ -17,8 +17,8 @@ struct KeptRequest: Codable {
     var user: String?
     /// When it was kept.
     var kept: Date
-    /// When the service had answered; `nil` as long as it has not.
-    var answered: Date?
+    /// What the service has answered; `nil` as long as it has not.
+    var answer: KeptAnswer.Archive?
     /// Records, whole with what was changed in them.
     var records: [Data] = []
     /// Names of records.
@@ -34,20 +34,18 @@ struct KeptRequest: Codable {
 
     /// How long a request is kept that the service has not answered.
     private static let requestLifetime: TimeInterval = 7 * 24 * 60 * 60
-    /// How long it is kept when it was answered, and nobody has asked.
-    private static let resultLifetime: TimeInterval = 24 * 60 * 60
+    /// How long an answer is kept that nobody has asked for.
+    private static let answerLifetime: TimeInterval = 24 * 60 * 60
 
     /// Whether it is found no more.
     func isExpired(at now: Date) -> Bool {
-        if let answered { return now.timeIntervalSince(answered) > Self.resultLifetime }
+        if let answer { return now.timeIntervalSince(answer.time) > Self.answerLifetime }
         return now.timeIntervalSince(kept) > Self.requestLifetime
     }
 
     /// Keeps an object as Foundation archives it.
-    mutating func keep(_ object: NSObject?, as name: String) {
-        objects[name] = object.flatMap {
-            try? NSKeyedArchiver.archivedData(withRootObject: $0, requiringSecureCoding: true)
-        }
+    mutating func keep(_ object: (any NSObject & NSCoding)?, as name: String) {
+        objects[name] = object?.archivedData
     }
 
     /// An object that was kept.
@@ -57,7 +55,7 @@ struct KeptRequest: Codable {
 }
 
 /// The kinds of operations that can be long-lived, by their names on disk.
-enum LongLivedKind: String, Codable, CaseIterable {
+enum LongLivedKind: String, Codable {
     case modifyRecords
     case fetchRecords
     case query
@@ -66,27 +64,31 @@ enum LongLivedKind: String, Codable, CaseIterable {
     case fetchRecordZoneChanges
     case fetchDatabaseChanges
 
-    private var operationType: CKDatabaseOperation.Type {
-        switch self {
-        case .modifyRecords: CKModifyRecordsOperation.self
-        case .fetchRecords: CKFetchRecordsOperation.self
-        case .query: CKQueryOperation.self
-        case .modifyRecordZones: CKModifyRecordZonesOperation.self
-        case .fetchRecordZones: CKFetchRecordZonesOperation.self
-        case .fetchRecordZoneChanges: CKFetchRecordZoneChangesOperation.self
-        case .fetchDatabaseChanges: CKFetchDatabaseChangesOperation.self
-        }
-    }
-
     /// The kind of an operation; `nil` for those that cannot be long-lived.
     init?(_ operation: CKOperation) {
-        guard let kind = Self.allCases.first(where: { type(of: operation) == $0.operationType })
-        else {
-            return nil
+        switch operation {
+        case is CKModifyRecordsOperation: self = .modifyRecords
+        case is CKFetchRecordsOperation: self = .fetchRecords
+        case is CKQueryOperation: self = .query
+        case is CKModifyRecordZonesOperation: self = .modifyRecordZones
+        case is CKFetchRecordZonesOperation: self = .fetchRecordZones
+        case is CKFetchRecordZoneChangesOperation: self = .fetchRecordZoneChanges
+        case is CKFetchDatabaseChangesOperation: self = .fetchDatabaseChanges
+        default: return nil
         }
-        self = kind
     }
 
-    /// An operation of this kind with nothing to do yet.
-    func makeOperation() -> CKDatabaseOperation { operationType.init() }
+    /// An operation of this kind with nothing to do yet: of CloudKit's class, also where it was of a
+    /// program's own below that.
+    func makeOperation() -> CKDatabaseOperation {
+        switch self {
+        case .modifyRecords: CKModifyRecordsOperation()
+        case .fetchRecords: CKFetchRecordsOperation()
+        case .query: CKQueryOperation()
+        case .modifyRecordZones: CKModifyRecordZonesOperation()
+        case .fetchRecordZones: CKFetchRecordZonesOperation()
+        case .fetchRecordZoneChanges: CKFetchRecordZoneChangesOperation()
+        case .fetchDatabaseChanges: CKFetchDatabaseChangesOperation()
+        }
+    }
 }

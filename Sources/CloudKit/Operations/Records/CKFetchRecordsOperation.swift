@@ -9,7 +9,7 @@ import Tidemark
 /// Unchecked: as ``CKOperation`` says.
 open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Fetches records.
     public convenience init(recordIDs: [CKRecord.ID]) {
@@ -19,9 +19,9 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
 
     /// Fetches the signed-in user's record.
     open class func fetchCurrentUserRecordOperation() -> Self {
-        let operation = Self()
+        let operation = CKFetchRecordsOperation()
         operation.fetchesCurrentUser = true
-        return operation
+        return Self.own(operation)
     }
 
     var fetchesCurrentUser = false
@@ -42,7 +42,7 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Called at the end, with what was found.
     open var fetchRecordsCompletionBlock: (([CKRecord.ID: CKRecord]?, (any Error)?) -> Void)?
 
-    private var found: [CKRecord.ID: CKRecord]?
+    private var found: [CKRecord.ID: CKRecord] = [:]
 
     override func perform(_ session: Session) async throws(CKError) {
         var ids = recordIDs ?? []
@@ -56,26 +56,18 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         let answers = try await session.call { (service, caller) async throws(SyncError) in
             try await service.fetchRecords(request, as: caller)
         }
-        var found: [CKRecord.ID: CKRecord] = [:]
         var errors: [AnyHashable: any Error] = [:]
         for (id, answer) in zip(ids, answers) {
             let outcome: Result<CKRecord, any Error>
             do throws(CKError) {
-                let record = try await fetch(answer, id, session)
-                found[id] = record
-                outcome = .success(record)
+                outcome = .success(try await fetch(answer, id, session))
             } catch {
                 guard !isCancelled else { throw error }
                 errors[id] = error
                 outcome = .failure(error)
             }
-            tell {
-                if outcome.error == nil { self.perRecordProgressBlock?(id, 1) }
-                self.perRecordResultBlock?(id, outcome)
-                self.perRecordCompletionBlock?(outcome.value, id, outcome.error)
-            }
+            tell(.fetched(id, outcome))
         }
-        self.found = found
         if let error = CKError.ofItems(errors) { throw error }
     }
 
@@ -93,12 +85,20 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         }
     }
 
+    override func deliver(_ report: OperationReport) {
+        guard case .fetched(let id, let outcome) = report else { return }
+        found[id] = outcome.value
+        if outcome.error == nil { perRecordProgressBlock?(id, 1) }
+        perRecordResultBlock?(id, outcome)
+        perRecordCompletionBlock?(outcome.value, id, outcome.error)
+    }
+
     override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
 
     override func restore(from request: KeptRequest) { restoreOwn(from: request) }
 
     override func complete(_ error: (any Error)?) {
         fetchRecordsResultBlock?(Result(failing: error))
-        fetchRecordsCompletionBlock?(found, error)
+        fetchRecordsCompletionBlock?(hasItems(error) ? found : nil, error)
     }
 }

@@ -27,7 +27,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     }
 
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Saves and deletes records.
     public convenience init(
@@ -63,7 +63,8 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Called at the end, with what was saved and deleted.
     open var modifyRecordsCompletionBlock: (([CKRecord]?, [CKRecord.ID]?, (any Error)?) -> Void)?
 
-    private var done: (saved: [CKRecord], deleted: [CKRecord.ID])?
+    private var saved: [CKRecord] = []
+    private var deleted: [CKRecord.ID] = []
 
     override func perform(_ session: Session) async throws(CKError) {
         let records = recordsToSave ?? []
@@ -99,8 +100,6 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         _ assets: SentAssets,
         _ user: UserID?
     ) throws(CKError) {
-        var saved: [CKRecord] = []
-        var deleted: [CKRecord.ID] = []
         var errors: [AnyHashable: any Error] = [:]
         for (index, record) in records.enumerated() {
             let outcome: Result<CKRecord, any Error>
@@ -109,28 +108,41 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
                 record.wasSaved(saves[index], as: model, seenBy: user)
                 let new = CKRecord.make(model, seenBy: user)
                 new.takeFiles(from: record)
-                saved.append(new)
                 outcome = .success(new)
             case .failure(let error):
+                // The service met a name that it does not know, in place of the asset.
                 let reason =
                     error.code == .assetFileNotFound ? assets.failures[record.recordID] : nil
                 let final = reason ?? CKError(error, client: record, seenBy: user)
                 errors[record.recordID] = final
                 outcome = .failure(final)
             }
-            tell {
-                if outcome.error == nil { self.perRecordProgressBlock?(record, 1) }
-                self.perRecordSaveBlock?(record.recordID, outcome)
-                self.perRecordCompletionBlock?(outcome.value ?? record, outcome.error)
-            }
+            tell(.saved(index, record.recordID, outcome))
         }
         for (id, result) in zip(deletions, result.deletions) {
             let error = result.error.map { CKError($0, seenBy: user) }
-            if let error { errors[id] = error } else { deleted.append(id) }
-            tell { self.perRecordDeleteBlock?(id, Result(failing: error)) }
+            errors[id] = error
+            tell(.deleted(id, error))
         }
-        done = (saved, deleted)
         if let error = CKError.ofItems(errors) { throw error }
+    }
+
+    override func deliver(_ report: OperationReport) {
+        switch report {
+        case .saved(let index, let id, let outcome):
+            let records = recordsToSave ?? []
+            let record = records.indices.contains(index) ? records[index] : outcome.value
+            if let value = outcome.value { saved.append(value) }
+            if let record, outcome.error == nil { perRecordProgressBlock?(record, 1) }
+            perRecordSaveBlock?(id, outcome)
+            if let record = outcome.value ?? record {
+                perRecordCompletionBlock?(record, outcome.error)
+            }
+        case .deleted(let id, let error):
+            if error == nil { deleted.append(id) }
+            perRecordDeleteBlock?(id, Result(failing: error))
+        default: break
+        }
     }
 
     override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
@@ -139,6 +151,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
 
     override func complete(_ error: (any Error)?) {
         modifyRecordsResultBlock?(Result(failing: error))
-        modifyRecordsCompletionBlock?(done?.saved, done?.deleted, error)
+        let isAnswered = hasItems(error)
+        modifyRecordsCompletionBlock?(isAnswered ? saved : nil, isAnswered ? deleted : nil, error)
     }
 }

@@ -15,7 +15,7 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     public class var maximumResults: Int { 0 }
 
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Finds what fulfils a query.
     public convenience init(query: CKQuery) {
@@ -75,12 +75,19 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
                 guard !isCancelled else { throw error }
                 outcome = .failure(error)
             }
-            tell {
-                self.recordMatchedBlock?(id, outcome)
-                if let record = outcome.value { self.recordFetchedBlock?(record) }
-            }
+            tell(.fetched(id, outcome))
         }
-        next = page.cursor.map { Cursor(asked, endedAt: $0) }
+        if let cursor = page.cursor { tell(.cursor(Cursor(asked, endedAt: cursor))) }
+    }
+
+    override func deliver(_ report: OperationReport) {
+        switch report {
+        case .fetched(let id, let outcome):
+            recordMatchedBlock?(id, outcome)
+            if let record = outcome.value { recordFetchedBlock?(record) }
+        case .cursor(let cursor): next = cursor
+        default: break
+        }
     }
 
     override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }

@@ -7,14 +7,13 @@ import Tidemark
 /// What a device said last with changes of a zone (`clientChangeTokenData`), and hears again when it has
 /// fetched them.
 ///
-/// It lies in the device's folder: nobody else is told.
-final class ClientMarks: Sendable {
-    private let file: URL
-    private let marks: Lock<[String: Data]?>
+/// It lies in the device's folder: nobody else is told. Without it a device takes its own changes for those
+/// of another, and fetches them.
+struct ClientMarks: Sendable {
+    private let marks: KeptValues
 
     init(_ folder: DeviceFolder) {
-        file = folder.url.appendingPathComponent("marks.plist")
-        marks = Lock(nil)
+        marks = KeptValues("marks", in: folder)
     }
 
     /// Takes note of what was said with changes, for the zones in which they were done.
@@ -33,40 +32,17 @@ final class ClientMarks: Sendable {
             zones.insert(deletion.recordID.zone)
         }
         guard !zones.isEmpty else { return }
-        let keys = zones.map { Self.key(of: $0, caller) }
-        marks.withLock { marks in
-            var all = marks ?? Self.read(file)
-            for key in keys { all[key] = mark }
-            marks = all
-            Self.write(all, to: file)
+        marks.change { marks in
+            for zone in zones { marks[Self.key(of: zone, caller)] = mark }
         }
     }
 
     /// What was said last with changes of a zone.
     func mark(of zone: ZoneID, _ caller: Caller) -> Data? {
-        let key = Self.key(of: zone, caller)
-        return marks.withLock { marks in
-            let all = marks ?? Self.read(file)
-            marks = all
-            return all[key]
-        }
+        marks[Self.key(of: zone, caller)]
     }
 
     private static func key(of zone: ZoneID, _ caller: Caller) -> String {
         "\(caller.database)/\(zone.ownerName)/\(zone.zoneName)"
-    }
-
-    private static func read(_ file: URL) -> [String: Data] {
-        guard let data = try? Data(contentsOf: file) else { return [:] }
-        return (try? PropertyListDecoder().decode([String: Data].self, from: data)) ?? [:]
-    }
-
-    private static func write(_ marks: [String: Data], to file: URL) {
-        try? FileManager.default.createDirectory(
-            at: file.deletingLastPathComponent(),
-            withIntermediateDirectories: true
-        )
-        // Without the file a device takes its own changes for those of another, and fetches them.
-        try? PropertyListEncoder().encode(marks).write(to: file, options: .atomic)
     }
 }

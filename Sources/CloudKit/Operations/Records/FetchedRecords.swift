@@ -51,7 +51,7 @@ final class TemporaryFile: Sendable {
         self.url = url
     }
 
-    private convenience init() {
+    convenience init() {
         let folder = URL(fileURLWithPath: NSTemporaryDirectory())
         self.init(at: folder.appendingPathComponent("cloudkit-asset-\(UUID().uuidString)"))
     }

@@ -61,12 +61,19 @@ struct SentAssets {
             throw CKError(.assetFileNotFound, "The file \(url.path) of an asset is not there.")
         }
         defer { try? file.close() }
+        let before = FileStamp(of: url)
         let reference = try await session.call {
             (service, caller) async throws(SyncError) in
             try await service.uploadAsset(
                 FilePieces(file: file, byteCount: Self.pieceByteCount),
                 UploadAssetRequest(zone: zone),
                 as: caller
+            )
+        }
+        guard FileStamp(of: url) == before else {
+            throw CKError(
+                .assetFileModified,
+                "The file \(url.path) of an asset was changed while it was sent."
             )
         }
         asset.wasSent(as: reference)
@@ -79,6 +86,20 @@ struct SentAssets {
     /// The checksum of bytes that nobody has.
     private static func unknown() -> [UInt8] {
         (0..<32).map { _ in UInt8.random(in: 0...255) }
+    }
+}
+
+/// What tells whether a file was changed, or another one put in its place.
+private struct FileStamp: Equatable {
+    private let byteCount: UInt64?
+    private let modificationDate: Date?
+    private let number: UInt64?
+
+    init(of url: URL) {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
+        byteCount = attributes?[.size] as? UInt64
+        modificationDate = attributes?[.modificationDate] as? Date
+        number = attributes?[.systemFileNumber] as? UInt64
     }
 }
 

@@ -9,7 +9,7 @@ import Tidemark
 /// Unchecked: as ``CKOperation`` says.
 open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Finds out what links lead to.
     public convenience init(shareURLs: [URL]) {

@@ -9,7 +9,7 @@ import Tidemark
 /// Unchecked: as ``CKOperation`` says.
 open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Makes participants of users.
     public convenience init(userIdentityLookupInfos: [CKUserIdentity.LookupInfo]) {

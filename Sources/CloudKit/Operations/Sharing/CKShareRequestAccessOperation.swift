@@ -9,7 +9,7 @@ import Tidemark
 /// Unchecked: as ``CKOperation`` says.
 open class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Asks to take part in shares.
     public convenience init(shareURLs: [URL]) {

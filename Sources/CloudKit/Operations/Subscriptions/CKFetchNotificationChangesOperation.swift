@@ -11,7 +11,7 @@ import Tidemark
 /// Unchecked: as ``CKOperation`` says.
 open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable {
     /// All there is.
-    public required init() {}
+    public override init() {}
 
     /// Fetches notifications that came after a token.
     public convenience init(previousServerChangeToken: CKServerChangeToken?) {
@@ -62,7 +62,7 @@ open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable
 /// Unchecked: as ``CKOperation`` says.
 open class CKMarkNotificationsReadOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Marks notifications as read.
     public convenience init(notificationIDsToMarkRead notificationIDs: [CKNotification.ID]) {

@@ -9,7 +9,7 @@ import Tidemark
 /// Unchecked: as ``CKOperation`` says.
 open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Fetches subscriptions by their ids.
     public convenience init(subscriptionIDs: [CKSubscription.ID]) {
@@ -19,9 +19,9 @@ open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendab
 
     /// Fetches all subscriptions of the user in the database.
     open class func fetchAllSubscriptionsOperation() -> Self {
-        let operation = Self()
+        let operation = CKFetchSubscriptionsOperation()
         operation.fetchesAll = true
-        return operation
+        return Self.own(operation)
     }
 
     private(set) var fetchesAll = false

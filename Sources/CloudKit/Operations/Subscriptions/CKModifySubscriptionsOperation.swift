@@ -9,7 +9,7 @@ import Tidemark
 /// Unchecked: as ``CKOperation`` says.
 open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Saves and deletes subscriptions.
     public convenience init(

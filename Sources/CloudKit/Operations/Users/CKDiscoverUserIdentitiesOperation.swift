@@ -10,7 +10,7 @@ import Tidemark
 @available(*, deprecated, message: "Apple's service finds nobody any more")
 open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Finds users by addresses, numbers or names of their records.
     public convenience init(userIdentityLookupInfos: [CKUserIdentity.LookupInfo]) {
@@ -50,7 +50,7 @@ open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
 @available(*, deprecated, message: "Apple's service finds nobody any more")
 open class CKDiscoverAllUserIdentitiesOperation: CKOperation, @unchecked Sendable {
     /// Finds all of them.
-    public required init() {}
+    public override init() {}
 
     /// Called for each user who was found.
     open var userIdentityDiscoveredBlock: ((CKUserIdentity) -> Void)?

@@ -10,7 +10,7 @@ import Foundation
 /// Unchecked: as ``CKOperation`` says.
 open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Asks for a token by the token of an API.
     public convenience init(apiToken APIToken: String) {

@@ -9,7 +9,7 @@ import Tidemark
 /// Unchecked: as ``CKOperation`` says.
 open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Fetches zones by their identities.
     public convenience init(recordZoneIDs zoneIDs: [CKRecordZone.ID]) {
@@ -19,9 +19,9 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
 
     /// Fetches all zones of the database.
     open class func fetchAllRecordZonesOperation() -> Self {
-        let operation = Self()
+        let operation = CKFetchRecordZonesOperation()
         operation.fetchesAll = true
-        return operation
+        return Self.own(operation)
     }
 
     var fetchesAll = false
@@ -37,7 +37,7 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
     open var fetchRecordZonesCompletionBlock:
         (([CKRecordZone.ID: CKRecordZone]?, (any Error)?) -> Void)?
 
-    private var found: [CKRecordZone.ID: CKRecordZone]?
+    private var found: [CKRecordZone.ID: CKRecordZone] = [:]
 
     override func perform(_ session: Session) async throws(CKError) {
         let zones = try await session.call { (service, caller) async throws(SyncError) in
@@ -46,23 +46,19 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
         var byID: [ZoneID: Zone] = [:]
         for zone in zones { byID[zone.zoneID] = zone }
         let ids = fetchesAll ? zones.map(\.zoneID) : (recordZoneIDs ?? []).map(\.model)
-        var found: [CKRecordZone.ID: CKRecordZone] = [:]
         var errors: [AnyHashable: any Error] = [:]
         for model in ids {
             let id = CKRecordZone.ID(model)
             let outcome: Result<CKRecordZone, any Error>
             if let zone = byID[model] {
-                let zone = await withShare(zone, session)
-                found[id] = zone
-                outcome = .success(zone)
+                outcome = .success(await withShare(zone, session))
             } else {
                 let error = await absence(of: model, session)
                 errors[id] = error
                 outcome = .failure(error)
             }
-            tell { self.perRecordZoneResultBlock?(id, outcome) }
+            tell(.zone(id, outcome))
         }
-        self.found = found
         if let error = CKError.ofItems(errors) { throw error }
     }
 
@@ -89,12 +85,18 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
         return CKError(.zoneNotFound, "Zone '\(zone.zoneName)' was created a moment ago.")
     }
 
+    override func deliver(_ report: OperationReport) {
+        guard case .zone(let id, let outcome) = report else { return }
+        found[id] = outcome.value
+        perRecordZoneResultBlock?(id, outcome)
+    }
+
     override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
 
     override func restore(from request: KeptRequest) { restoreOwn(from: request) }
 
     override func complete(_ error: (any Error)?) {
         fetchRecordZonesResultBlock?(Result(failing: error))
-        fetchRecordZonesCompletionBlock?(found, error)
+        fetchRecordZonesCompletionBlock?(hasItems(error) ? found : nil, error)
     }
 }

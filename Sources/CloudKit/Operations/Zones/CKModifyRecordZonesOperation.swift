@@ -9,7 +9,7 @@ import Tidemark
 /// Unchecked: as ``CKOperation`` says.
 open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
-    public required init() {}
+    public override init() {}
 
     /// Creates and deletes zones.
     public convenience init(
@@ -36,7 +36,8 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
     open var modifyRecordZonesCompletionBlock:
         (([CKRecordZone]?, [CKRecordZone.ID]?, (any Error)?) -> Void)?
 
-    private var done: (saved: [CKRecordZone], deleted: [CKRecordZone.ID])?
+    private var saved: [CKRecordZone] = []
+    private var deleted: [CKRecordZone.ID] = []
 
     override func perform(_ session: Session) async throws(CKError) {
         let zones = recordZonesToSave ?? []
@@ -48,23 +49,31 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
         let result = try await session.change { (service, caller) async throws(SyncError) in
             try await service.modifyZones(request, as: caller)
         }
-        var saved: [CKRecordZone] = []
-        var deleted: [CKRecordZone.ID] = []
         var errors: [AnyHashable: any Error] = [:]
         for (zone, result) in zip(zones, result.saves) {
             let outcome = result.map { CKRecordZone($0) }
                 .mapError { CKError($0) as any Error }
-            if let zone = outcome.value { saved.append(zone) }
             errors[zone.zoneID] = outcome.error
-            tell { self.perRecordZoneSaveBlock?(zone.zoneID, outcome) }
+            tell(.zone(zone.zoneID, outcome))
         }
         for (id, result) in zip(deletions, result.deletions) {
             let error = result.error.map { CKError($0) }
-            if let error { errors[id] = error } else { deleted.append(id) }
-            tell { self.perRecordZoneDeleteBlock?(id, Result(failing: error)) }
+            errors[id] = error
+            tell(.deletedZone(id, error))
         }
-        done = (saved, deleted)
         if let error = CKError.ofItems(errors) { throw error }
+    }
+
+    override func deliver(_ report: OperationReport) {
+        switch report {
+        case .zone(let id, let outcome):
+            if let zone = outcome.value { saved.append(zone) }
+            perRecordZoneSaveBlock?(id, outcome)
+        case .deletedZone(let id, let error):
+            if error == nil { deleted.append(id) }
+            perRecordZoneDeleteBlock?(id, Result(failing: error))
+        default: break
+        }
     }
 
     override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
@@ -73,6 +82,11 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
 
     override func complete(_ error: (any Error)?) {
         modifyRecordZonesResultBlock?(Result(failing: error))
-        modifyRecordZonesCompletionBlock?(done?.saved, done?.deleted, error)
+        let isAnswered = hasItems(error)
+        modifyRecordZonesCompletionBlock?(
+            isAnswered ? saved : nil,
+            isAnswered ? deleted : nil,
+            error
+        )
     }
 }

@@ -1,0 +1,85 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// What the service has answered to a long-lived operation: what its blocks are told when it is found
+/// again, without asking the service.
+struct KeptAnswer: Sendable {
+    /// What the operation told its blocks, in order.
+    var reports: [OperationReport]
+    /// What the whole came to; `nil` for a success.
+    var error: CKError?
+
+    /// The answer as it lies on disk.
+    struct Archive: Codable {
+        /// When the service had answered.
+        var time: Date
+        var reports: [OperationReport.Archive]
+        var error: CKError.Archive?
+    }
+
+    /// Archives the answer, with the files of fetched assets linked into a folder by their numbers.
+    func archived(at time: Date, _ files: KeptFiles) -> Archive {
+        for (number, asset) in assets.enumerated() {
+            guard case .fetched(_, let file) = asset.place else { continue }
+            files.keep(file.url, as: number)
+        }
+        return Archive(time: time, reports: reports.map(\.archived), error: error?.archived)
+    }
+
+    /// Reads an answer; `nil` for one that lacks something, so that the service is asked again.
+    init?(_ archive: Archive, _ files: KeptFiles) {
+        let reports = archive.reports.compactMap { OperationReport($0) }
+        guard reports.count == archive.reports.count else { return nil }
+        self.init(reports: reports, error: archive.error.map { CKError($0) })
+        for (number, asset) in assets.enumerated() {
+            guard let file = files.take(number) else { continue }
+            asset.wasFetched(to: file)
+        }
+    }
+
+    init(reports: [OperationReport], error: CKError?) {
+        self.reports = reports
+        self.error = error
+    }
+
+    /// The assets of all records, in the order in which they are told.
+    private var assets: [CKAsset] {
+        reports.compactMap(\.record).flatMap { $0.assets.map(\.asset) }
+    }
+}
+
+/// The files of fetched assets that an answer has.
+struct KeptFiles {
+    let folder: URL
+
+    private func place(_ number: Int) -> URL { folder.appendingPathComponent("\(number)") }
+
+    /// Keeps a file under a number; without it the asset is one that was not fetched.
+    func keep(_ file: URL, as number: Int) {
+        try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try? link(file, to: place(number))
+    }
+
+    /// A file that lives as long as the asset that gets it.
+    func take(_ number: Int) -> TemporaryFile? {
+        let kept = place(number)
+        guard FileManager.default.fileExists(atPath: kept.path) else { return nil }
+        let file = TemporaryFile()
+        return (try? link(kept, to: file.url)) == nil ? nil : file
+    }
+
+    /// The same bytes under another name, copied where a link cannot be.
+    private func link(_ file: URL, to other: URL) throws {
+        do {
+            try FileManager.default.linkItem(at: file, to: other)
+        } catch {
+            try FileManager.default.copyItem(at: file, to: other)
+        }
+    }
+
+    func remove() {
+        try? FileManager.default.removeItem(at: folder)
+    }
+}
