@@ -28,8 +28,13 @@ extension CKRecord {
     /// otherwise those that were set or cleared. The bytes of ``assets(toSaveUnder:)`` must have been
     /// sent. Throws `invalidArguments` for values that the service cannot keep.
     ///
-    /// `reader` is the current user, whom shares call `CKCurrentUserDefaultName`.
-    func saving(_ policy: SavePolicy, as reader: UserID? = nil) throws(CKError) -> Saving {
+    /// `reader` is the current user, whom shares call `CKCurrentUserDefaultName`; in production the
+    /// environment says what can be saved beside the fields.
+    func saving(
+        _ policy: SavePolicy,
+        as reader: UserID? = nil,
+        in environment: TidemarkModel.Environment = .development
+    ) throws(CKError) -> Saving {
         let content = read { $0 }
         let zone = recordID.zoneID.model
         var builder = FieldsBuilder()
@@ -37,6 +42,12 @@ extension CKRecord {
             let value = try field?.value.model(in: zone)
             do {
                 try builder.set(key, value, isEncrypted: field?.isEncrypted ?? false)
+                if let field, field.isEncrypted, environment == .development,
+                    case .date(let date) = field.value,
+                    let exact = ExactDates.beside(key, date)
+                {
+                    try builder.set(exact.key, exact.value, isEncrypted: true)
+                }
             } catch {
                 throw CKError(error)
             }
@@ -134,6 +145,7 @@ extension RecordContent {
                 isEncrypted: field.isEncrypted
             )
         }
+        ExactDates.take(into: &fields)
         changeTag = model.changeTag?.text
         // A record that no store has seen has no times.
         if model.changeTag != nil {

@@ -1,8 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import CloudKit
 import Testing
+
+@testable import CloudKit
 
 @Suite struct `Saving in a database` {
     private let zoneID = CKRecordZone.ID(zoneName: "Notes")
@@ -47,6 +48,47 @@ import Testing
         }
         let final = try await phone.record(for: saved.recordID)
         #expect(final["text"] == "from the laptop")
+    }
+
+    @Test func `an encrypted date comes back to the bit`() async throws {
+        let fixture = CloudFixture()
+        let phone = try await fixture.database(zone: zoneID)
+        let laptop = fixture.container(on: "laptop").privateCloudDatabase
+        let first = Date(timeIntervalSinceReferenceDate: 818_000_000.123_456_7)
+        let record = note("n1", "text")
+        record.encryptedValues["edited"] = first
+        record["seen"] = first
+        let saved = try await phone.save(record)
+        #expect(saved.encryptedValues["edited"] == first)
+        let fetched = try await laptop.record(for: record.recordID)
+        #expect(fetched.encryptedValues["edited"] == first)
+        #expect(fetched.encryptedValues.allKeys() == ["edited"])
+        #expect(fetched.allKeys().sorted() == ["seen", "text"])
+        // Others are kept to the millisecond.
+        let seen = try #require(fetched["seen"] as Date?)
+        #expect(seen != first)
+        #expect(abs(seen.timeIntervalSince(first)) <= 0.000_5)
+
+        // A later date takes its place, also one of whole milliseconds, and one of a client that knows
+        // of nothing beside it.
+        let dates = [
+            first.addingTimeInterval(0.000_01), Date(timeIntervalSince1970: 1_800_000_000),
+        ]
+        for date in dates {
+            fetched.encryptedValues["edited"] = date
+            try await laptop.save(fetched)
+            let again = try await phone.record(for: record.recordID)
+            #expect(again.encryptedValues["edited"] == date)
+            #expect(again.encryptedValues.allKeys() == ["edited"])
+        }
+        fetched.encryptedValues["edited"] = nil
+        try await laptop.save(fetched)
+        let cleared = try await phone.record(for: record.recordID)
+        #expect(cleared.encryptedValues.allKeys().isEmpty)
+
+        // Where fields are declared there is nothing beside a date.
+        let model = try record.saving(.allKeys, in: .production).model
+        #expect(model.fields.map(\.name) == ["edited", "seen", "text"])
     }
 
     @Test func `an atomic batch with one bad record saves nothing`() async throws {

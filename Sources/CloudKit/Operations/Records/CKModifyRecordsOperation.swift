@@ -75,7 +75,14 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
             try await assets.send(of: record, savePolicy.model, session) { part in
                 self.tell { self.perRecordProgressBlock?(record, part) }
             }
-            saves.append(try record.saving(savePolicy.model, as: session.caller.user))
+            let caller = session.caller
+            saves.append(
+                try record.saving(
+                    savePolicy.model,
+                    as: caller.user,
+                    in: caller.database.environment
+                )
+            )
             assets.forgetMissing()
         }
         let request = ModifyRecordsRequest(

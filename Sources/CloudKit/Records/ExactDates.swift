@@ -1,0 +1,44 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// What keeps encrypted dates to the bit, although services keep times to the millisecond.
+///
+/// Apple's service does not look into encrypted fields, so programs get back the date that they saved, and
+/// compare it with their own: two devices that differ by less than a millisecond would take each other's
+/// record for another one. So an encrypted date between two milliseconds has an encrypted number beside it,
+/// which programs do not see. It counts as long as it says the same millisecond as the date, so a client
+/// that does not know of it changes the date alone.
+///
+/// In production only declared fields can be saved, and nobody declares these: there, dates are kept to the
+/// millisecond.
+enum ExactDates {
+    private static let suffix = "_tidemarkExactDate"
+
+    /// The number beside a date, by the name of its field; `nil` for a date that needs none.
+    static func beside(_ key: String, _ date: Date) -> (key: String, value: FieldValue)? {
+        guard let milliseconds = try? date.milliseconds, Date(milliseconds: milliseconds) != date,
+            key.utf8.count + suffix.utf8.count <= 255
+        else { return nil }
+        let bits = Int64(bitPattern: date.timeIntervalSinceReferenceDate.bitPattern)
+        return (key + suffix, .int64(bits))
+    }
+
+    /// Puts the dates that numbers say in the place of those beside them, and takes the numbers out.
+    static func take(into fields: inout [String: RecordContent.Field]) {
+        for (name, field) in fields where field.isEncrypted && name.hasSuffix(suffix) {
+            fields[name] = nil
+            let key = String(name.dropLast(suffix.count))
+            guard case .integer(let bits) = field.value, let beside = fields[key],
+                beside.isEncrypted, case .date(let date) = beside.value
+            else { continue }
+            let exact = Date(
+                timeIntervalSinceReferenceDate: Double(bitPattern: UInt64(bitPattern: bits))
+            )
+            guard let same = try? exact.milliseconds == date.milliseconds, same else { continue }
+            fields[key]?.value = .date(exact)
+        }
+    }
+}
