@@ -122,6 +122,23 @@ private final class FetchEverything: CKFetchRecordZoneChangesOperation, @uncheck
         #expect(device.container() != other)
     }
 
+    @Test func callsLeaveOutWhatTheyDoNotDo() async throws {
+        let database = device.container().privateCloudDatabase
+        let zone = CKRecordZone(zoneName: "Notes")
+        _ = try await database.modifyRecordZones(saving: [zone])
+        let own = try await database.allRecordZones()
+            .filter { $0.zoneID != CKRecordZone.default().zoneID }
+        #expect(own == [zone])
+        let subscription = CKRecordZoneSubscription(zoneID: zone.zoneID, subscriptionID: "notes")
+        _ = try await database.modifySubscriptions(saving: [subscription])
+        let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(zoneID: zone.zoneID))
+        _ = try await database.modifyRecords(saving: [record])
+        // What is not used need not be named.
+        record["text"] = "Hello"
+        try await database.save(record)
+        try await database.deleteRecord(withID: record.recordID)
+    }
+
     @Test func errorsOfItemsAreLookedUpAsObjects() async throws {
         let database = device.container().privateCloudDatabase
         let id = CKRecord.ID(recordName: "missing")

@@ -101,7 +101,7 @@ extension CKDatabase {
     @preconcurrency
     public func modifyRecords(
         saving recordsToSave: [CKRecord],
-        deleting recordIDsToDelete: [CKRecord.ID],
+        deleting recordIDsToDelete: [CKRecord.ID] = [],
         savePolicy: CKModifyRecordsOperation.RecordSavePolicy = .ifServerRecordUnchanged,
         atomically: Bool = true,
         completionHandler: @escaping @Sendable (Result<ModifiedRecords, any Error>) -> Void
@@ -119,7 +119,7 @@ extension CKDatabase {
     /// Throws `partialFailure` where an item failed of what was to be done as a whole.
     public func modifyRecords(
         saving recordsToSave: [CKRecord],
-        deleting recordIDsToDelete: [CKRecord.ID],
+        deleting recordIDsToDelete: [CKRecord.ID] = [],
         savePolicy: CKModifyRecordsOperation.RecordSavePolicy = .ifServerRecordUnchanged,
         atomically: Bool = true
     ) async throws -> ModifiedRecords {

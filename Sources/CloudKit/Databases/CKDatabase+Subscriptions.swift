@@ -112,7 +112,7 @@ extension CKDatabase {
     @preconcurrency
     public func modifySubscriptions(
         saving subscriptionsToSave: [CKSubscription],
-        deleting subscriptionIDsToDelete: [CKSubscription.ID],
+        deleting subscriptionIDsToDelete: [CKSubscription.ID] = [],
         completionHandler:
             @escaping @Sendable (Result<ModifiedSubscriptions, any Error>) -> Void
     ) {
@@ -126,7 +126,7 @@ extension CKDatabase {
     /// Saves and deletes subscriptions: what became of each.
     public func modifySubscriptions(
         saving subscriptionsToSave: [CKSubscription],
-        deleting subscriptionIDsToDelete: [CKSubscription.ID]
+        deleting subscriptionIDsToDelete: [CKSubscription.ID] = []
     ) async throws -> ModifiedSubscriptions {
         try await answer {
             modifyingSubscriptions(

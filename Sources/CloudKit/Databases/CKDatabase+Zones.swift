@@ -116,7 +116,7 @@ extension CKDatabase {
     @preconcurrency
     public func modifyRecordZones(
         saving recordZonesToSave: [CKRecordZone],
-        deleting recordZoneIDsToDelete: [CKRecordZone.ID],
+        deleting recordZoneIDsToDelete: [CKRecordZone.ID] = [],
         completionHandler: @escaping @Sendable (Result<ModifiedZones, any Error>) -> Void
     ) {
         modifyingZones(
@@ -129,7 +129,7 @@ extension CKDatabase {
     /// Creates and deletes zones: what became of each.
     public func modifyRecordZones(
         saving recordZonesToSave: [CKRecordZone],
-        deleting recordZoneIDsToDelete: [CKRecordZone.ID]
+        deleting recordZoneIDsToDelete: [CKRecordZone.ID] = []
     ) async throws -> ModifiedZones {
         try await answer {
             modifyingZones(saving: recordZonesToSave, deleting: recordZoneIDsToDelete, $0)

@@ -155,26 +155,28 @@ extension SyncEngineErrand {
         } catch {
             result = .failure(error)
         }
-        var event = SentZones()
+        var sent = SentZones()
         for zone in saves {
-            event.note(zone, result.flatMap { $0.saveResults[zone.zoneID] ?? .failure(unsaid) })
+            let id = zone.zoneID
+            sent.note(zone, id.model, result.flatMap { $0.saveResults[id] ?? .failure(unsaid) })
         }
         for id in deletions {
-            event.note(id, result.flatMap { $0.deleteResults[id] ?? .failure(unsaid) })
+            let outcome = result.flatMap { $0.deleteResults[id] ?? .failure(unsaid) }
+            sent.note(deleting: id, id.model, outcome)
         }
-        return (.sentZones(event.errors), .sentZones(event.event))
+        return (.sentZones(sent.errors), .sentZones(.init(sent)))
     }
 
     /// In halves where it is more than one request holds, unless the app wants it all or none.
     private func send(_ batch: CKSyncEngine.RecordZoneChangeBatch) async -> Answer {
-        var event = SentRecords()
-        await send(batch, &event)
-        return (.sentBatch(event.errors), .sentBatch(event.event))
+        var sent = SentRecords()
+        await send(batch, &sent)
+        return (.sentBatch(sent.errors), .sentBatch(.init(sent)))
     }
 
     private func send(
         _ batch: CKSyncEngine.RecordZoneChangeBatch,
-        _ event: inout SentRecords
+        _ sent: inout SentRecords
     ) async {
         let result: Result<CKDatabase.ModifiedRecords, any Error>
         do {
@@ -188,20 +190,19 @@ extension SyncEngineErrand {
             )
         } catch {
             if (error as? CKError)?.code == .limitExceeded, let halves = batch.halves {
-                await send(halves.0, &event)
-                await send(halves.1, &event)
+                await send(halves.0, &sent)
+                await send(halves.1, &sent)
                 return
             }
             result = .failure(error)
         }
         for record in batch.recordsToSave {
-            event.note(
-                record,
-                result.flatMap { $0.saveResults[record.recordID] ?? .failure(unsaid) }
-            )
+            let id = record.recordID
+            sent.note(record, id.model, result.flatMap { $0.saveResults[id] ?? .failure(unsaid) })
         }
         for id in batch.recordIDsToDelete {
-            event.note(id, result.flatMap { $0.deleteResults[id] ?? .failure(unsaid) })
+            let outcome = result.flatMap { $0.deleteResults[id] ?? .failure(unsaid) }
+            sent.note(deleting: id, id.model, outcome)
         }
     }
 
@@ -226,74 +227,54 @@ extension CKSyncEngine.RecordZoneChangeBatch {
     }
 }
 
-/// What became of zones that were sent.
-private struct SentZones {
-    private var saved: [CKRecordZone] = []
-    private var failedSaves: [CKSyncEngine.Event.SentDatabaseChanges.FailedZoneSave] = []
-    private var deleted: [CKRecordZone.ID] = []
-    private var failedDeletes: [CKRecordZone.ID: CKError] = [:]
-    private(set) var errors: [ZoneID: SyncError] = [:]
+/// What became of zones or records that were sent; `Name` is what the loop knows them by.
+private struct Sent<Item, ID: Hashable, Name: Hashable> {
+    private(set) var saved: [Item] = []
+    private(set) var failedSaves: [(item: Item, error: CKError)] = []
+    private(set) var deleted: [ID] = []
+    private(set) var failedDeletes: [ID: CKError] = [:]
+    private(set) var errors: [Name: SyncError] = [:]
 
-    mutating func note(_ zone: CKRecordZone, _ result: Result<CKRecordZone, any Error>) {
+    mutating func note(_ item: Item, _ name: Name, _ result: Result<Item, any Error>) {
         switch result {
-        case .success(let zone): saved.append(zone)
+        case .success(let item): saved.append(item)
         case .failure(let error):
-            errors[zone.zoneID.model] = SyncError(asking: error)
-            failedSaves.append(.init(zone: zone, error: CKError(asking: error)))
+            errors[name] = SyncError(asking: error)
+            failedSaves.append((item, CKError(asking: error)))
         }
     }
 
-    mutating func note(_ id: CKRecordZone.ID, _ result: Result<Void, any Error>) {
+    mutating func note(deleting id: ID, _ name: Name, _ result: Result<Void, any Error>) {
         switch result {
         case .success: deleted.append(id)
         case .failure(let error):
-            errors[id.model] = SyncError(asking: error)
+            errors[name] = SyncError(asking: error)
             failedDeletes[id] = CKError(asking: error)
         }
     }
+}
 
-    var event: CKSyncEngine.Event.SentDatabaseChanges {
-        .init(
-            savedZones: saved,
-            failedZoneSaves: failedSaves,
-            deletedZoneIDs: deleted,
-            failedZoneDeletes: failedDeletes
+private typealias SentZones = Sent<CKRecordZone, CKRecordZone.ID, ZoneID>
+private typealias SentRecords = Sent<CKRecord, CKRecord.ID, RecordID>
+
+extension CKSyncEngine.Event.SentDatabaseChanges {
+    fileprivate init(_ sent: SentZones) {
+        self.init(
+            savedZones: sent.saved,
+            failedZoneSaves: sent.failedSaves.map { .init(zone: $0.item, error: $0.error) },
+            deletedZoneIDs: sent.deleted,
+            failedZoneDeletes: sent.failedDeletes
         )
     }
 }
 
-/// What became of records that were sent.
-private struct SentRecords {
-    private var saved: [CKRecord] = []
-    private var failedSaves: [CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave] = []
-    private var deleted: [CKRecord.ID] = []
-    private var failedDeletes: [CKRecord.ID: CKError] = [:]
-    private(set) var errors: [RecordID: SyncError] = [:]
-
-    mutating func note(_ record: CKRecord, _ result: Result<CKRecord, any Error>) {
-        switch result {
-        case .success(let record): saved.append(record)
-        case .failure(let error):
-            errors[record.recordID.model] = SyncError(asking: error)
-            failedSaves.append(.init(record: record, error: CKError(asking: error)))
-        }
-    }
-
-    mutating func note(_ id: CKRecord.ID, _ result: Result<Void, any Error>) {
-        switch result {
-        case .success: deleted.append(id)
-        case .failure(let error):
-            errors[id.model] = SyncError(asking: error)
-            failedDeletes[id] = CKError(asking: error)
-        }
-    }
-
-    var event: CKSyncEngine.Event.SentRecordZoneChanges {
-        .init(
-            savedRecords: saved,
-            failedRecordSaves: failedSaves,
-            deletedRecordIDs: deleted,
-            failedRecordDeletes: failedDeletes
+extension CKSyncEngine.Event.SentRecordZoneChanges {
+    fileprivate init(_ sent: SentRecords) {
+        self.init(
+            savedRecords: sent.saved,
+            failedRecordSaves: sent.failedSaves.map { .init(record: $0.item, error: $0.error) },
+            deletedRecordIDs: sent.deleted,
+            failedRecordDeletes: sent.failedDeletes
         )
     }
 }
