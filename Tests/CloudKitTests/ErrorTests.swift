@@ -47,6 +47,7 @@ struct ErrorTests {
         #expect(object.userInfo[CKErrorRetryAfterKey] as? Double == 12.5)
         #expect(object.localizedDescription == "Wait.")
         #expect(error.localizedDescription == "Wait.")
+        #expect((error._userInfo as? NSDictionary)?[CKErrorRetryAfterKey] as? Double == 12.5)
         #expect(CKError(_nsError: object).code == .requestRateLimited)
         #expect(CKError(_nsError: object).retryAfterSeconds == 12.5)
     }

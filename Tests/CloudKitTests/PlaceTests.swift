@@ -53,6 +53,18 @@ import Tidemark
         #expect(try await zones.count == 1)
     }
 
+    @Test func `the process's own container is one object`() {
+        // Nothing is opened before something is asked.
+        weak let container = CKContainer.default()
+        weak let database = container?.privateCloudDatabase
+        #expect(container != nil)
+        #expect(database != nil)
+        #expect(container === CKContainer.default())
+        TidemarkDevice.current.run { #expect(container === CKContainer.default()) }
+        let other = TidemarkDevice(.temporary(), name: "other")
+        other.run { #expect(container != CKContainer.default()) }
+    }
+
     @Test func `a temporary store goes with its devices`() async throws {
         var path = ""
         do {

@@ -30,7 +30,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
 
     /// The app's own container, as the current device sees it.
     open class func `default`() -> CKContainer {
-        TidemarkDevice.current.container()
+        TidemarkDevice.currentContainer
     }
 
     /// The container's identifier.

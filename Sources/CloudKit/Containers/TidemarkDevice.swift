@@ -112,23 +112,43 @@ extension TidemarkDevice {
     /// The device whose code is running.
     @TaskLocal static var bound: TidemarkDevice?
 
-    private static let defaultDevice = Lock<TidemarkDevice?>(nil)
+    /// The process's own device, and its container: one object, which programs may refer to weakly.
+    private struct Own: Sendable {
+        let device: TidemarkDevice
+        let container: CKContainer
 
-    /// The device that `CKContainer.default()` and `CKContainer(identifier:)` are made by: the one that
-    /// runs the code, or else the process's own.
-    public static var current: TidemarkDevice {
-        if let bound { return bound }
-        return defaultDevice.withLock { device in
-            if let device { return device }
-            let made = TidemarkDevice.fromEnvironment(ProcessInfo.processInfo.environment)
-            device = made
+        init(_ device: TidemarkDevice) {
+            self.device = device
+            container = device.container()
+        }
+    }
+
+    private static let ownDevice = Lock<Own?>(nil)
+
+    private static var own: Own {
+        ownDevice.withLock { own in
+            if let own { return own }
+            let environment = ProcessInfo.processInfo.environment
+            let made = Own(TidemarkDevice.fromEnvironment(environment))
+            own = made
             return made
         }
     }
 
+    /// The device that `CKContainer.default()` and `CKContainer(identifier:)` are made by: the one that
+    /// runs the code, or else the process's own.
+    public static var current: TidemarkDevice { bound ?? own.device }
+
+    /// What `CKContainer.default()` gives.
+    static var currentContainer: CKContainer {
+        guard let bound else { return own.container }
+        let own = ownDevice.withLock { $0 }
+        return own?.device === bound ? own?.container ?? bound.container() : bound.container()
+    }
+
     /// Makes this the process's own device, for containers that are made from now on.
     public func makeDefault() {
-        Self.defaultDevice.withLock { $0 = self }
+        Self.ownDevice.withLock { $0 = Own(self) }
     }
 
     /// Runs code as this device: containers that it makes by Apple's names are this device's, and so

@@ -37,6 +37,11 @@ public struct CKError: CustomNSError, @unchecked Sendable {
     /// The same as ``userInfo``.
     public var errorUserInfo: [String: Any] { userInfo }
 
+    // What `Error` has on Apple's systems, where older programs look.
+    // swift-format-ignore: NoLeadingUnderscores
+    /// The same as ``userInfo``.
+    public var _userInfo: AnyObject? { NSDictionary(dictionary: userInfo) }
+
     /// What happened.
     public var localizedDescription: String {
         userInfo[NSLocalizedDescriptionKey] as? String
