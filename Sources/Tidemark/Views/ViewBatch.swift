@@ -84,8 +84,7 @@ package struct ViewBatch: Sendable {
     mutating func takeSorted(_ table: ViewTable) -> [Change] {
         var sorted: [Change] = []
         swap(&sorted, &changes[Int(table.rawValue)])
-        Self.sort(&sorted, by: \.key.low)
-        Self.sort(&sorted, by: \.key.high)
+        ChangeSort.sort(&sorted)
         var kept = 0
         for index in sorted.indices {
             if kept > 0, sorted[kept - 1].key == sorted[index].key { kept -= 1 }
@@ -94,29 +93,6 @@ package struct ViewBatch: Sendable {
         }
         sorted.removeSubrange(kept...)
         return sorted
-    }
-
-    /// Sorts by a word, byte by byte from the lowest one, and leaves what is equal in its order.
-    ///
-    /// A slot is as random as its hash, and a rebuild sorts a million: comparing them would take
-    /// four times as long.
-    @inline(__always)
-    private static func sort(_ changes: inout [Change], by word: (Change) -> UInt64) {
-        guard let first = changes.first.map(word) else { return }
-        let differing = changes.reduce(0) { $0 | (word($1) ^ first) }
-        var other = differing == 0 ? [] : changes
-        for shift in stride(from: UInt64(0), to: 64, by: 8) where differing >> shift & 0xFF != 0 {
-            func digit(_ change: Change) -> Int { Int(word(change) >> shift & 0xFF) }
-            var places = [Int](repeating: 0, count: 257)
-            for change in changes { places[digit(change) + 1] += 1 }
-            for digit in 1...256 { places[digit] += places[digit - 1] }
-            for change in changes {
-                let digit = digit(change)
-                other[places[digit]] = change
-                places[digit] += 1
-            }
-            swap(&changes, &other)
-        }
     }
 
     /// The bytes of a change of the form `bytes`.
