@@ -82,7 +82,7 @@ import TidemarkModel
         for number in 1...20_000 as ClosedRange<Int64> {
             if try isOver() { return records }
             let name = "r\(number % 7)"
-            let noise = (0..<400).map { _ in UInt8.random(in: 0...255, using: &random) }
+            let noise = (0..<4_000).map { _ in UInt8.random(in: 0...255, using: &random) }
             let save = try client.save(
                 name,
                 ["n": .int64(number), "noise": .bytes(noise)],

@@ -123,7 +123,7 @@ import TidemarkModel
             switch Int.random(in: 0..<100, using: &run.random) {
             case 0..<5 where compacts: try await compact(run)
             case 0..<4: try await changeZones(run)
-            case 4..<8: try restart(run)
+            case 4..<8: try await restart(run)
             case 8..<25: try await rememberToken(run)
             default: try await modify(run)
             }
@@ -167,16 +167,25 @@ import TidemarkModel
         }
     }
 
-    private func restart(_ run: Run) throws {
+    private func restart(_ run: Run) async throws {
         if run.chance(50) { try run.store?.close() }
-        // Dropped without a close, a store is recovered by its next opening.
+        // Dropped without a close, a store is recovered by its next opening. What it still does in
+        // the background keeps its lock until that ends.
         run.store = nil
-        run.store = try Store.open(
-            at: run.path,
-            access: .writing,
-            options: run.options,
-            environment: run.environment
-        )
+        let limit = ContinuousClock.now + .seconds(60)
+        while run.store == nil {
+            do {
+                run.store = try Store.open(
+                    at: run.path,
+                    access: .writing,
+                    options: run.options,
+                    environment: run.environment
+                )
+            } catch {
+                guard error.code == .locked, .now < limit else { throw error }
+                try await Task.sleep(for: .milliseconds(5))
+            }
+        }
     }
 
     private func rememberToken(_ run: Run) async throws {
