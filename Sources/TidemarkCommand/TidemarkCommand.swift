@@ -19,8 +19,8 @@ struct TidemarkCommand: AsyncParsableCommand {
         subcommands: [
             ImportCommand.self, ExportCommand.self, ChangesCommand.self, ZonesCommand.self,
             RecordCommand.self, HistoryCommand.self, BlameCommand.self, WhyCommand.self,
-            DiffCommand.self,
-            BisectCommand.self, ReplayCommand.self, QueryCommand.self, SaveCommand.self,
+            JournalCommand.self, DiffCommand.self, BisectCommand.self, ReplayCommand.self,
+            QueryCommand.self, SaveCommand.self,
             DeleteCommand.self,
             AssetCommand.self, SubscriptionsCommand.self, SchemaCommand.self, UsersCommand.self,
             UsageCommand.self, ShareCommand.self, CompactCommand.self, EraseCommand.self,

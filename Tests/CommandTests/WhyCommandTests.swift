@@ -39,6 +39,34 @@ import TidemarkModel
         return path
     }
 
+    @Test func `the journal tells what was refused, and what a device was told`() async throws {
+        let store = try await lived()
+        let entries = try await Command.run("journal", store).objects()
+        #expect(entries.first?["began"] as? String == "full")
+        #expect(entries.last?["ended"] as? Bool == true)
+        let told = try #require(entries.first { $0["told"] != nil })
+        #expect(told["told"] as? String == "zoneChanges")
+        #expect((told["of"] as? [String: String])?["zone"] == "lists")
+        #expect(told["device"] as? String == "phone" && told["changes"] as? Int == 1)
+        #expect((told["token"] as? String)?.hasPrefix("t.") == true && told["since"] == nil)
+        let refused = try #require(entries.first { $0["refused"] != nil })
+        #expect(refused["refused"] as? String == "modifyRecords")
+        let refusals = try #require(refused["refusals"] as? [[String: Any]])
+        #expect(refusals.count == 1 && refusals[0]["code"] as? String == "referenceViolation")
+        #expect((refusals[0]["item"] as? [String: String])?["recordName"] == "c")
+
+        let only = try await Command.run("journal", store, "--refusals").objects()
+        #expect(only.contains { $0["refused"] != nil } && !only.contains { $0["told"] != nil })
+        let other = try await Command.run("journal", store, "--device", "tablet").objects()
+        #expect(other.allSatisfy { $0["told"] == nil && $0["refused"] == nil })
+        let nobody = try await Command.run("journal", store, "--user", "nobody").objects()
+        #expect(nobody.count == other.count)
+        let text = try await Command.run("journal", store, "--text").output
+        #expect(text.contains("refused modifyRecords to __defaultOwner__ on phone"))
+        #expect(text.contains("  the record ") && text.contains("referenceViolation (31)"))
+        #expect(text.contains("1 changes, from the beginning to t."))
+    }
+
     @Test func `why names the cause, for programs and for people`() async throws {
         let store = try await lived()
         func why(_ name: String, _ more: String...) async throws -> Command.Outcome {

@@ -50,16 +50,6 @@ extension Explanation.Refusal {
     }
 }
 
-extension SyncError.Item {
-    fileprivate var name: String {
-        switch self {
-        case .record(let record): "the record \(record)"
-        case .zone(let zone): "the zone \(zone)"
-        case .subscription(let id): "the subscription \(id)"
-        }
-    }
-}
-
 extension Explanation.Delivery {
     fileprivate var text: String { "\(RFC3339.text(milliseconds: time)) with \(told.token)" }
 }

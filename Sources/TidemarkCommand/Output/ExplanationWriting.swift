@@ -95,14 +95,10 @@ extension [UInt8] {
     }
 
     private mutating func append(membersOf refusal: Explanation.Refusal) {
-        let caller = refusal.refused.caller
         append(literal: ",\"time\":")
         append(jsonNumber: refusal.time)
         append(membersOf: refusal.refusal)
-        append(member: ",\"user\":", caller.user?.userRecordName)
-        append(member: ",\"device\":", caller.device)
-        append(member: ",\"build\":", caller.build)
-        append(member: ",\"request\":", caller.requestID)
+        append(membersOf: refusal.refused.caller)
         append(member: ",\"since\":", refusal.refused.since?.description)
         if let reason = refusal.reason {
             append(literal: ",\"reason\":{\"of\":")
@@ -115,13 +111,6 @@ extension [UInt8] {
             append(membersOf: reason)
             append(literal: "}")
         }
-    }
-
-    private mutating func append(membersOf refusal: JournalEntry.Refusal) {
-        append(member: ",\"code\":", "\(refusal.code)")
-        append(literal: ",\"number\":")
-        append(jsonNumber: refusal.code.rawValue)
-        append(member: ",\"message\":", refusal.message.isEmpty ? nil : refusal.message)
     }
 
     private mutating func append(membersOf delivery: Explanation.Delivery) {

@@ -1,0 +1,78 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+
+/// `tidemark journal`: what was refused, and what devices were told.
+struct JournalCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "journal",
+        abstract: "Print what was asked of a store and not done, and what devices were told.",
+        discussion: """
+            Oldest first: every call that was refused, with its items, codes and rules, and, where the \
+            store kept a full journal, every page of changes that a device was given, with the tokens \
+            that it came with and got. Lines in between say from when on the journal holds what, and how \
+            many entries are lost. Ends with status 1 if the journal is damaged; the rest is printed.
+
+              tidemark journal notes.tide
+              tidemark journal notes.tide --device phone --refusals
+            """
+    )
+
+    @OptionGroup var store: StoreArgument
+
+    @Flag(help: "Only what was refused.")
+    var refusals = false
+
+    @Option(help: ArgumentHelp("Only what this device asked.", valueName: "name"))
+    var device: String?
+
+    @Option(help: ArgumentHelp("Only what this user asked, by record name.", valueName: "name"))
+    var user: String?
+
+    @OptionGroup var options: OutputOptions
+
+    func run() async throws {
+        try await store.read { store in
+            var output = StandardOutput()
+            let isJSON = options.isJSON(output)
+            let ink = Ink(output)
+            var failure: (any Error)?
+            let standing = try store.visitJournal { entry in
+                guard failure == nil, isWanted(entry) else { return }
+                do {
+                    if isJSON {
+                        try output.line { $0.append(json: entry) }
+                    } else {
+                        for line in entry.lines(ink) { try output.line(line) }
+                    }
+                } catch {
+                    failure = error
+                }
+            }
+            if let failure { throw failure }
+            try output.flush()
+            try finish(standing.damage)
+        }
+    }
+
+    private func isWanted(_ entry: JournalEntry) -> Bool {
+        if refusals, case .told = entry.content { return false }
+        guard let caller = entry.content.caller else { return true }
+        return (device == nil || caller.device == device)
+            && (user == nil || caller.user?.userRecordName == user)
+    }
+}
+
+extension JournalEntry.Content {
+    /// Who asked; `nil` for what the store notes of itself.
+    fileprivate var caller: Caller? {
+        switch self {
+        case .began, .ended: nil
+        case .refused(let refused): refused.caller
+        case .told(let told): told.caller
+        }
+    }
+}

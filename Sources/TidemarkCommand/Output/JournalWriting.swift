@@ -1,0 +1,137 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+import TidemarkModel
+
+/// Entries of the journal, as JSON for programs.
+extension [UInt8] {
+    /// Appends an entry.
+    mutating func append(json entry: JournalEntry) {
+        append(literal: "{\"time\":")
+        append(jsonNumber: entry.time)
+        if entry.lostCount > 0 {
+            append(literal: ",\"lostBefore\":")
+            append(jsonNumber: entry.lostCount)
+        }
+        switch entry.content {
+        case .began(let journal): append(member: ",\"began\":", journal.name)
+        case .ended: append(literal: ",\"ended\":true")
+        case .refused(let refused): append(membersOf: refused)
+        case .told(let told): append(membersOf: told)
+        }
+        append(literal: "}")
+    }
+
+    private mutating func append(membersOf refused: JournalEntry.Refused) {
+        append(member: ",\"refused\":", "\(refused.call)")
+        append(membersOf: refused.caller)
+        append(member: ",\"since\":", refused.since?.description)
+        append(literal: ",\"refusals\":[")
+        for (index, refusal) in refused.refusals.enumerated() {
+            append(literal: index > 0 ? ",{\"item\":" : "{\"item\":")
+            if let item = refusal.item { append(json: item) } else { append(literal: "null") }
+            append(membersOf: refusal)
+            append(literal: "}")
+        }
+        append(literal: "]")
+        if refused.omittedCount > 0 {
+            append(literal: ",\"omitted\":")
+            append(jsonNumber: refused.omittedCount)
+        }
+    }
+
+    private mutating func append(membersOf told: JournalEntry.Told) {
+        append(member: ",\"told\":", "\(told.call)")
+        append(membersOf: told.caller)
+        if let zone = told.zone {
+            append(literal: ",\"of\":")
+            append(json: SyncError.Item.zone(zone))
+        }
+        append(member: ",\"since\":", told.since?.description)
+        append(member: ",\"token\":", told.token.description)
+        append(literal: ",\"shownThrough\":")
+        append(jsonNumber: told.shownThrough.rawValue)
+        append(literal: ",\"changes\":")
+        append(jsonNumber: told.changeCount)
+        append(literal: ",\"moreComing\":")
+        append(literal: told.moreComing ? "true" : "false")
+    }
+
+    /// Appends who asked, from where, and under which request id.
+    mutating func append(membersOf caller: Caller) {
+        append(member: ",\"user\":", caller.user?.userRecordName)
+        append(member: ",\"device\":", caller.device)
+        append(member: ",\"build\":", caller.build)
+        append(member: ",\"request\":", caller.requestID)
+    }
+
+    /// Appends what was refused by which rule.
+    mutating func append(membersOf refusal: JournalEntry.Refusal) {
+        append(member: ",\"code\":", "\(refusal.code)")
+        append(literal: ",\"number\":")
+        append(jsonNumber: refusal.code.rawValue)
+        append(member: ",\"message\":", refusal.message.isEmpty ? nil : refusal.message)
+    }
+}
+
+/// Entries of the journal, as a person reads them.
+extension JournalEntry {
+    /// One line, and one for each item that was refused.
+    func lines(_ ink: Ink) -> [String] {
+        var lines: [String] = []
+        if lostCount > 0 { lines.append(ink.text("\(lostCount) entries are lost here.", .aside)) }
+        let when = RFC3339.text(milliseconds: time)
+        func add(_ text: String) { lines.append("\(ink.text(when, .position)) \(text.printable)") }
+        switch content {
+        case .began(let journal): add("opened for writing; the journal holds: \(journal.name)")
+        case .ended: add("closed")
+        case .refused(let refused):
+            add("refused \(refused.call) \(refused.caller.summary)")
+            lines += refused.refusals.map { "  \($0.summary)".printable }
+            if refused.omittedCount > 0 { lines.append("  and \(refused.omittedCount) more") }
+        case .told(let told):
+            let place = told.zone.map { " of \($0)" } ?? ""
+            let more = told.moreComing ? ", with more to come" : ""
+            add(
+                "told \(told.call)\(place) \(told.caller.summary): \(told.changeCount) changes, "
+                    + "from \(told.since?.description ?? "the beginning") to \(told.token)\(more)"
+            )
+        }
+        return lines
+    }
+}
+
+extension Caller {
+    fileprivate var summary: String {
+        let author = [user?.userRecordName, device].compactMap(\.self).joined(separator: " on ")
+        return "to \(author)" + (requestID.map { ", request \($0)" } ?? "")
+    }
+}
+
+extension JournalEntry.Refusal {
+    fileprivate var summary: String {
+        let what = item.map { "\($0.name): " } ?? ""
+        return "\(what)\(code) (\(code.rawValue)). \(message)"
+    }
+}
+
+extension SyncError.Item {
+    /// What it is, in words.
+    var name: String {
+        switch self {
+        case .record(let record): "the record \(record)"
+        case .zone(let zone): "the zone \(zone)"
+        case .subscription(let id): "the subscription \(id)"
+        }
+    }
+}
+
+extension StoreOptions.Journal {
+    fileprivate var name: String {
+        switch self {
+        case .refusals: "refusals"
+        case .full: "full"
+        }
+    }
+}
