@@ -182,6 +182,8 @@ import TidemarkModel
         #expect(try world.store.accounts().map(\.user) == [UserID("_bob")])
         let bob = try #require(try world.store.account(of: UserID("_bob")))
         #expect(bob.contacts == [.email("carol@example.org")])
+        #expect(try world.store.roles(of: ErasureWorld.user).isEmpty)
+        #expect(try world.store.roles(of: UserID("_bob")) == [Schema.Role("Editor")])
         // What she wrote to others stays, and nobody made it.
         let child = try await world.bob.fetch("child")[0].get()
         #expect(child["word"] == .string("hers"))

@@ -95,6 +95,7 @@ struct ErasureWorld {
     /// Lets everybody do something of everything.
     func live() async throws {
         try await createAccounts()
+        try await giveRoles()
         for client in [zelda, zelda(in: ZoneID(zoneName: "zelda's other")), bob] {
             try await client.createZone()
         }
@@ -132,6 +133,13 @@ struct ErasureWorld {
                 ],
                 request: "\(mark) \(client.zone.zoneName) \(word) \(number)"
             ).saves[0].get()
+        }
+    }
+
+    private func giveRoles() async throws {
+        try await store.importSchema(try SchemaFile("DEFINE SCHEMA CREATE ROLE Editor;").schema)
+        for user in [Self.user, UserID("_bob")] {
+            try await store.setRoles([Schema.Role("Editor")], of: user)
         }
     }
 
