@@ -94,11 +94,12 @@ struct Report: Encodable {
             "\(machine.processor), \(machine.coreCount) cores, "
             + "\(machine.memoryGiB.short) GiB, \(machine.kernel), \(machine.fileSystem), "
             + "load \(machine.loadBefore.short) at the start"
+        let sync = fdatasyncMicroseconds.map { "p50 \($0.short) µs" } ?? "not measured"
         return """
             \(lines.joined(separator: "\n"))
 
             \(machine)
-            durability: \(durability); fdatasync p50 \((fdatasyncMicroseconds ?? 0).short) µs
+            durability: \(durability); fdatasync \(sync)
             ratio: tidemark's figure divided by SQLite's in the layout that is fastest for the work
             rowid: SQLite with a rowid table for every work
             \(allocationLines)

@@ -130,9 +130,9 @@ final class UpdateBatches<Engine: Contender>: Trial {
     func end() async throws { try await store.close() }
 }
 
-/// Durable batches of 400 existing records, picked at random, each saved only if it is still the
-/// version that the client holds, beside batches of 400 new ones in the same store: for Tidemark
-/// alone.
+/// Durable saves of existing records, picked at random, each done only if it is still the version
+/// that the client holds, beside saves of new ones in the same store, one by one and in batches of
+/// 400: for Tidemark alone.
 final class UnchangedBatches<Engine: Contender>: Trial {
     private let setting: Setting
     private let store: TidemarkContender?
@@ -158,14 +158,47 @@ final class UnchangedBatches<Engine: Contender>: Trial {
             return try store.prepare(Batch(changes, isInsert: true), setting.pages)
         }
         let updates = try (0..<4).flatMap { try self.updates(ofZone: $0, repetition, store) }
+        let count = setting.scale.saveCount
+        let newOnes = try (0..<count).map { save in
+            let number = 8_000_000 + repetition * count + save
+            let change = Change(zone: save % 4, number: number)
+            return try store.prepare(Batch([change], isInsert: true), setting.pages)
+        }
+        let share = try await share(of: updates, by: inserts, repetition, store)
+        // The tags of what was just saved.
+        try await held.fetch(from: store)
+        let order = Shuffle(count: history.recordCount(ofZone: 0), seed: repetition)
+        let oldOnes = try (0..<min(count, history.recordCount(ofZone: 0))).map { save in
+            let change = Change(zone: 0, number: order[save], version: 1_000 + repetition)
+            return try held.prepare([change], for: store, setting.pages)
+        }
+        return [
+            Name.unchangedBatches: share,
+            Name.unchangedOneWriter: try await self.share(
+                of: oldOnes,
+                by: newOnes,
+                repetition,
+                store
+            ),
+        ]
+    }
+
+    /// The speed of some commits by that of others.
+    private func share(
+        of updates: [TidemarkContender.Prepared],
+        by inserts: [TidemarkContender.Prepared],
+        _ repetition: Int,
+        _ store: TidemarkContender
+    ) async throws -> Double {
         var seconds = [0.0, 0.0]
         // Who goes first takes turns.
         for turn in [repetition % 2, 1 - repetition % 2] {
+            let commits = turn == 0 ? inserts : updates
             let start = ContinuousClock.now
-            for commit in turn == 0 ? inserts : updates { try await store.save(commit) }
-            seconds[turn] = start.secondsUntilNow / Double((turn == 0 ? inserts : updates).count)
+            for commit in commits { try await store.save(commit) }
+            seconds[turn] = start.secondsUntilNow / Double(commits.count)
         }
-        return [Name.unchangedBatches: seconds[0] / seconds[1]]
+        return seconds[0] / seconds[1]
     }
 
     /// A zone's part of a repetition's batches; no record comes in two of them.
