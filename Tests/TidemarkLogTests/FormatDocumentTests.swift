@@ -6,7 +6,7 @@ import Testing
 
 @testable import TidemarkLog
 
-/// The worked example in the format document is what the writer writes.
+/// The worked examples in the format document are what the writer writes.
 @Suite struct FormatDocumentTests {
     /// A new store with one commit of two events, the first of which creates zone 1.
     private func exampleFrame() throws -> (offset: Int, bytes: [UInt8]) {
@@ -55,8 +55,37 @@ import Testing
         }
     }
 
-    @Test func `the example's bytes are the writer's`() throws {
-        let (offset, bytes) = try exampleFrame()
+    /// A stripe of two zones that take turns, with a position that was dropped.
+    private func exampleStripe() -> (offset: Int, bytes: [UInt8]) {
+        var stripe = StripeBuilder(first: SequenceNumber(rawValue: 3))
+        for (position, zone, text) in [(3, 1, "hello, tide"), (4, 2, "ebb"), (6, 1, "bye")]
+            as [(UInt64, UInt64, String)]
+        {
+            let sequence = SequenceNumber(rawValue: position)
+            let commit = LogCommit(
+                first: sequence,
+                eventCount: 1,
+                time: 1_700_000_000_000 + Int64(position),
+                received: 1_700_000_000_003 + Int64(position)
+            )
+            stripe.append(
+                LogEvent(
+                    sequence: sequence,
+                    zone: zone,
+                    commit: commit,
+                    block: Array("anna\(text)".utf8),
+                    payload: 4..<4 + text.utf8.count,
+                    envelope: 0..<4
+                )
+            )
+        }
+        let place = FramePlace(salt: 1, offset: 256, syncedOffset: 0, chain: 0)
+        let compressor = FrameCompressor(dictionary: [], level: .high)
+        let frame = stripe.frame(ownBlockByteCount: 0)
+        return (256, frame.encoded(at: place, compressor: compressor).bytes)
+    }
+
+    @Test func `the examples' bytes are the writer's`() throws {
         let document = try String(
             contentsOf: URL(fileURLWithPath: #filePath)
                 .deletingLastPathComponent().deletingLastPathComponent()
@@ -64,8 +93,9 @@ import Testing
                 .appendingPathComponent("Docs/formats/segment.md"),
             encoding: .utf8
         )
-        let expected = dump(bytes, from: offset)
-        #expect(expected.count > 8)
+        let examples = [try exampleFrame(), exampleStripe()]
+        let expected = examples.flatMap { dump($0.bytes, from: $0.offset) }
+        #expect(expected.count > 20)
         let lines = document.split(separator: "\n").map {
             $0.prefix { $0 != "|" }.trimmingCharacters(in: .whitespaces)
         }

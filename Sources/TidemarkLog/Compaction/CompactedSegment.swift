@@ -3,13 +3,15 @@
 
 /// A segment that compaction writes: from its first frame to its footer in one go, then never again.
 ///
-/// It has the same frames as any other; positions whose events are left out are gaps.
+/// It has the same frames as any other, or stripes; positions whose events are left out are gaps.
 struct CompactedSegment: ~Copyable {
     private let path: String
     private let file: any LogFile
     private let header: FileHeader
     private let compressor: FrameCompressor
     private var builder: FrameBuilder
+    /// What comes next, if events are grouped by zone; then the builder is empty between two stripes.
+    private var stripe: StripeBuilder?
     private var offset: UInt64
     private var chain: UInt64
     private var syncedOffset: UInt64 = 0
@@ -20,11 +22,14 @@ struct CompactedSegment: ~Copyable {
     private(set) var eventCount: UInt64 = 0
 
     /// Begins a file under a name that nobody takes for a segment's.
+    ///
+    /// Only a segment that is grouped by zone needs a reader that knows stripes.
     init(
         _ id: SegmentID,
         incarnation: Incarnation,
         store: StoreID,
         sample: DictionarySample,
+        groupsByZone: Bool = false,
         at path: String,
         environment: LogEnvironment
     ) throws(LogError) {
@@ -38,10 +43,12 @@ struct CompactedSegment: ~Copyable {
             created: environment.now(),
             salt: environment.random()
         )
+        if groupsByZone { header.version = Layout.formatVersion }
         let stored = header.setDictionary(sample)
         self.header = header
         compressor = FrameCompressor(dictionary: sample.bytes, level: .high)
         builder = FrameBuilder(first: id.first)
+        stripe = groupsByZone ? StripeBuilder(first: id.first) : nil
         offset = UInt64(header.framesOffset)
         chain = header.chain
         let encoded = header.encoded()
@@ -63,8 +70,12 @@ struct CompactedSegment: ~Copyable {
     mutating func append(_ event: LogEvent, payload: [UInt8]? = nil) throws(LogError) -> Bool {
         let isFirst = event.commit.first != lastCommit
         let start = offset
-        if isFirst, builder.rawByteCount >= Layout.frameByteCountTarget { try writeFrame() }
-        builder.append(event, isFirst: isFirst, payload: payload)
+        if let gathered = stripe?.byteCount {
+            if isFirst, gathered >= Layout.stripeByteCount { try writeStripe() }
+            stripe?.append(event, payload: payload)
+        } else {
+            try add(event, isFirst: isFirst, payload: payload)
+        }
         lastCommit = event.commit.first
         if let payload {
             eventHash.add(event.sequence, zone: 0, payload.span.bytes)
@@ -75,7 +86,16 @@ struct CompactedSegment: ~Copyable {
         return offset > start
     }
 
-    /// Adds a whole commit.
+    private mutating func add(
+        _ event: LogEvent,
+        isFirst: Bool,
+        payload: [UInt8]? = nil
+    ) throws(LogError) {
+        if isFirst, builder.rawByteCount >= Layout.frameByteCountTarget { try writeFrame() }
+        builder.append(event, isFirst: isFirst, payload: payload)
+    }
+
+    /// Adds a whole commit, to a segment that is not grouped by zone.
     mutating func append(_ draft: CommitDraft) {
         var position = builder.next
         var start = 0
@@ -95,22 +115,55 @@ struct CompactedSegment: ~Copyable {
 
     /// So many bytes at most are written between two syncs: a writer whose commit comes meanwhile
     /// does not wait for a whole segment.
-    private static let syncByteCount: UInt64 = 1 << 20
+    private static let syncByteCount = 1 << 20
+
+    /// Writes what was gathered of a stripe: as one, or as frames like all others if that is as good.
+    private mutating func writeStripe() throws(LogError) {
+        guard let gathered = stripe else { return }
+        stripe = StripeBuilder(first: gathered.next)
+        if gathered.isWorthwhile {
+            try write(gathered.frame())
+        } else {
+            builder = FrameBuilder(first: gathered.first)
+            var commit = SequenceNumber.zero
+            try gathered.visit { (event) throws(LogError) in
+                try add(event, isFirst: event.commit.first != commit)
+                commit = event.commit.first
+            }
+            try endFrames(before: gathered.next)
+        }
+    }
+
+    /// Writes what is left in the builder, and a gap up to a position.
+    private mutating func endFrames(before next: SequenceNumber) throws(LogError) {
+        if next > builder.next {
+            builder.appendGap(UInt32(next.rawValue - builder.next.rawValue))
+        }
+        if !builder.isEmpty { try writeFrame() }
+    }
 
     private mutating func writeFrame() throws(LogError) {
+        let frame = builder.frame()
+        builder = FrameBuilder(first: builder.next)
+        try write(frame)
+    }
+
+    private mutating func write(_ frame: consuming RawFrame) throws(LogError) {
         let place = FramePlace(salt: header.salt, offset: offset, syncedOffset: 0, chain: chain)
-        let next = builder.next
-        let frame = builder.encoded(at: place, compressor: compressor).bytes
-        builder = FrameBuilder(first: next)
-        let (file, start) = (file, offset)
-        try LogError.wrapping { () throws(FileError) in
-            try file.write(frame.span.bytes, at: start)
+        let frame = frame.encoded(at: place, compressor: compressor).bytes
+        let file = file
+        for start in stride(from: 0, to: frame.count, by: Self.syncByteCount) {
+            let end = min(start + Self.syncByteCount, frame.count)
+            let place = offset
+            try LogError.wrapping { () throws(FileError) in
+                try file.write(frame.span.bytes.extracting(start..<end), at: place)
+            }
+            offset += UInt64(end - start)
+            guard offset - syncedOffset >= UInt64(Self.syncByteCount) else { continue }
+            try LogError.wrapping { () throws(FileError) in try file.sync() }
+            syncedOffset = offset
         }
-        offset += UInt64(frame.count)
         chain = chainWord(after: frame.span.bytes)
-        guard offset - syncedOffset >= Self.syncByteCount else { return }
-        try LogError.wrapping { () throws(FileError) in try file.sync() }
-        syncedOffset = offset
     }
 
     /// Ends the segment at a position, reads all of it back, and makes its content durable.
@@ -119,10 +172,12 @@ struct CompactedSegment: ~Copyable {
     consuming func finish(
         through last: SequenceNumber
     ) throws(LogError) -> (framesEnd: UInt64, fileByteCount: UInt64) {
-        if last >= builder.next {
-            builder.appendGap(UInt32(last.rawValue - builder.next.rawValue + 1))
+        if stripe == nil {
+            try endFrames(before: last.next)
+        } else {
+            stripe?.cover(through: last)
+            try writeStripe()
         }
-        if !builder.isEmpty { try writeFrame() }
         let (file, framesEnd, path) = (file, offset, path)
         var fold = try SegmentFold(file, header: header)
         try fold.walk(framesEnd: framesEnd, meet: { (error) throws(LogError) in throw error })
@@ -138,7 +193,7 @@ struct CompactedSegment: ~Copyable {
                 path: path
             )
         }
-        let footer = fold.footer().encoded(salt: header.salt)
+        let footer = fold.footer().encoded(for: header)
         try LogError.wrapping { () throws(FileError) in
             try file.write(footer.span.bytes, at: framesEnd)
             try file.sync()

@@ -161,11 +161,13 @@ extension SegmentLog {
         let path = folder.spare(environment.random())
         do throws(LogError) {
             try manifest.reserve()
+            let groupsByZone = try isWorthGrouping(group)
             var output = try CompactedSegment(
                 id,
                 incarnation: first.incarnation,
                 store: store,
-                sample: try sample(of: group, id),
+                sample: try sample(of: group, id, groupsByZone: groupsByZone),
+                groupsByZone: groupsByZone,
                 at: path,
                 environment: environment
             )
@@ -287,18 +289,45 @@ extension SegmentLog {
         }
     }
 
+    /// Whether some segments have events of several zones, and more of them than fit into a block.
+    ///
+    /// What they become cannot have stripes otherwise, and older versions can read it.
+    func isWorthGrouping(_ group: [SegmentLoad]) throws(LogError) -> Bool {
+        var zones: Set<UInt64> = []
+        var byteCount = 0
+        for load in group {
+            guard let segment = files.segment(at: load.id.first),
+                let reader = try files.reader(of: segment), let postings = reader.postings
+            else { return true }
+            // Two of each segment say as much as all of them.
+            zones.formUnion(postings.zones.prefix(2).map(\.key))
+            byteCount += reader.entries(0..<reader.blockCount)
+                .reduce(0) { $0 + Int($1.rawByteCount) }
+        }
+        return zones.count > 1 && byteCount > Layout.blockByteCount
+    }
+
     /// Pieces of the blocks of all segments of a group, for the dictionary of the one that replaces
     /// them.
     private func sample(
         of group: [SegmentLoad],
-        _ id: SegmentID
+        _ id: SegmentID,
+        groupsByZone: Bool
     ) throws(LogError) -> DictionarySample {
         var result = DictionarySample(source: id)
         let share = Layout.dictionaryByteCount / group.count
+        var readers: [SegmentReader] = []
         for load in group {
             guard let segment = files.segment(at: load.id.first),
                 let reader = try files.reader(of: segment)
             else { continue }
+            readers.append(reader)
+        }
+        if groupsByZone {
+            result.bytes = try DictionarySample.scattered(over: readers)
+            return result
+        }
+        for reader in readers {
             let sample = try DictionarySample.taken(from: reader)
             result.bytes.append(contentsOf: sample.bytes.prefix(share))
         }

@@ -106,6 +106,7 @@ extension SegmentLog {
                 incarnation: first.incarnation,
                 store: store,
                 sample: try sample(of: group, id, form),
+                groupsByZone: try isWorthGrouping(group),
                 at: path,
                 environment: environment
             )

@@ -4,6 +4,8 @@
 /// The first 256 bytes of a segment or a manifest, with a checksum of their own.
 package struct FileHeader: Hashable, Sendable {
     package var kind: FileKind
+    /// The version of the format, which is also the oldest that its reader must know.
+    package var version = Layout.plainVersion
     package var store: StoreID
     /// The incarnation that wrote the file.
     package var incarnation: Incarnation
@@ -46,8 +48,8 @@ package struct FileHeader: Hashable, Sendable {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Layout.fileHeaderByteCount)
         bytes.append(integer: Layout.fileMagic)
-        bytes.append(integer: Layout.formatVersion)
-        bytes.append(integer: Layout.oldestReaderVersion)
+        bytes.append(integer: version)
+        bytes.append(integer: version)
         bytes.append(kind.rawValue)
         bytes.pad(to: 16)
         bytes.append(integer: store.low)
@@ -98,6 +100,7 @@ package struct FileHeader: Hashable, Sendable {
             throw .wrongKind(bytes.byte(at: 12))
         }
         kind = expectedKind
+        version = bytes.integer(at: 8)
         store = StoreID(low: bytes.integer(at: 16), high: bytes.integer(at: 24))
         incarnation = Incarnation(rawValue: bytes.integer(at: 32))
         first = SequenceNumber(rawValue: bytes.integer(at: 40))

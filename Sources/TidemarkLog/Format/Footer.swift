@@ -30,13 +30,13 @@ package struct Footer: Hashable, Sendable {
     }
 
     package var summary: Summary
-    /// One entry a block, ascending.
+    /// One entry a block, in the order of the file.
     package var directory: [BlockEntry]
     /// Which blocks hold a zone's events, ascending by zone.
     package var postings: ZonePostings
 
     /// The footer's bytes and the trailer's, as they follow the frames of one file.
-    package func encoded(salt: UInt64) -> [UInt8] {
+    package func encoded(for header: FileHeader) -> [UInt8] {
         var directoryBytes: [UInt8] = []
         directoryBytes.reserveCapacity(directory.count * Layout.blockEntryByteCount)
         for entry in directory { entry.append(to: &directoryBytes) }
@@ -45,10 +45,10 @@ package struct Footer: Hashable, Sendable {
         summary.blockCount = UInt32(directory.count)
         summary.zoneCount = UInt32(postings.zones.count)
         summary.postingsByteCount = UInt32(postingsBytes.count)
-        let seed = Layout.seed(salt: salt, offset: summary.offset)
+        let seed = Layout.seed(salt: header.salt, offset: summary.offset)
         summary.directoryChecksum = xxh3(directoryBytes.span.bytes, seed: seed &+ 1)
         summary.postingsChecksum = xxh3(postingsBytes.span.bytes, seed: seed &+ 2)
-        var bytes = summary.encoded(seed: seed)
+        var bytes = summary.encoded(version: header.version, seed: seed)
         bytes.append(contentsOf: directoryBytes)
         bytes.append(contentsOf: postingsBytes)
         bytes.pad(to: Layout.aligned(bytes.count))
@@ -120,10 +120,10 @@ extension Footer.Summary {
         return Layout.aligned(body) + Layout.trailerByteCount
     }
 
-    fileprivate func encoded(seed: UInt64) -> [UInt8] {
+    fileprivate func encoded(version: UInt16, seed: UInt64) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(integer: Layout.footerMagic)
-        bytes.append(integer: Layout.formatVersion)
+        bytes.append(integer: version)
         bytes.pad(to: 8)
         bytes.append(integer: first.rawValue)
         bytes.append(integer: last.rawValue)

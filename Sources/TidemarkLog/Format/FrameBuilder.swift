@@ -6,13 +6,6 @@
 /// Gathering copies bytes and happens inside the serialization point; compressing happens later,
 /// on the writer's own thread.
 struct FrameBuilder: Sendable {
-    /// A raw block's place in `raw`.
-    private struct Block {
-        var start: Int
-        var first: SequenceNumber
-        var positionCount = 0
-    }
-
     /// The first position in the frame.
     let first: SequenceNumber
     private(set) var positionCount = 0
@@ -22,7 +15,7 @@ struct FrameBuilder: Sendable {
     /// The commit whose entry the last block has last, where events are gathered one by one.
     private var openCommit: SequenceNumber?
     private var raw: [UInt8] = []
-    private var blocks: [Block] = []
+    private var blocks: [RawFrame.Block] = []
 
     init(first: SequenceNumber) {
         self.first = first
@@ -69,12 +62,10 @@ struct FrameBuilder: Sendable {
             payloadStart = event.payloadEnd
             makeRoom(payload.count + 21, for: draft, eventIndex: index)
             let position = next.rawValue
-            raw.append(EntryTag.event)
             raw.append(
-                variableInteger: event.zone == CommitDraft.ownSequence ? position : event.zone
+                eventOf: event.zone == CommitDraft.ownSequence ? position : event.zone,
+                draft.payloads[payload]
             )
-            raw.append(variableInteger: UInt64(payload.count))
-            raw.append(contentsOf: draft.payloads[payload])
             positionCount += 1
             blocks[blocks.count - 1].positionCount += 1
         }
@@ -100,30 +91,23 @@ struct FrameBuilder: Sendable {
             || raw.count - blocks[blocks.count - 1].start + needed > Layout.blockByteCount,
             blocks.last?.positionCount != 0
         {
-            blocks.append(Block(start: raw.count, first: next))
+            blocks.append(RawFrame.Block(start: raw.count, first: next))
             openCommit = nil
         }
         if openCommit != event.commit.first {
-            appendCommit(
-                event.commit,
-                envelope,
-                eventIndex: Int(event.sequence.rawValue - event.commit.first.rawValue)
-            )
+            let index = event.sequence.rawValue - event.commit.first.rawValue
+            raw.append(commit: event.commit, envelope, eventIndex: Int(index))
             openCommit = event.commit.first
         }
-        raw.append(EntryTag.event)
-        raw.append(variableInteger: replacement == nil ? event.zone : 0)
-        raw.append(variableInteger: UInt64(payload.count))
-        raw.append(contentsOf: payload)
+        raw.append(eventOf: replacement == nil ? event.zone : 0, payload)
         positionCount += 1
         blocks[blocks.count - 1].positionCount += 1
     }
 
     /// Gathers positions that hold no event.
     mutating func appendGap(_ gapCount: UInt32) {
-        if blocks.isEmpty { blocks.append(Block(start: raw.count, first: next)) }
-        raw.append(EntryTag.gap)
-        raw.append(variableInteger: UInt64(gapCount))
+        if blocks.isEmpty { blocks.append(RawFrame.Block(start: raw.count, first: next)) }
+        raw.append(gap: UInt64(gapCount))
         positionCount += Int(gapCount)
         blocks[blocks.count - 1].positionCount += Int(gapCount)
     }
@@ -142,7 +126,7 @@ struct FrameBuilder: Sendable {
         {
             if isFirst { appendCommit(draft, eventIndex: 0) }
         } else {
-            blocks.append(Block(start: raw.count, first: next))
+            blocks.append(RawFrame.Block(start: raw.count, first: next))
             appendCommit(draft, eventIndex: eventIndex)
         }
     }
@@ -154,21 +138,7 @@ struct FrameBuilder: Sendable {
             time: draft.time,
             received: draft.received
         )
-        appendCommit(commit, draft.envelope[...], eventIndex: eventIndex)
-    }
-
-    private mutating func appendCommit(
-        _ commit: LogCommit,
-        _ envelope: ArraySlice<UInt8>,
-        eventIndex: Int
-    ) {
-        raw.append(EntryTag.commit)
-        raw.append(variableInteger: UInt64(commit.eventCount))
-        raw.append(variableInteger: UInt64(eventIndex))
-        raw.append(variableInteger: zigzag(commit.time))
-        raw.append(variableInteger: zigzag(commit.received &- commit.time))
-        raw.append(variableInteger: UInt64(envelope.count))
-        raw.append(contentsOf: envelope)
+        raw.append(commit: commit, draft.envelope[...], eventIndex: eventIndex)
     }
 
     /// The frame's bytes for one place in one file, and its block table.
@@ -176,52 +146,53 @@ struct FrameBuilder: Sendable {
         at place: FramePlace,
         compressor: FrameCompressor
     ) -> (bytes: [UInt8], blocks: [BlockEntry]) {
-        let ends = blocks.dropFirst().map(\.start) + [raw.count]
-        let ranges = zip(blocks, ends).map { $0.start..<$1 }
-        var start = Layout.frameHeaderByteCount + blocks.count * Layout.blockEntryByteCount
-        var storedByteCounts: [Int] = []
-        let capacity = start + raw.count + Layout.frameAlignment
-        var bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
-            // Header and table are filled in when the blocks are known.
-            buffer[..<start].initialize(repeating: 0)
-            let room = UnsafeMutableRawBufferPointer(
-                rebasing: UnsafeMutableRawBufferPointer(buffer)[start...]
-            )
-            storedByteCounts = compressor.compress(raw, blocks: ranges, into: room)
-            count = storedByteCounts.reduce(start, +)
-        }
-        var entries: [BlockEntry] = []
-        entries.reserveCapacity(blocks.count)
-        for (block, stored) in zip(blocks, storedByteCounts) {
-            let offset = place.offset + UInt64(start)
-            let checksum = xxh3(
-                bytes.span.bytes.extracting(start..<start + stored),
-                seed: Layout.seed(salt: place.salt, offset: offset)
-            )
-            entries.append(
-                BlockEntry(
-                    first: block.first,
-                    offset: Int(offset),
-                    storedByteCount: stored,
-                    rawByteCount: ranges[entries.count].count,
-                    positionCount: block.positionCount,
-                    checksum: checksum
-                )
-            )
-            start += stored
-        }
-        bytes.pad(to: Layout.aligned(bytes.count))
-        place.fill(
-            &bytes,
+        frame().encoded(at: place, compressor: compressor)
+    }
+
+    /// What has been gathered.
+    consuming func frame() -> RawFrame {
+        RawFrame(
             kind: .commits,
-            entries: entries,
             first: first,
             positionCount: positionCount,
             commitCount: commitCount,
             lastTime: lastTime,
-            lastReceived: lastReceived
+            lastReceived: lastReceived,
+            raw: raw,
+            blocks: blocks
         )
-        return (bytes, entries)
+    }
+}
+
+extension [UInt8] {
+    /// Appends the entry of a commit, of which the event with an index comes next.
+    mutating func append(
+        commit: LogCommit,
+        _ envelope: ArraySlice<UInt8>,
+        eventIndex: Int
+    ) {
+        append(EntryTag.commit)
+        append(variableInteger: UInt64(commit.eventCount))
+        append(variableInteger: UInt64(eventIndex))
+        append(variableInteger: zigzag(commit.time))
+        append(variableInteger: zigzag(commit.received &- commit.time))
+        append(variableInteger: UInt64(envelope.count))
+        append(contentsOf: envelope)
+    }
+
+    /// Appends the entry of an event.
+    @inline(__always)
+    mutating func append(eventOf zone: UInt64, _ payload: ArraySlice<UInt8>) {
+        append(EntryTag.event)
+        append(variableInteger: zone)
+        append(variableInteger: UInt64(payload.count))
+        append(contentsOf: payload)
+    }
+
+    /// Appends the entry for positions that hold nothing here.
+    mutating func append(gap positionCount: UInt64) {
+        append(EntryTag.gap)
+        append(variableInteger: positionCount)
     }
 }
 

@@ -122,6 +122,8 @@ package struct BlockEntry: Hashable, Sendable {
     package var positionCount: UInt32
     /// Over the stored bytes, seeded by their place.
     package var checksum: UInt64
+    /// Whether the block holds no events, but says which blocks of its stripe do.
+    package var isMap = false
 
     /// The last position that the block covers.
     package var last: SequenceNumber {
@@ -133,17 +135,22 @@ package struct BlockEntry: Hashable, Sendable {
         bytes.append(integer: first.rawValue)
         bytes.append(integer: offset)
         bytes.append(integer: storedByteCount)
-        bytes.append(integer: rawByteCount)
+        bytes.append(integer: rawByteCount | (isMap ? Self.mapFlag : 0))
         bytes.append(integer: positionCount)
         bytes.append(integer: checksum)
     }
+
+    /// No block has as many raw bytes as this bit of their number says.
+    private static let mapFlag: UInt32 = 1 << 31
 
     /// Reads an entry back from a table whose checksum has been checked.
     package init(decoding bytes: RawSpan, at offset: Int) {
         first = SequenceNumber(rawValue: bytes.integer(at: offset))
         self.offset = bytes.integer(at: offset + 8)
         storedByteCount = bytes.integer(at: offset + 12)
-        rawByteCount = bytes.integer(at: offset + 16)
+        let rawByteCount: UInt32 = bytes.integer(at: offset + 16)
+        self.rawByteCount = rawByteCount & ~Self.mapFlag
+        isMap = rawByteCount & Self.mapFlag != 0
         positionCount = bytes.integer(at: offset + 20)
         checksum = bytes.integer(at: offset + 24)
     }
@@ -154,9 +161,11 @@ package struct BlockEntry: Hashable, Sendable {
         storedByteCount: Int,
         rawByteCount: Int,
         positionCount: Int,
-        checksum: UInt64
+        checksum: UInt64,
+        isMap: Bool = false
     ) {
         self.first = first
+        self.isMap = isMap
         self.offset = UInt32(offset)
         self.storedByteCount = UInt32(storedByteCount)
         self.rawByteCount = UInt32(rawByteCount)

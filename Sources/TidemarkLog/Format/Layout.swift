@@ -6,10 +6,10 @@
 /// `Docs/formats/segment.md` is normative: a change here is a change there, in the golden files,
 /// and of `formatVersion`.
 package enum Layout {
-    /// The version that this build writes.
-    package static let formatVersion: UInt16 = 1
-    /// The oldest reader that understands what this build writes.
-    package static let oldestReaderVersion: UInt16 = 1
+    /// The newest version that this build writes and reads.
+    package static let formatVersion: UInt16 = 2
+    /// The version of files without stripes, which readers of that version understand.
+    package static let plainVersion: UInt16 = 1
 
     /// `TIDEMARK` in ASCII, read as a little-endian number: the first eight bytes of every file.
     package static let fileMagic: UInt64 = 0x4B52_414D_4544_4954
@@ -40,6 +40,13 @@ package enum Layout {
     package static let commitByteCountLimit = 1 << 30
     /// A frame is closed when it holds this many raw bytes.
     package static let frameByteCountTarget = 1 << 20
+    /// A stripe is closed when it holds this many bytes of payloads and envelopes.
+    package static let stripeByteCount = 4 << 20
+    /// A zone with fewer raw bytes than this in a stripe shares blocks with others.
+    package static let ownBlockByteCount = 4 << 10
+    /// A map is closed when it has this many raw bytes: who looks for one event walks through half
+    /// of it.
+    package static let mapByteCount = 4 << 10
     /// The smallest segment, and the growth step of small stores.
     package static let smallestSegmentByteCount = 1 << 20
     /// A manifest is allocated in steps of this.
@@ -80,6 +87,11 @@ package enum FrameKind: UInt8, Sendable {
     case recovery = 4
     /// Edits of the manifest.
     case edits = 5
+    /// Commits whose events are grouped by zone; only compaction writes them.
+    case stripe = 6
+
+    /// Whether such frames hold events.
+    package var holdsEvents: Bool { self == .commits || self == .stripe }
 }
 
 /// The tags inside a block's payload.

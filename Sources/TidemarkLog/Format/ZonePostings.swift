@@ -32,6 +32,23 @@ package struct ZonePostings: Hashable, Sendable {
         return blocks[(low == 0 ? 0 : zones[low - 1].end)..<zones[low].end]
     }
 
+    /// Those of a zone's blocks that are in a range of indexes.
+    ///
+    /// O(log zones + log blocks).
+    package func blocks(of zone: UInt64, in range: Range<Int>) -> ArraySlice<UInt32> {
+        let all = blocks(of: zone)
+        func first(from index: Int) -> Int {
+            var low = all.startIndex
+            var high = all.endIndex
+            while low < high {
+                let middle = (low + high) / 2
+                if all[middle] < index { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
+        return all[first(from: range.lowerBound)..<first(from: range.upperBound)]
+    }
+
     /// Gathers pairs of zone and block, in any order, repeated or not.
     package struct Builder {
         private var pairs: [(zone: UInt64, block: UInt32)] = []

@@ -197,7 +197,7 @@ struct FoundBlocks {
         while true {
             switch try scan.step() {
             case .frame(let frame):
-                if frame.header.kind == .commits { blocks.append(contentsOf: frame.blocks) }
+                if frame.header.kind.holdsEvents { blocks.append(contentsOf: frame.blocks) }
             case .stop(.limit):
                 return damage
             case .stop(let stop):

@@ -303,7 +303,7 @@ package final class LogReader: EventSource {
         var acceptedCount = 0
         for frame in state.unvouched {
             guard isSynced(frame) else { break }
-            if frame.header.kind == .commits {
+            if frame.header.kind.holdsEvents {
                 reader.add(frame.blocks)
                 state.durable = max(state.durable, frame.header.last)
             }

@@ -14,6 +14,8 @@ final class SegmentReader: Sendable {
     let dictionary: [UInt8]
     /// Which blocks hold a zone's events; `nil` for a segment without a footer.
     let postings: ZonePostings?
+    /// Where events are grouped by zone, ascending; a segment that takes events has no stripes.
+    let stripes: [Stripe]
     private let entries: Lock<[BlockEntry]>
     /// Fewer blocks are not worth waking another thread for: each takes some six microseconds.
     private static let sharedBlockCount = 12
@@ -33,6 +35,7 @@ final class SegmentReader: Sendable {
         self.header = header
         self.dictionary = dictionary
         self.postings = postings
+        stripes = Stripe.all(in: blocks)
         entries = Lock(blocks)
     }
 
@@ -42,6 +45,11 @@ final class SegmentReader: Sendable {
     /// The entry of a block by its index.
     func entry(at index: Int) -> BlockEntry? {
         entries.withLock { $0.indices.contains(index) ? $0[index] : nil }
+    }
+
+    /// The entries at some indexes.
+    func entries(_ indexes: Range<Int>) -> ArraySlice<BlockEntry> {
+        entries.withLock { $0[indexes] }
     }
 
     /// At most so many entries from an index on.
@@ -54,17 +62,35 @@ final class SegmentReader: Sendable {
         entries.withLock { $0.append(contentsOf: blocks) }
     }
 
-    /// The index of the block that covers a position, or of the first one after it.
+    /// The index of the block that covers a position, or of the first one after it; where that is in
+    /// a stripe, of the stripe's first map.
     func index(of sequence: SequenceNumber) -> Int {
         entries.withLock { entries in
             var low = 0
             var high = entries.count
             while low < high {
                 let middle = (low + high) / 2
-                if entries[middle].last < sequence { low = middle + 1 } else { high = middle }
+                let last = stripe(around: middle)?.last ?? entries[middle].last
+                if last < sequence { low = middle + 1 } else { high = middle }
             }
             return low
         }
+    }
+
+    /// The stripe that the block at an index is part of, as one of its maps or its blocks.
+    func stripe(around index: Int) -> Stripe? {
+        var low = 0
+        var high = stripes.count
+        while low < high {
+            let middle = (low + high) / 2
+            if stripes[middle].blocks.upperBound <= index {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        guard low < stripes.count, stripes[low].maps.lowerBound <= index else { return nil }
+        return stripes[low]
     }
 
     /// Reads, checks and decodes a block.
@@ -120,6 +146,11 @@ final class SegmentReader: Sendable {
     private func giveBack(_ decoder: BlockDecoder) {
         guard !decoder.isGrown else { return }
         decoders.withLock { if $0.count < 2 { $0.append(decoder) } }
+    }
+
+    /// The error for a block that has been decoded and is not what the format allows.
+    func malformed(_ entry: BlockEntry, _ malformed: BlockCursor.Malformed) -> LogError {
+        damaged(entry, "is malformed at its raw byte \(malformed.offset)")
     }
 
     /// The error for a block that is not what it should be.

@@ -199,12 +199,19 @@ extension FrameScan {
         var expected = frame.first.rawValue
         for row in stride(from: 0, to: tableByteCount, by: Layout.blockEntryByteCount) {
             let entry = BlockEntry(decoding: table, at: row)
-            guard UInt64(entry.offset) == expectedOffset, entry.first.rawValue == expected else {
-                return nil
-            }
+            guard UInt64(entry.offset) == expectedOffset else { return nil }
             expectedOffset += UInt64(entry.storedByteCount)
-            expected += UInt64(entry.positionCount)
             entries.append(entry)
+            if frame.kind == .stripe, !entry.isMap {
+                // Behind the maps, whose positions join up, come blocks anywhere in them.
+                guard entry.first >= frame.first, entry.last <= frame.last else { return nil }
+            } else {
+                guard entry.first.rawValue == expected,
+                    entry.isMap == (frame.kind == .stripe),
+                    row == 0 || entries[entries.count - 2].isMap == entry.isMap
+                else { return nil }
+                expected += UInt64(entry.positionCount)
+            }
         }
         let end = offset + UInt64(frame.byteCount)
         guard expected == frame.first.rawValue + UInt64(frame.positionCount),

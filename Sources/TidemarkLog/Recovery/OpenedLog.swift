@@ -473,7 +473,7 @@ struct LogOpening {
         }
         var scan = try FrameScan(file, header: header)
         while case .frame(let frame) = try scan.step() {
-            if frame.header.kind == .commits { return true }
+            if frame.header.kind.holdsEvents { return true }
         }
         return false
     }

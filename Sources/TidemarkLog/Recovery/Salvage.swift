@@ -88,8 +88,8 @@ package struct Salvage: Sendable {
         mending?.begin(store: store)
         var gathering = Gathering(copy: copy, mending)
         if mending != nil { gathering.lostZones = try lostZones(in: ours) }
-        for piece in try pieces(of: ours) {
-            try copyEvents(of: piece, with: &gathering)
+        for stretch in try stretches(of: ours) {
+            try copyEvents(of: stretch, with: &gathering)
         }
         eventCount = gathering.eventCount
         commitCount = gathering.commitCount
@@ -171,19 +171,18 @@ package struct Salvage: Sendable {
         return sources
     }
 
-    /// A stretch of the log, and the segment to read it from.
-    private struct Piece {
+    /// A segment, and those whose place it has taken.
+    ///
+    /// Where a compaction was cut off, or somebody read the old segments meanwhile, these are still
+    /// there. Of them only what cannot be read in the new one is wanted: the rest has been forgotten.
+    private struct Stretch {
         var source: Source
-        var range: ClosedRange<SequenceNumber>
+        var replaced: [Source]
     }
 
-    /// What to read of which segment, in the order of the log.
-    ///
-    /// Where a compaction was cut off, or somebody read the old segments meanwhile, there are some
-    /// whose place another has taken. Of these only what cannot be read there is wanted: the rest
-    /// has been forgotten.
-    private func pieces(of segments: [Source]) throws(LogError) -> [Piece] {
-        var pieces: [Piece] = []
+    /// What to read, in the order of the log.
+    private func stretches(of segments: [Source]) throws(LogError) -> [Stretch] {
+        var stretches: [Stretch] = []
         // The newer first: compaction merges neighbours and never divides, so what it writes begins
         // no later than what it replaces.
         var rest = segments.sorted {
@@ -192,45 +191,79 @@ package struct Salvage: Sendable {
         while let source = rest.popFirst() {
             let first = source.header.first
             var last = try? SegmentReader.footerSummary(of: source.file, header: source.header).last
-            var unread: [ClosedRange<SequenceNumber>] = []
             if let next = rest.first?.header.first,
                 next == first || last.map({ next <= $0 }) ?? true
             {
                 var fold = Self.fold(of: source, meet: { _ in })
                 try fold.walkAll(meet: { _ in })
-                (last, unread) = (fold.lastKnown, fold.unread)
+                last = fold.lastKnown
             }
             let replaced = rest.prefix {
                 $0.header.first == first || $0.header.first <= last ?? .zero
             }
             rest.removeFirst(replaced.count)
-            var start = first
-            for run in unread where !replaced.isEmpty {
-                if start < run.lowerBound {
-                    pieces.append(Piece(source: source, range: start...run.lowerBound.previous))
-                }
-                pieces += replaced.map { Piece(source: $0, range: run) }
-                start = run.upperBound.next
-            }
-            pieces.append(Piece(source: source, range: start...SequenceNumber(rawValue: .max)))
+            stretches.append(Stretch(source: source, replaced: Array(replaced)))
         }
-        return pieces
+        return stretches
     }
 
-    /// Copies the events of a piece that were not copied before.
+    /// Copies the events of a stretch that were not copied before.
     private mutating func copyEvents(
-        of piece: Piece,
+        of stretch: Stretch,
         with gathering: inout Gathering
     ) throws(LogError) {
         var found: [LogError] = []
-        var fold = Self.fold(of: piece.source, meet: { found.append($0) })
+        var (fillers, missing) = try fillers(of: stretch, &found)
+        var fold = Self.fold(of: stretch.source, meet: { found.append($0) })
         try fold.walkAll(
             meet: { found.append($0) },
-            visit: { if piece.range.contains($0.sequence) { gathering.add($0) } }
+            visit: { event in
+                while let filler = fillers.first, filler.sequence < event.sequence {
+                    gathering.add(filler)
+                    fillers.removeFirst()
+                }
+                gathering.add(event)
+            }
         )
-        gathering.finish(piece.range, of: piece.source.header.first, fold)
+        for filler in fillers { gathering.add(filler) }
+        if stretch.replaced.isEmpty { missing = fold.unread }
+        gathering.finish(
+            from: stretch.source.header.first,
+            through: fold.lastKnown,
+            missing: missing
+        )
         for error in found where !damage.contains(error) { damage.append(error) }
         if let failure = gathering.failure { throw failure }
+    }
+
+    /// What the replaced segments have of that which cannot be read in the one that took their place,
+    /// in order, and the positions that even they say nothing of.
+    ///
+    /// All of it is in memory at once; where nothing is damaged that is nothing.
+    private func fillers(
+        of stretch: Stretch,
+        _ found: inout [LogError]
+    ) throws(LogError) -> (events: ArraySlice<LogEvent>, missing: [ClosedRange<SequenceNumber>]) {
+        if stretch.replaced.isEmpty { return ([], []) }
+        var fold = Self.fold(of: stretch.source, meet: { _ in })
+        try fold.walkAll(meet: { _ in })
+        var missing = fold.unread
+        var events: [LogEvent] = []
+        for source in stretch.replaced where !missing.isEmpty {
+            var errors: [LogError] = []
+            var old = Self.fold(of: source, meet: { errors.append($0) })
+            try old.walkAll(
+                meet: { errors.append($0) },
+                visit: { if missing.overlap($0.sequence...$0.sequence) { events.append($0) } }
+            )
+            missing = missing.removing(
+                from: source.header.first,
+                through: old.lastKnown,
+                except: old.unread
+            )
+            found += errors
+        }
+        return (events.sorted { $0.sequence < $1.sequence }[...], missing)
     }
 
     private static func fold(of segment: Source, meet: (LogError) -> Void) -> SegmentFold {
@@ -257,136 +290,4 @@ package protocol SalvageMending: AnyObject {
     /// A commit of one event that creates a zone, in the place of the one that was lost, with the
     /// times of the next commit that could be read; `nil` to leave the place empty.
     func creation(of zone: UInt64, before commit: LogCommit) -> CommitDraft?
-}
-
-/// Puts events back together into the commits they came from.
-private struct Gathering {
-    let copy: SegmentLog
-    private(set) var eventCount: UInt64 = 0
-    private(set) var commitCount: UInt64 = 0
-    private(set) var lost: [ClosedRange<SequenceNumber>] = []
-    private(set) var incomplete: [SequenceNumber] = []
-    /// Commits that lack events, which may have been dropped or lost.
-    private var partial: [LogCommit] = []
-    /// How far it is known what was lost.
-    private var surveyed = SequenceNumber.zero
-    private(set) var mendedZones: [UInt64] = []
-    private(set) var failure: LogError?
-    /// Zones whose creation has to be made up, ascending; those that have been are gone.
-    var lostZones: [UInt64] = []
-    private let mending: (any SalvageMending)?
-    private var draft: CommitDraft?
-    private var commit: LogCommit?
-    private var next: SequenceNumber
-
-    init(copy: SegmentLog, _ mending: (any SalvageMending)?) {
-        self.copy = copy
-        self.mending = mending
-        next = copy.lastSequence.next
-    }
-
-    mutating func add(_ event: LogEvent) {
-        // A segment may be there twice under two names; what is copied is not copied again.
-        guard failure == nil, event.sequence >= next else { return }
-        if draft == nil || event.commit.first != commit?.first || event.sequence != next {
-            if event.commit.first != commit?.first { commitCount += 1 }
-            finish()
-            if event.sequence > copy.lastSequence.next {
-                mendZones(before: event)
-                skip(to: event.sequence)
-            }
-            commit = event.commit
-            draft = CommitDraft(
-                time: event.commit.time,
-                received: event.commit.received,
-                envelope: Array(event.envelope)
-            )
-        }
-        let payload = mending?.amended(event).map { $0[...] } ?? event.payload
-        draft?.append(zone: event.zone) { $0 += payload }
-        eventCount += 1
-        next = event.sequence.next
-    }
-
-    /// Puts the creation of lost zones where it was, as far as that lies before an event.
-    private mutating func mendZones(before event: LogEvent) {
-        while let zone = lostZones.first, zone < event.sequence.rawValue, failure == nil {
-            lostZones.removeFirst()
-            guard zone > copy.lastSequence.rawValue,
-                let draft = mending?.creation(of: zone, before: event.commit)
-            else { continue }
-            skip(to: SequenceNumber(rawValue: zone))
-            do throws(LogError) {
-                _ = try copy.append(draft)
-                mendedZones.append(zone)
-            } catch {
-                failure = error
-            }
-        }
-    }
-
-    /// Appends what is left of a piece, and notes what of it was lost.
-    mutating func finish(
-        _ range: ClosedRange<SequenceNumber>,
-        of first: SequenceNumber,
-        _ fold: borrowing SegmentFold
-    ) {
-        finish()
-        let start = max(range.lowerBound, first)
-        let end = min(range.upperBound, fold.lastKnown)
-        note(lost: surveyed.next, through: min(start.previous, end))
-        for run in fold.unread {
-            note(lost: max(run.lowerBound, start), through: min(run.upperBound, end))
-        }
-        surveyed = max(surveyed, end)
-        // The copy passes over it with the next event: a gap that nothing follows is never written,
-        // and closing would wait for it.
-        next = max(next, surveyed.next)
-        for commit in partial where incomplete.last != commit.first {
-            let whole = commit.first...commit.last
-            if lost.contains(where: whole.overlaps) { incomplete.append(commit.first) }
-        }
-        partial = []
-    }
-
-    private mutating func note(lost first: SequenceNumber, through last: SequenceNumber) {
-        let first = max(first, surveyed.next)
-        guard first <= last else { return }
-        surveyed = last
-        if let run = lost.last, run.upperBound.next == first {
-            lost[lost.count - 1] = run.lowerBound...last
-        } else {
-            lost.append(first...last)
-        }
-    }
-
-    private mutating func skip(to sequence: SequenceNumber) {
-        var gap = sequence.rawValue - copy.lastSequence.rawValue - 1
-        while gap > 0 {
-            let step = UInt32(min(gap, UInt64(Int32.max)))
-            copy.appendGap(step)
-            gap -= UInt64(step)
-        }
-    }
-
-    /// Appends what has been gathered of one commit.
-    mutating func finish() {
-        guard let draft, let commit else { return }
-        self.draft = nil
-        if draft.events.count != commit.eventCount, partial.last?.first != commit.first {
-            partial.append(commit)
-        }
-        do throws(LogError) {
-            let first = try copy.append(draft)
-            // One commit at a time keeps the memory of a copy small.
-            if first.rawValue % 1_024 == 0 { try copy.blockUntilDurable(first) }
-        } catch {
-            failure = error
-        }
-    }
-}
-
-extension SequenceNumber {
-    /// The position before this one.
-    fileprivate var previous: SequenceNumber { SequenceNumber(rawValue: rawValue - 1) }
 }

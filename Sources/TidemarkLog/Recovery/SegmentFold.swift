@@ -147,9 +147,10 @@ struct SegmentFold {
         lastKnown = max(lastKnown, frame.header.last)
         // Frames leave no position out, so what lies before this one was in frames that are gone.
         noteUnread(before: frame.header.first)
-        guard frame.header.kind == .commits else { return }
+        guard frame.header.kind.holdsEvents else { return }
         summary.last = frame.header.last
         summary.commitCount += UInt64(frame.header.commitCount)
+        if frame.header.kind == .stripe { return try addStripe(frame, meet: meet, visit: visit) }
         for entry in frame.blocks {
             let index = UInt32(directory.count)
             directory.append(entry)
@@ -180,19 +181,70 @@ struct SegmentFold {
         do throws(BlockCursor.Malformed) {
             while try cursor.advance() {
                 let event = cursor.event
-                postings.add(zone: event.zone, block: index)
-                summary.eventCount += 1
-                summary.eventHash.add(event)
-                summary.firstTime = min(summary.firstTime, event.commit.time)
-                summary.lastTime = max(summary.lastTime, event.commit.time)
-                summary.firstReceived = min(summary.firstReceived, event.commit.received)
-                summary.lastReceived = max(summary.lastReceived, event.commit.received)
+                count(event, index: index)
                 visit(event)
                 next = event.sequence.next
             }
         } catch {
-            throw reader.damaged(block.entry, "is malformed at its raw byte \(error.offset)")
+            throw reader.malformed(block.entry, error)
         }
+    }
+
+    private mutating func count(_ event: LogEvent, index: UInt32) {
+        postings.add(zone: event.zone, block: index)
+        summary.eventCount += 1
+        summary.eventHash.add(event)
+        summary.firstTime = min(summary.firstTime, event.commit.time)
+        summary.lastTime = max(summary.lastTime, event.commit.time)
+        summary.firstReceived = min(summary.firstReceived, event.commit.received)
+        summary.lastReceived = max(summary.lastReceived, event.commit.received)
+    }
+}
+
+// MARK: - Stripes
+
+extension SegmentFold {
+    /// Adds the events of a stripe in order, from whichever of its blocks can be read.
+    private mutating func addStripe(
+        _ frame: FrameScan.Frame,
+        meet: Meeting,
+        visit: (LogEvent) -> Void
+    ) throws(LogError) {
+        let base = directory.count
+        directory.append(contentsOf: frame.blocks)
+        var stripe = DecodedStripe()
+        for (entry, result) in zip(frame.blocks, reader.decode(frame.blocks, mapping: false)) {
+            if !entry.isMap { summary.rawByteCount += UInt64(entry.rawByteCount) }
+            do throws(LogError) {
+                stripe.add(try result.get(), entry)
+            } catch {
+                stripe.add(nil, entry)
+                try meet(error)
+            }
+        }
+        let reader = reader
+        var malformed: [BlockEntry] = []
+        func meetMalformed(
+            _ entry: BlockEntry,
+            _ error: BlockCursor.Malformed
+        ) throws(LogError) {
+            malformed.append(entry)
+            try meet(reader.malformed(entry, error))
+        }
+        var rows = stripe.rows
+        var cursor = try StripeCursor(stripe.sound.map(\.block), meet: meetMalformed)
+        while try cursor.advance(meet: meetMalformed) {
+            let event = cursor.event
+            let number = stripe.sound[cursor.block].number
+            if let map = rows.contradicting(event.sequence, block: number) {
+                try meet(reader.damaged(map, "does not lead to event \(event.sequence)"))
+            }
+            count(event, index: UInt32(base + stripe.mapCount + number))
+            visit(event)
+        }
+        for entry in malformed { stripe.fail(entry) }
+        unread += try stripe.unread()
+        next = frame.header.last.next
     }
 }
 
@@ -214,7 +266,7 @@ extension SegmentFold {
         )
         var fold = try SegmentFold(file, header: header)
         try fold.walk(framesEnd: framesEnd, meet: { (error) throws(LogError) in throw error })
-        let bytes = fold.footer().encoded(salt: header.salt)
+        let bytes = fold.footer().encoded(for: header)
         let fileByteCount = framesEnd + UInt64(bytes.count)
         try LogError.wrapping { () throws(FileError) in
             try file.write(bytes.span.bytes, at: framesEnd)

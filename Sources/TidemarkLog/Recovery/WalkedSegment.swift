@@ -43,7 +43,7 @@ struct WalkedSegment {
                 syncedOffset = max(syncedOffset, frame.header.syncedOffset)
                 lastTime = frame.header.lastTime
                 lastReceived = frame.header.lastReceived
-                if frame.header.kind == .commits { blocks.append(contentsOf: frame.blocks) }
+                if frame.header.kind.holdsEvents { blocks.append(contentsOf: frame.blocks) }
             case .stop(let stop):
                 tail = try scan.tail(after: stop, promised: promised ?? framesEnd)
                 break walk

@@ -81,10 +81,36 @@ struct DictionarySample: Sendable {
             let index = max(next, piece * blockCount / pieceCount)
             guard let entry = reader.entry(at: index) else { break }
             next = index + 1
+            // Maps are like nothing that comes.
+            if entry.isMap { continue }
             let block = try reader.decode(entry).bytes
             sample.bytes.append(contentsOf: block.prefix(pieceByteCount))
         }
         return sample
+    }
+}
+
+extension DictionarySample {
+    /// Takes pieces of a line or two from anywhere in the blocks of some segments.
+    ///
+    /// A block of one zone is like few of them, so there must be many. It costs a decoding for each,
+    /// which only compaction has time for.
+    static func scattered(over readers: [SegmentReader]) throws(LogError) -> [UInt8] {
+        let pieceByteCount = 128
+        let pieceCount = Layout.dictionaryByteCount / pieceByteCount
+        let blocks = readers.flatMap { reader in
+            reader.entries(0..<reader.blockCount).filter { !$0.isMap }.map { (reader, $0) }
+        }
+        var bytes: [UInt8] = []
+        if blocks.isEmpty { return bytes }
+        for piece in 0..<pieceCount {
+            let (reader, entry) = blocks[piece * blocks.count / pieceCount]
+            let block = try reader.decode(entry).bytes
+            // A prime spreads the places evenly, also where many pieces come from one block.
+            let start = piece * 7_919 % max(1, block.count - pieceByteCount)
+            bytes.append(contentsOf: block[start...].prefix(pieceByteCount))
+        }
+        return bytes
     }
 }
 

@@ -33,16 +33,31 @@ import Testing
         }
     }
 
+    /// What the segments of a log become.
+    enum Form: CaseIterable {
+        /// Frames in the order of the log: there is little in each.
+        case plain
+        /// One stripe.
+        case striped
+
+        /// How large the segments become.
+        var segmentByteCount: Int { self == .plain ? 6 << 10 : 96 << 10 }
+        var payload: ClosedRange<Int> { self == .plain ? 0...500 : 1_000...3_000 }
+        /// Commits before every call is tried.
+        var commitCount: Int { self == .plain ? 14 : 8 }
+    }
+
     /// A log with several finished segments, and the last position in them.
     static func makeLog(
         on files: any FileSystem,
         seed: UInt64 = 1,
-        commitCount: Int = 40
+        commitCount: Int = 40,
+        _ form: Form = .plain
     ) throws -> (log: SegmentLog, last: SequenceNumber) {
         let (log, _) = try CrashWorkload.open(files, seed: seed)
         var drafts = DraftSource(seed: seed)
         for _ in 0..<commitCount {
-            _ = try log.append(drafts.draft(events: 1...7))
+            _ = try log.append(drafts.draft(events: 1...7, payload: form.payload))
             try log.blockUntilDurable(log.lastSequence)
         }
         let last = log.lastSequence
@@ -165,23 +180,31 @@ import Testing
         #expect(try LogReader(CrashWorkload.path, fileSystem: disk).verify().damage == [])
     }
 
-    @Test func `After a crash at any moment each event is there, unless it was to go`() throws {
+    @Test(arguments: Form.allCases)
+    func `After a crash at any moment each event is there, unless it was to go`(
+        _ form: Form
+    ) throws {
         let verdict = Verdict()
         let disk = SimulatedFileSystem()
-        let (log, last) = try Self.makeLog(on: disk, seed: 5, commitCount: 14)
+        let (log, last) = try Self.makeLog(on: disk, seed: 5, commitCount: form.commitCount, form)
         let before = try log.written()
         try log.close()
         let expected = Self.kept(before, through: last.rawValue)
         let files = WatchedFileSystem(disk) { disk in
             for outcome in disk.crashOutcomes(limit: 6) + [.processKilled] {
                 verdict.add(
-                    Self.violation(on: disk.crash(outcome), before, expected),
+                    Self.violation(on: disk.crash(outcome), form, before, expected),
                     at: "before call \(disk.callCount + 1), \(outcome)"
                 )
             }
         }
-        let (again, _) = try CrashWorkload.open(files, seed: 6)
+        let (again, _) = try CrashWorkload.open(
+            files,
+            seed: 6,
+            segmentByteCount: form.segmentByteCount
+        )
         try Self.compact(again, through: last)
+        #expect(try Self.isStriped(again) == (form == .striped))
         #expect(try again.removeReplacedSegments())
         try again.close()
         #expect(verdict.violations.prefix(3) == [])
@@ -189,14 +212,27 @@ import Testing
         #expect(try LogReader(CrashWorkload.path, fileSystem: disk).written() == expected)
     }
 
+    /// Whether a compacted segment of a log has stripes.
+    private static func isStriped(_ log: SegmentLog) throws(LogError) -> Bool {
+        for segment in log.files.segments where segment.id.generation > 0 {
+            if try log.files.reader(of: segment)?.stripes.isEmpty == false { return true }
+        }
+        return false
+    }
+
     /// What is wrong with a store after a crash, if anything: it must go on, and finish.
     private static func violation(
         on disk: SimulatedFileSystem,
+        _ form: Form,
         _ before: [WrittenEvent],
         _ expected: [WrittenEvent]
     ) -> String? {
         do throws(LogError) {
-            let (log, _) = try CrashWorkload.open(disk, seed: 77)
+            let (log, _) = try CrashWorkload.open(
+                disk,
+                seed: 77,
+                segmentByteCount: form.segmentByteCount
+            )
             let found = try log.written()
             let kept = Dictionary(uniqueKeysWithValues: expected.map { ($0.sequence, $0) })
             let positions = Set(found.map(\.sequence))
@@ -222,22 +258,28 @@ import Testing
         }
     }
 
-    @Test func `When a call fails the log is as it was or as it should be`() throws {
+    @Test(arguments: Form.allCases)
+    func `When a call fails the log is as it was or as it should be`(_ form: Form) throws {
         let disk = SimulatedFileSystem()
-        let (log, last) = try Self.makeLog(on: disk, seed: 7, commitCount: 14)
+        let (log, last) = try Self.makeLog(on: disk, seed: 7, commitCount: form.commitCount, form)
         let before = try log.written()
         try log.close()
         let expected = Self.kept(before, through: last.rawValue)
         let image = disk.crash(.processKilled)
-        let (opened, _) = try CrashWorkload.open(image, seed: 8)
+        func open(_ disk: SimulatedFileSystem) throws(LogError) -> SegmentLog {
+            let byteCount = form.segmentByteCount
+            return try CrashWorkload.open(disk, seed: 8, segmentByteCount: byteCount).log
+        }
+        let opened = try open(image)
         let first = image.callCount
         try Self.compact(opened, through: last)
         let calls = (first + 1)...image.callCount
         #expect(calls.count > 20)
+        #expect(try Self.isStriped(opened) == (form == .striped))
         for call in calls {
             for (number, forGood) in [(EIO, false), (ENOSPC, false), (EIO, true)] {
                 let disk = disk.crash(.processKilled)
-                let (log, _) = try CrashWorkload.open(disk, seed: 8)
+                let log = try open(disk)
                 disk.failCall(call, with: number, forGood: forGood)
                 let failure = #expect(throws: LogError.self) {
                     try Self.compact(log, through: last)
@@ -248,6 +290,7 @@ import Testing
                 disk.clearFaults()
                 let violation = Self.violation(
                     on: disk.crash(.processKilled),
+                    form,
                     before,
                     expected
                 )

@@ -36,9 +36,12 @@ struct CrashWorkload: Sendable {
     static func open(
         _ fileSystem: any FileSystem,
         seed: UInt64,
-        creating: Bool = true
+        creating: Bool = true,
+        segmentByteCount: Int? = nil
     ) throws(LogError) -> (log: SegmentLog, report: RecoveryReport) {
-        try SegmentLog.openAndSeal(
+        var configuration = configuration
+        if let segmentByteCount { configuration.segmentByteCount = segmentByteCount }
+        return try SegmentLog.openAndSeal(
             path,
             creating: creating,
             configuration: configuration,

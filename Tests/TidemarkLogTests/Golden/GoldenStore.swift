@@ -8,13 +8,15 @@ import Foundation
 
 /// A store that is kept as files, and a dump of what it holds beside it.
 ///
-/// The files of a released version never change. While version 1 is not released, `TIDEMARK_GOLDEN=1
+/// The files of a released version never change. While no version is released, `TIDEMARK_GOLDEN=1
 /// swift test --filter Golden` writes them anew.
 struct GoldenStore: Sendable {
     static let path = "/log.tide"
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
-        .appending(path: "../Fixtures/v1").standardizedFileURL
+    private static let fixtures = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../Fixtures").standardizedFileURL
 
+    /// The version of the format that the files need.
+    var version = 1
     /// The name of its folder among the fixtures.
     let name: String
     /// What today's writer makes of the same commits, with the same clock and randomness.
@@ -27,8 +29,10 @@ struct GoldenStore: Sendable {
         return ["CURRENT"] + manifests.suffix(1) + segments.map { "segments/" + $0 }
     }
 
+    private var folder: URL { Self.fixtures.appending(path: "v\(version)") }
+
     private func file(_ suffix: String) -> URL {
-        Self.folder.appending(path: "\(name).\(suffix)")
+        folder.appending(path: "\(name).\(suffix)")
     }
 
     /// The kept files, on a disk of their own.
@@ -38,7 +42,7 @@ struct GoldenStore: Sendable {
         let disk = SimulatedFileSystem()
         try disk.createDirectory(path)
         try disk.createDirectory(path + "/segments")
-        let root = Self.folder.appending(path: name)
+        let root = folder.appending(path: name)
         let files = FileManager.default
         for name in try files.contentsOfDirectory(atPath: root.path()).sorted()
         where name != "segments" {
@@ -112,7 +116,7 @@ struct GoldenStore: Sendable {
     private func rewriteIfAsked() throws {
         guard ProcessInfo.processInfo.environment["TIDEMARK_GOLDEN"] == "1" else { return }
         let disk = try write()
-        let root = Self.folder.appending(path: name)
+        let root = folder.appending(path: name)
         if FileManager.default.fileExists(atPath: root.path()) {
             try FileManager.default.removeItem(at: root)
         }

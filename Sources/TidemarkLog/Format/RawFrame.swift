@@ -1,0 +1,77 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A frame that holds events, before its blocks are compressed.
+struct RawFrame: Sendable {
+    /// A block's place in `raw`: it ends where the next one begins.
+    struct Block: Sendable {
+        var start: Int
+        var first: SequenceNumber
+        var positionCount = 0
+        var isMap = false
+    }
+
+    var kind: FrameKind
+    var first: SequenceNumber
+    var positionCount: Int
+    var commitCount: Int
+    var lastTime: Int64
+    var lastReceived: Int64
+    /// The blocks, one after another.
+    var raw: [UInt8]
+    var blocks: [Block]
+
+    /// The frame's bytes for one place in one file, and its block table.
+    consuming func encoded(
+        at place: FramePlace,
+        compressor: FrameCompressor
+    ) -> (bytes: [UInt8], blocks: [BlockEntry]) {
+        let ends = blocks.dropFirst().map(\.start) + [raw.count]
+        let ranges = zip(blocks, ends).map { $0.start..<$1 }
+        var start = Layout.frameHeaderByteCount + blocks.count * Layout.blockEntryByteCount
+        var storedByteCounts: [Int] = []
+        let capacity = start + raw.count + Layout.frameAlignment
+        var bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
+            // Header and table are filled in when the blocks are known.
+            buffer[..<start].initialize(repeating: 0)
+            let room = UnsafeMutableRawBufferPointer(
+                rebasing: UnsafeMutableRawBufferPointer(buffer)[start...]
+            )
+            storedByteCounts = compressor.compress(raw, blocks: ranges, into: room)
+            count = storedByteCounts.reduce(start, +)
+        }
+        var entries: [BlockEntry] = []
+        entries.reserveCapacity(blocks.count)
+        for (block, stored) in zip(blocks, storedByteCounts) {
+            let offset = place.offset + UInt64(start)
+            let checksum = xxh3(
+                bytes.span.bytes.extracting(start..<start + stored),
+                seed: Layout.seed(salt: place.salt, offset: offset)
+            )
+            entries.append(
+                BlockEntry(
+                    first: block.first,
+                    offset: Int(offset),
+                    storedByteCount: stored,
+                    rawByteCount: ranges[entries.count].count,
+                    positionCount: block.positionCount,
+                    checksum: checksum,
+                    isMap: block.isMap
+                )
+            )
+            start += stored
+        }
+        bytes.pad(to: Layout.aligned(bytes.count))
+        place.fill(
+            &bytes,
+            kind: kind,
+            entries: entries,
+            first: first,
+            positionCount: positionCount,
+            commitCount: commitCount,
+            lastTime: lastTime,
+            lastReceived: lastReceived
+        )
+        return (bytes, entries)
+    }
+}

@@ -1,0 +1,232 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Gathers the events of one stripe, then puts those of each zone beside each other.
+///
+/// A stripe begins and ends between two commits.
+struct StripeBuilder {
+    /// An event whose payload is kept in `bytes`.
+    private struct Gathered {
+        var sequence: SequenceNumber
+        var zone: UInt64
+        /// An index into `commits`.
+        var commit: Int
+        var payload: Range<Int>
+    }
+
+    private struct GatheredCommit {
+        var commit: LogCommit
+        var envelope: Range<Int>
+    }
+
+    /// The first position that the stripe covers.
+    let first: SequenceNumber
+    /// The first position that it does not cover yet.
+    private(set) var next: SequenceNumber
+    private var events: [Gathered] = []
+    private var commits: [GatheredCommit] = []
+    private var bytes: [UInt8] = []
+
+    init(first: SequenceNumber) {
+        self.first = first
+        next = first
+    }
+
+    /// Bytes of payloads and envelopes that were gathered.
+    var byteCount: Int { bytes.count }
+
+    /// Gathers an event, which is not before `next`, or in its place one of the store itself.
+    mutating func append(_ event: LogEvent, payload replacement: [UInt8]? = nil) {
+        if commits.last?.commit.first != event.commit.first {
+            let start = bytes.count
+            bytes.append(contentsOf: event.envelope)
+            commits.append(GatheredCommit(commit: event.commit, envelope: start..<bytes.count))
+        }
+        let start = bytes.count
+        bytes.append(contentsOf: replacement.map { $0[...] } ?? event.payload)
+        events.append(
+            Gathered(
+                sequence: event.sequence,
+                zone: replacement == nil ? event.zone : 0,
+                commit: commits.count - 1,
+                payload: start..<bytes.count
+            )
+        )
+        next = event.sequence.next
+    }
+
+    /// Covers positions up to one that hold nothing.
+    mutating func cover(through last: SequenceNumber) {
+        next = max(next, last.next)
+    }
+
+    /// Whether grouping by zone can bring anything: there are several, and more than one block of
+    /// events.
+    var isWorthwhile: Bool {
+        guard let zone = events.first?.zone, events.contains(where: { $0.zone != zone }) else {
+            return false
+        }
+        return byteCountBound(of: events.indices) > Layout.blockByteCount
+    }
+
+    /// Visits what was gathered, in order.
+    func visit(_ visit: (LogEvent) throws(LogError) -> Void) throws(LogError) {
+        for event in events {
+            let commit = commits[event.commit]
+            try visit(
+                LogEvent(
+                    sequence: event.sequence,
+                    zone: event.zone,
+                    commit: commit.commit,
+                    block: bytes,
+                    payload: event.payload,
+                    envelope: commit.envelope
+                )
+            )
+        }
+    }
+
+    /// The most that an event takes in a block, behind another one.
+    private func byteCountBound(of index: Int, after previous: Int?) -> Int {
+        let event = events[index]
+        let isFollowing = previous.map { events[$0].commit == event.commit } ?? false
+        let commit = isFollowing ? 0 : 64 + commits[event.commit].envelope.count
+        return event.payload.count + 27 + commit
+    }
+
+    private func byteCountBound(of indices: some Sequence<Int>) -> Int {
+        var previous: Int?
+        return indices.reduce(0) { sum, index in
+            defer { previous = index }
+            return sum + byteCountBound(of: index, after: previous)
+        }
+    }
+
+    // MARK: Grouping
+
+    /// The stripe as a frame, in which zones with so many raw bytes have blocks of their own.
+    ///
+    /// O(events × log events).
+    consuming func frame(
+        ownBlockByteCount: Int = Layout.ownBlockByteCount
+    ) -> RawFrame {
+        var layout = StripeLayout(eventCount: events.count)
+        for group in blockGroups(ownBlockByteCount) { write(group, to: &layout) }
+        let maps = maps(of: layout)
+        var blocks = maps.blocks
+        for block in layout.blocks {
+            var block = block
+            block.start += maps.raw.count
+            blocks.append(block)
+        }
+        return RawFrame(
+            kind: .stripe,
+            first: first,
+            positionCount: Int(next.rawValue - first.rawValue),
+            commitCount: commits.count,
+            lastTime: commits.reduce(.min) { max($0, $1.commit.time) },
+            lastReceived: commits.reduce(.min) { max($0, $1.commit.received) },
+            raw: maps.raw + layout.raw,
+            blocks: blocks
+        )
+    }
+
+    /// The events in groups that have blocks of their own, each in the order of positions: those of a
+    /// zone, or of several zones that have few.
+    private func blockGroups(_ ownBlockByteCount: Int) -> [[Int]] {
+        let order = events.indices.sorted { left, right in
+            let zones = (events[left].zone, events[right].zone)
+            return zones.0 == zones.1 ? left < right : zones.0 < zones.1
+        }
+        var groups: [[Int]] = []
+        var shared: [Int] = []
+        var sharedByteCount = 0
+        var start = 0
+        while start < order.count {
+            let zone = events[order[start]].zone
+            let end = order[start...].firstIndex { events[$0].zone != zone } ?? order.count
+            let byteCount = byteCountBound(of: order[start..<end])
+            if byteCount >= ownBlockByteCount {
+                groups.append(Array(order[start..<end]))
+            } else {
+                if sharedByteCount + byteCount > Layout.blockByteCount {
+                    groups.append(shared.sorted())
+                    shared = []
+                    sharedByteCount = 0
+                }
+                shared += order[start..<end]
+                sharedByteCount += byteCount
+            }
+            start = end
+        }
+        if !shared.isEmpty { groups.append(shared.sorted()) }
+        return groups
+    }
+
+    private func write(_ group: [Int], to layout: inout StripeLayout) {
+        layout.endBlock()
+        var previous: Int?
+        for index in group {
+            let event = events[index]
+            if layout.lacksRoom(for: byteCountBound(of: index, after: previous)) {
+                layout.endBlock()
+                previous = nil
+            }
+            let isFollowing = previous.map { events[$0].commit == event.commit } ?? false
+            layout.begin(index, at: event.sequence)
+            if !isFollowing {
+                let commit = commits[event.commit]
+                let eventIndex = event.sequence.rawValue - commit.commit.first.rawValue
+                layout.raw.append(
+                    commit: commit.commit,
+                    bytes[commit.envelope],
+                    eventIndex: Int(eventIndex)
+                )
+            }
+            layout.raw.append(eventOf: event.zone, bytes[event.payload])
+            previous = index
+        }
+    }
+
+    private func maps(of layout: StripeLayout) -> StripeMapWriter {
+        var maps = StripeMapWriter(first: first)
+        for index in events.indices.dropFirst()
+        where layout.owners[index] != layout.owners[index - 1] {
+            maps.append(before: events[index].sequence, block: layout.owners[index - 1])
+        }
+        if let last = layout.owners.last { maps.append(before: next, block: last) }
+        return maps
+    }
+}
+
+/// The blocks of a stripe as they are filled.
+private struct StripeLayout {
+    var raw: [UInt8] = []
+    private(set) var blocks: [RawFrame.Block] = []
+    /// The block of each event.
+    private(set) var owners: [Int]
+    private var isOpen = false
+
+    init(eventCount: Int) {
+        owners = [Int](repeating: 0, count: eventCount)
+    }
+
+    mutating func endBlock() { isOpen = false }
+
+    /// Whether the open block has something in it, and no room for so many bytes more.
+    func lacksRoom(for byteCount: Int) -> Bool {
+        guard isOpen, let block = blocks.last else { return false }
+        return raw.count - block.start + byteCount > Layout.blockByteCount
+    }
+
+    /// Goes to an event's position, in a new block if none is open.
+    mutating func begin(_ index: Int, at sequence: SequenceNumber) {
+        if !isOpen { blocks.append(RawFrame.Block(start: raw.count, first: sequence)) }
+        isOpen = true
+        let block = blocks.count - 1
+        owners[index] = block
+        let next = blocks[block].first.rawValue + UInt64(blocks[block].positionCount)
+        if sequence.rawValue > next { raw.append(gap: sequence.rawValue - next) }
+        blocks[block].positionCount = Int(sequence.rawValue - blocks[block].first.rawValue) + 1
+    }
+}

@@ -1,0 +1,221 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension LogFiles {
+    /// Reads events by position; see ``EventSource/read(_:_:)``.
+    func read(
+        _ sequences: [SequenceNumber],
+        _ visit: (LogEvent) -> Bool
+    ) throws(LogError) {
+        var rest = sequences[...]
+        var guess = ZoneGuess()
+        var goesOn = true
+        while goesOn, let sequence = rest.first {
+            guard let (reader, _) = try readerOrNext(at: sequence) else { return }
+            if !reader.stripes.isEmpty,
+                let stripe = reader.stripe(around: reader.index(of: sequence)),
+                stripe.first <= sequence
+            {
+                goesOn = try read(&rest, in: stripe, of: reader, &guess, visit)
+            } else {
+                goesOn = try readBlocks(&rest, of: reader, visit)
+            }
+        }
+    }
+
+    /// Reads from the next blocks of a segment, and takes away the positions that they cover; `false`
+    /// if that is to end.
+    private func readBlocks(
+        _ rest: inout ArraySlice<SequenceNumber>,
+        of reader: SegmentReader,
+        _ visit: (LogEvent) -> Bool
+    ) throws(LogError) -> Bool {
+        let wanted = wanted(by: rest, in: reader)
+        // No block covers it.
+        if wanted.entries.isEmpty { rest.removeFirst() }
+        for next in blocks(wanted.entries, in: reader, mapping: wanted.isSparse) {
+            let end = rest.firstIndex(after: next.entry.last)
+            let covered = rest[..<end]
+            rest = rest[end...]
+            guard let block = try sound(next) else { continue }
+            var cursor = BlockCursor(block)
+            for sequence in covered {
+                // Where a position holds no event, the cursor is at a later one already.
+                if cursor.sequence < sequence {
+                    guard try advance(&cursor, of: reader, to: sequence, by: block.map) else {
+                        break
+                    }
+                }
+                if cursor.sequence == sequence, !visit(cursor.event) { return false }
+            }
+        }
+        return true
+    }
+
+    /// Where more than so many positions come on one that is wanted, blocks get maps.
+    private static let sparseness = 8
+
+    /// The entries of the next blocks of one segment that hold some positions, and whether those are
+    /// few of the ones in the blocks.
+    private func wanted(
+        by sequences: ArraySlice<SequenceNumber>,
+        in reader: SegmentReader
+    ) -> (entries: [BlockEntry], isSparse: Bool) {
+        var entries: [BlockEntry] = []
+        var rest = sequences
+        while let sequence = rest.first, entries.count < BlockAhead.countLimit,
+            let entry = reader.entry(at: reader.index(of: sequence))
+        {
+            // A position between two blocks ends this, so that what comes is in order.
+            guard entry.first <= sequence, !entry.isMap else { break }
+            entries.append(entry)
+            rest = rest[rest.firstIndex(after: entry.last)...]
+        }
+        let positionCount = entries.reduce(0) { $0 + Int($1.positionCount) }
+        let wantedCount = rest.startIndex - sequences.startIndex
+        return (entries, wantedCount * Self.sparseness < positionCount)
+    }
+}
+
+// MARK: - Stripes
+
+/// The zone whose events come next.
+///
+/// Who reads many positions mostly reads those of one zone: then the blocks of that zone have them,
+/// and no map need be looked at.
+private struct ZoneGuess {
+    /// The zone of the event that was found last.
+    var zone: UInt64?
+    /// How many of its blocks to decode at once.
+    var blockCount = 1
+
+    /// An event was found in another block than was guessed.
+    mutating func isWrong(for event: LogEvent) { self = ZoneGuess(zone: event.zone) }
+
+    /// All events were found where they were looked for.
+    mutating func isRight() { blockCount = min(2 * blockCount, BlockAhead.countLimit) }
+}
+
+extension LogFiles {
+    /// Reads those of some positions that a stripe covers, and takes them away; `false` if that is to
+    /// end.
+    private func read(
+        _ rest: inout ArraySlice<SequenceNumber>,
+        in stripe: Stripe,
+        of reader: SegmentReader,
+        _ guess: inout ZoneGuess,
+        _ visit: (LogEvent) -> Bool
+    ) throws(LogError) -> Bool {
+        while let sequence = rest.first, sequence <= stripe.last {
+            let entries = entries(of: guess, holding: rest, in: stripe, of: reader)
+            if entries.isEmpty {
+                rest.removeFirst()
+                guard let event = try event(at: sequence, in: stripe, of: reader) else { continue }
+                guess.isWrong(for: event)
+                guard visit(event) else { return false }
+                continue
+            }
+            var isRight = true
+            for next in blocks(entries, in: reader) where isRight {
+                let block = try sound(next)
+                var cursor = block.map { BlockCursor($0) } ?? .nowhere
+                while isRight, let sequence = rest.first, sequence <= next.entry.last {
+                    rest.removeFirst()
+                    let isCovered = block != nil && next.entry.first <= sequence
+                    if isCovered, cursor.sequence < sequence {
+                        _ = try advance(&cursor, of: reader, to: sequence, by: block?.map)
+                    }
+                    if isCovered, cursor.sequence == sequence {
+                        guard visit(cursor.event) else { return false }
+                    } else if let event = try event(at: sequence, in: stripe, of: reader) {
+                        isRight = false
+                        guess.isWrong(for: event)
+                        guard visit(event) else { return false }
+                    }
+                }
+            }
+            if isRight { guess.isRight() }
+        }
+        return true
+    }
+
+    /// The next blocks of the guessed zone in a stripe that cover some positions; none if nothing is
+    /// known of the zone.
+    private func entries(
+        of guess: ZoneGuess,
+        holding sequences: ArraySlice<SequenceNumber>,
+        in stripe: Stripe,
+        of reader: SegmentReader
+    ) -> [BlockEntry] {
+        guard let zone = guess.zone, let postings = reader.postings else { return [] }
+        var entries: [BlockEntry] = []
+        var rest = sequences
+        for index in postings.blocks(of: zone, in: stripe.blocks) {
+            guard let sequence = rest.first, entries.count < guess.blockCount,
+                let entry = reader.entry(at: Int(index))
+            else { break }
+            guard entry.last >= sequence else { continue }
+            let end = rest.firstIndex(after: entry.last)
+            guard rest[end - 1] >= entry.first else { continue }
+            entries.append(entry)
+            rest = rest[end...]
+        }
+        return entries
+    }
+
+    /// The event at a position of a stripe, found by the stripe's map; `nil` if there is none.
+    private func event(
+        at sequence: SequenceNumber,
+        in stripe: Stripe,
+        of reader: SegmentReader
+    ) throws(LogError) -> LogEvent? {
+        let maps = reader.entries(stripe.maps)
+        guard let place = maps.firstIndex(where: { $0.last >= sequence }) else { return nil }
+        let blocks = reader.entries(stripe.blocks)
+        guard let map = try block(maps[place], in: reader, keeping: true) else {
+            // Without its map each of the blocks may have it.
+            for entry in blocks {
+                if let event = try event(at: sequence, in: entry, of: reader) { return event }
+            }
+            return nil
+        }
+        var rows = StripeMapCursor(map)
+        guard rows.advance(to: sequence), rows.block < blocks.count else {
+            try meet(reader.damaged(maps[place], "does not lead to event \(sequence)"))
+            return nil
+        }
+        return try event(at: sequence, in: blocks[blocks.startIndex + rows.block], of: reader)
+    }
+
+    private func event(
+        at sequence: SequenceNumber,
+        in entry: BlockEntry,
+        of reader: SegmentReader
+    ) throws(LogError) -> LogEvent? {
+        guard entry.first <= sequence, sequence <= entry.last,
+            let block = try blocks([entry], in: reader, mapping: true).first.flatMap(sound)
+        else { return nil }
+        var cursor = BlockCursor(block)
+        guard try advance(&cursor, of: reader, to: sequence, by: block.map),
+            cursor.sequence == sequence
+        else { return nil }
+        return cursor.event
+    }
+}
+
+extension ArraySlice<SequenceNumber> {
+    /// The index of the first of some ascending positions that comes after another one.
+    ///
+    /// O(log distance).
+    fileprivate func firstIndex(after sequence: SequenceNumber) -> Int {
+        var step = 1
+        while startIndex + step < endIndex, self[startIndex + step] <= sequence { step *= 2 }
+        var low = startIndex + step / 2
+        var high = Swift.min(startIndex + step, endIndex)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle] <= sequence { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

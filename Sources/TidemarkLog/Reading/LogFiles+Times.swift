@@ -1,0 +1,95 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension LogFiles {
+    /// The last event of the last commit at or before a time.
+    ///
+    /// See ``EventSource/lastSequence(atOrBefore:)``. Times never go back, so both searches halve.
+    func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber {
+        while true {
+            let segments = segments
+            // Compaction may put one segment in the place of several meanwhile.
+            var isUnchanged: Bool {
+                self.segments.map(\.id).starts(with: segments.map(\.id))
+            }
+            do throws(LogError) {
+                let result = try lastSequence(atOrBefore: time, in: segments)
+                if isUnchanged { return result }
+            } catch {
+                if isUnchanged { throw error }
+            }
+        }
+    }
+
+    private func lastSequence(
+        atOrBefore time: Int64,
+        in segments: [Segment]
+    ) throws(LogError) -> SequenceNumber {
+        var low = 0
+        var high = segments.count
+        while low < high {
+            let middle = (low + high) / 2
+            if try firstTime(in: segments[middle...]).map({ $0 <= time }) ?? false {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        guard low > 0, let reader = try reader(of: segments[low - 1]) else { return .zero }
+        var lowBlock = 0
+        var highBlock = reader.blockCount
+        while lowBlock < highBlock {
+            let middle = (lowBlock + highBlock) / 2
+            // A stripe is looked at as a whole: times go back between its blocks.
+            let unit = reader.stripe(around: middle)?.indexes ?? middle..<middle + 1
+            if try firstTime(fromBlock: unit.lowerBound, in: reader).map({ $0 <= time }) ?? false {
+                lowBlock = unit.upperBound
+            } else {
+                highBlock = unit.lowerBound
+            }
+        }
+        guard lowBlock > 0, let entry = reader.entry(at: lowBlock - 1) else { return .zero }
+        let stripe = reader.stripe(around: lowBlock - 1)
+        var result = SequenceNumber.zero
+        try scan(from: stripe?.first ?? entry.first, through: stripe?.last ?? entry.last) { event in
+            guard event.commit.time <= time else { return false }
+            result = event.commit.last
+            return true
+        }
+        return result
+    }
+
+    /// The time of the first event of some segments.
+    ///
+    /// Compaction may have left a segment none.
+    private func firstTime(in segments: ArraySlice<Segment>) throws(LogError) -> Int64? {
+        for segment in segments {
+            if let reader = try reader(of: segment),
+                let time = try firstTime(fromBlock: 0, in: reader)
+            {
+                return time
+            }
+        }
+        return nil
+    }
+
+    /// The time of the first event in a block, or a stripe, or after it.
+    private func firstTime(
+        fromBlock first: Int,
+        in reader: SegmentReader
+    ) throws(LogError) -> Int64? {
+        var index = first
+        while var entry = reader.entry(at: index) {
+            index += 1
+            if let stripe = reader.stripe(around: index - 1) {
+                index = stripe.blocks.upperBound
+                let blocks = reader.entries(stripe.blocks)
+                entry = blocks.min { $0.first < $1.first } ?? entry
+            }
+            guard let block = try block(entry, in: reader, keeping: true) else { continue }
+            var cursor = BlockCursor(block)
+            if try advance(&cursor, of: reader) { return cursor.commit.time }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,124 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Puts events back together into the commits they came from.
+struct Gathering {
+    let copy: SegmentLog
+    private(set) var eventCount: UInt64 = 0
+    private(set) var commitCount: UInt64 = 0
+    private(set) var lost: [ClosedRange<SequenceNumber>] = []
+    private(set) var incomplete: [SequenceNumber] = []
+    /// Commits that lack events, which may have been dropped or lost.
+    private var partial: [LogCommit] = []
+    /// How far it is known what was lost.
+    private var surveyed = SequenceNumber.zero
+    private(set) var mendedZones: [UInt64] = []
+    private(set) var failure: LogError?
+    /// Zones whose creation has to be made up, ascending; those that have been are gone.
+    var lostZones: [UInt64] = []
+    private let mending: (any SalvageMending)?
+    private var draft: CommitDraft?
+    private var commit: LogCommit?
+    private var next: SequenceNumber
+
+    init(copy: SegmentLog, _ mending: (any SalvageMending)?) {
+        self.copy = copy
+        self.mending = mending
+        next = copy.lastSequence.next
+    }
+
+    mutating func add(_ event: LogEvent) {
+        // A segment may be there twice under two names; what is copied is not copied again.
+        guard failure == nil, event.sequence >= next else { return }
+        if draft == nil || event.commit.first != commit?.first || event.sequence != next {
+            if event.commit.first != commit?.first { commitCount += 1 }
+            finish()
+            if event.sequence > copy.lastSequence.next {
+                mendZones(before: event)
+                skip(to: event.sequence)
+            }
+            commit = event.commit
+            draft = CommitDraft(
+                time: event.commit.time,
+                received: event.commit.received,
+                envelope: Array(event.envelope)
+            )
+        }
+        let payload = mending?.amended(event).map { $0[...] } ?? event.payload
+        draft?.append(zone: event.zone) { $0 += payload }
+        eventCount += 1
+        next = event.sequence.next
+    }
+
+    /// Puts the creation of lost zones where it was, as far as that lies before an event.
+    private mutating func mendZones(before event: LogEvent) {
+        while let zone = lostZones.first, zone < event.sequence.rawValue, failure == nil {
+            lostZones.removeFirst()
+            guard zone > copy.lastSequence.rawValue,
+                let draft = mending?.creation(of: zone, before: event.commit)
+            else { continue }
+            skip(to: SequenceNumber(rawValue: zone))
+            do throws(LogError) {
+                _ = try copy.append(draft)
+                mendedZones.append(zone)
+            } catch {
+                failure = error
+            }
+        }
+    }
+
+    /// Appends what is left of a stretch, and notes what of it was lost.
+    mutating func finish(
+        from first: SequenceNumber,
+        through end: SequenceNumber,
+        missing: [ClosedRange<SequenceNumber>]
+    ) {
+        finish()
+        note(lost: surveyed.next, through: min(first.previous, end))
+        for run in missing { note(lost: run.lowerBound, through: min(run.upperBound, end)) }
+        surveyed = max(surveyed, end)
+        // The copy passes over it with the next event: a gap that nothing follows is never written,
+        // and closing would wait for it.
+        next = max(next, surveyed.next)
+        for commit in partial where incomplete.last != commit.first {
+            if lost.overlap(commit.first...commit.last) { incomplete.append(commit.first) }
+        }
+        partial = []
+    }
+
+    private mutating func note(lost first: SequenceNumber, through last: SequenceNumber) {
+        let first = max(first, surveyed.next)
+        guard first <= last else { return }
+        surveyed = last
+        if let run = lost.last, run.upperBound.next == first {
+            lost[lost.count - 1] = run.lowerBound...last
+        } else {
+            lost.append(first...last)
+        }
+    }
+
+    private mutating func skip(to sequence: SequenceNumber) {
+        var gap = sequence.rawValue - copy.lastSequence.rawValue - 1
+        while gap > 0 {
+            let step = UInt32(min(gap, UInt64(Int32.max)))
+            copy.appendGap(step)
+            gap -= UInt64(step)
+        }
+    }
+
+    /// Appends what has been gathered of one commit.
+    mutating func finish() {
+        guard let draft, let commit else { return }
+        self.draft = nil
+        if draft.events.count != commit.eventCount, partial.last?.first != commit.first {
+            partial.append(commit)
+        }
+        do throws(LogError) {
+            let first = try copy.append(draft)
+            // One commit at a time keeps the memory of a copy small.
+            if first.rawValue % 1_024 == 0 { try copy.blockUntilDurable(first) }
+        } catch {
+            failure = error
+        }
+    }
+}

@@ -1,0 +1,56 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Runs of positions, ascending and apart from each other.
+extension [ClosedRange<SequenceNumber>] {
+    /// Whether one of the runs has a position of a range.
+    ///
+    /// O(log runs).
+    func overlap(_ range: ClosedRange<SequenceNumber>) -> Bool {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle].upperBound < range.lowerBound {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return low < count && self[low].lowerBound <= range.upperBound
+    }
+
+    /// The runs without a range, of which some runs stay.
+    ///
+    /// O(runs of both).
+    func removing(
+        from first: SequenceNumber,
+        through last: SequenceNumber,
+        except kept: [ClosedRange<SequenceNumber>]
+    ) -> [ClosedRange<SequenceNumber>] {
+        guard first <= last else { return self }
+        var result: [ClosedRange<SequenceNumber>] = []
+        var kept = kept[...]
+        for run in self {
+            func add(_ lower: SequenceNumber, _ upper: SequenceNumber) {
+                let (lower, upper) = (
+                    Swift.max(lower, run.lowerBound), Swift.min(upper, run.upperBound)
+                )
+                if lower <= upper { result.append(lower...upper) }
+            }
+            if run.lowerBound < first { add(run.lowerBound, first.previous) }
+            kept = kept.drop { $0.upperBound < run.lowerBound }
+            for part in kept {
+                if part.lowerBound > run.upperBound { break }
+                add(Swift.max(part.lowerBound, first), Swift.min(part.upperBound, last))
+            }
+            if run.upperBound > last { add(last.next, run.upperBound) }
+        }
+        return result
+    }
+}
+
+extension SequenceNumber {
+    /// The position before this one.
+    var previous: SequenceNumber { SequenceNumber(rawValue: rawValue - 1) }
+}

@@ -1,0 +1,300 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TidemarkLog
+
+/// Segments whose events are grouped by zone.
+@Suite struct StripeTests {
+    /// One in five goes, and one in twenty has another in its place.
+    private static func fate(_ event: LogEvent) -> EventFate {
+        switch event.sequence.rawValue * 7 % 20 {
+        case 0..<4: .dropped
+        case 4: .replaced([9, 9])
+        default: .kept
+        }
+    }
+
+    private static func kept(_ events: [WrittenEvent], through last: UInt64) -> [WrittenEvent] {
+        events.compactMap { event in
+            guard event.sequence <= last else { return event }
+            var event = event
+            switch event.sequence * 7 % 20 {
+            case 0..<4: return nil
+            case 4:
+                event.payload = [9, 9]
+                event.zone = 0
+            default: break
+            }
+            return event
+        }
+    }
+
+    @Test(arguments: StripedLog.Interleaving.allCases, [true, false])
+    func `A striped log reads as the log that it was made from`(
+        _ interleaving: StripedLog.Interleaving,
+        drops: Bool
+    ) throws {
+        let striped = try StripedLog(interleaving, seed: drops ? 3 : 4)
+        let expected =
+            drops ? Self.kept(striped.events, through: striped.last.rawValue) : striped.events
+        try striped.compact(drops ? Self.fate : { _ in .kept })
+        let stripes = try striped.compacted().stripes
+        #expect(!stripes.isEmpty)
+        try Self.compareRanges(of: striped, expected)
+        try Self.comparePositions(of: striped, expected)
+        try Self.compareTimes(of: striped, expected)
+        let path = CrashWorkload.path
+        try striped.log.close()
+        let reader = try LogReader(path, fileSystem: striped.disk)
+        let verification = try reader.verify()
+        #expect(verification.damage == [])
+        #expect(verification.eventCount == UInt64(expected.count))
+        #expect(try reader.written() == expected)
+        for zone in Set(expected.prefix(400).map(\.zone)).sorted().prefix(12) {
+            for first in [1, striped.last.rawValue / 2] {
+                var found: [WrittenEvent] = []
+                try reader.scan(
+                    zone: zone,
+                    from: SequenceNumber(rawValue: first),
+                    through: reader.durableSequence
+                ) {
+                    found.append(WrittenEvent($0))
+                    return true
+                }
+                #expect(found == expected.filter { $0.zone == zone && $0.sequence >= first })
+            }
+        }
+    }
+
+    private static func compareRanges(
+        of striped: StripedLog,
+        _ expected: [WrittenEvent]
+    ) throws {
+        var numbers = SplitMix64(seed: 5)
+        let end = striped.log.lastSequence.rawValue
+        for limit in [1, 3, 50, 5_000, 100_000] {
+            let first = UInt64.random(in: 1...end, using: &numbers)
+            for last in [first, first + 5, first + 300, first + 3_000, end] {
+                var found: [WrittenEvent] = []
+                try striped.log.scan(
+                    from: SequenceNumber(rawValue: first),
+                    through: SequenceNumber(rawValue: last)
+                ) {
+                    found.append(WrittenEvent($0))
+                    return found.count < limit
+                }
+                let range = expected.filter { first <= $0.sequence && $0.sequence <= last }
+                #expect(found == Array(range.prefix(limit)))
+            }
+        }
+    }
+
+    /// Positions of one zone, of several, of all, and of none.
+    private static func comparePositions(
+        of striped: StripedLog,
+        _ expected: [WrittenEvent]
+    ) throws {
+        var numbers = SplitMix64(seed: 6)
+        let end = striped.log.lastSequence.rawValue
+        let zones = Set(expected.map(\.zone)).sorted()
+        var wanted: [[UInt64]] = [Array(1...end)]
+        for distance in [2, 10, 300] as [UInt64] {
+            wanted.append((1...end).filter { _ in numbers.next() % distance == 0 })
+            let zone = zones.randomElement(using: &numbers)
+            wanted.append(expected.filter { $0.zone == zone }.map(\.sequence))
+            let pair = [zones.randomElement(using: &numbers), zones.first]
+            wanted.append(
+                expected.filter { pair.contains($0.zone) && numbers.next() % distance < 2 }
+                    .map(\.sequence)
+            )
+            wanted.append([UInt64.random(in: 1...end, using: &numbers)])
+        }
+        let bySequence = Dictionary(uniqueKeysWithValues: expected.map { ($0.sequence, $0) })
+        for positions in wanted {
+            var found: [WrittenEvent] = []
+            try striped.log.read(positions.map(SequenceNumber.init(rawValue:))) {
+                found.append(WrittenEvent($0))
+                return true
+            }
+            #expect(found == positions.compactMap { bySequence[$0] })
+        }
+    }
+
+    private static func compareTimes(
+        of striped: StripedLog,
+        _ expected: [WrittenEvent]
+    ) throws {
+        for time in stride(from: expected[0].time - 1, through: striped.log.lastTime + 1, by: 23) {
+            let event = expected.last { $0.time <= time }
+            let position = event.map { $0.commitFirst + UInt64($0.eventCount) - 1 } ?? 0
+            #expect(try striped.log.lastSequence(atOrBefore: time).rawValue == position)
+        }
+    }
+
+    @Test func `A zone has its blocks to itself, one after another`() throws {
+        let striped = try StripedLog(.random, zoneCount: 12, commitCount: 4_000)
+        try striped.compact()
+        let reader = try striped.compacted()
+        let postings = try #require(reader.postings)
+        for stripe in reader.stripes {
+            let entries = reader.entries(stripe.blocks)
+            for zone in postings.zones.map(\.key) {
+                let blocks = postings.blocks(of: zone, in: stripe.blocks).map { entries[Int($0)] }
+                #expect(zip(blocks, blocks.dropFirst()).allSatisfy { $0.last < $1.first })
+                for entry in blocks {
+                    var cursor = BlockCursor(try reader.decode(entry))
+                    while try cursor.advance() { #expect(cursor.zone == zone) }
+                }
+            }
+        }
+    }
+
+    @Test func `A log of a zone, or of few events, is written as it always was`() throws {
+        let single = try StripedLog(.turns, zoneCount: 1)
+        let few = try StripedLog(.turns, zoneCount: 2, commitCount: 20)
+        for striped in [single, few] {
+            try striped.compact()
+            let reader = try striped.compacted()
+            #expect(reader.stripes.isEmpty)
+            #expect(reader.header.version == Layout.plainVersion)
+        }
+        // Of the older version's frames there is one MiB each; a stretch of one zone keeps them.
+        let stretches = try StripedLog(
+            .stretches,
+            commitCount: 4_000,
+            payload: 3_000...4_000
+        )
+        try stretches.compact()
+        let reader = try stretches.compacted()
+        #expect(reader.header.version == Layout.formatVersion)
+        #expect(!reader.stripes.isEmpty)
+        #expect(reader.stripes.reduce(0) { $0 + $1.indexes.count } < reader.blockCount)
+        #expect(try stretches.log.written() == stretches.events)
+    }
+
+    @Test func `Written anew again, and then as a whole, it stays the same log`() throws {
+        let striped = try StripedLog(.random)
+        try striped.compact()
+        let loads = try striped.log.finishedSegments(through: striped.last)
+        _ = try striped.log.rewrite(loads, fate: Self.fate)
+        let expected = Self.kept(striped.events, through: striped.last.rawValue)
+        #expect(try striped.log.written() == expected)
+        #expect(try !striped.compacted().stripes.isEmpty)
+        let written = try striped.log.writeAnew(through: striped.last) { event in
+            event.sequence.rawValue % 2 == 0
+                ? event.replacing(payload: [1], envelope: Array(event.envelope)) : event
+        }
+        try striped.log.replaceAll(with: written)
+        let erased = expected.map { event in
+            var event = event
+            if event.sequence % 2 == 0, event.sequence <= striped.last.rawValue {
+                event.payload = [1]
+            }
+            return event
+        }
+        #expect(try striped.log.written() == erased)
+        #expect(try striped.log.removeReplacedSegments())
+        try striped.log.close()
+        let again = try StripedLog.open(striped.disk, seed: 9)
+        #expect(try again.written() == erased)
+        try again.close()
+    }
+
+    @Test func `A backup and forks from the middle of stripes hold what was there`() throws {
+        let striped = try StripedLog(.random)
+        try striped.compact(Self.fate)
+        let expected = try striped.log.written()
+        try striped.log.close()
+        let environment = CrashWorkload.environment(striped.disk, seed: 40)
+        var backup = try LogBackup(
+            from: CrashWorkload.path,
+            to: "/backup.tide",
+            environment: environment
+        )
+        try backup.copySegments()
+        _ = try backup.finish()
+        #expect(try LogReader("/backup.tide", fileSystem: striped.disk).written() == expected)
+        for (number, position) in [100, 500, striped.last.rawValue - 3].enumerated() {
+            let path = "/fork-\(number).tide"
+            var fork = try LogRestore(
+                from: CrashWorkload.path,
+                to: path,
+                through: SequenceNumber(rawValue: position),
+                by: .links,
+                environment: environment
+            ) { (_, time) throws(LogError) in
+                var draft = CommitDraft(time: time, received: time, envelope: [])
+                draft.append(zone: 0) { $0.append(5) }
+                return draft
+            }
+            try fork.copySegments()
+            _ = try fork.finish()
+            let reader = try LogReader(path, fileSystem: striped.disk)
+            let kept = expected.filter {
+                $0.commitFirst + UInt64($0.eventCount) - 1 <= fork.last.rawValue
+            }
+            #expect(try reader.written().dropLast() == kept[...])
+            #expect(try reader.written().last?.payload == [5])
+            #expect(try reader.verify().damage == [])
+        }
+    }
+
+    // MARK: Figures
+
+    /// What reading all events of a zone costs: reads of files, without a cache.
+    private static func readCount(
+        of zone: UInt64,
+        in striped: StripedLog
+    ) throws -> (reads: Int, events: Int) {
+        let positions = striped.events.filter {
+            $0.zone == zone && $0.sequence <= striped.last.rawValue
+        }
+        .map { SequenceNumber(rawValue: $0.sequence) }
+        let before = striped.disk.callCount(of: .read)
+        var count = 0
+        try striped.log.read(positions) { event in
+            count += event.zone == zone ? 1 : 0
+            return true
+        }
+        #expect(count == positions.count)
+        return (striped.disk.callCount(of: .read) - before, count)
+    }
+
+    @Test func `Of a zone among forty only its blocks are decoded, and there are fewer bytes`()
+        throws
+    {
+        let striped = try StripedLog(.random, commitCount: 20_000, payload: 60...400)
+        _ = try Self.readCount(of: 1, in: striped)
+        let before = try Self.readCount(of: 7, in: striped)
+        let plain = try Self.plainByteCount(of: striped)
+        try striped.compact()
+        let reader = try striped.compacted()
+        _ = try Self.readCount(of: 1, in: striped)
+        let after = try Self.readCount(of: 7, in: striped)
+        let blockCount = try #require(reader.postings).blocks(of: 7).count
+        // Where the zone is not known yet, one map tells where its first block is.
+        #expect(after.reads <= blockCount + 2)
+        #expect(after.reads * 20 < before.reads)
+        #expect(try striped.byteCount() < plain)
+    }
+
+    /// How long the finished segments would be, compacted in the order of the log.
+    private static func plainByteCount(of striped: StripedLog) throws -> UInt64 {
+        let first = try #require(striped.log.files.segments.first)
+        let reader = try #require(try striped.log.files.reader(of: first))
+        var output = try CompactedSegment(
+            SegmentID(first: first.id.first, generation: 9),
+            incarnation: reader.header.incarnation,
+            store: striped.log.store,
+            sample: try DictionarySample.taken(from: reader),
+            at: CrashWorkload.path + "/segments/plain.tmp",
+            environment: striped.log.environment
+        )
+        try striped.log.scan(from: first.id.first, through: striped.last) { event in
+            (try? output.append(event)) != nil
+        }
+        return try output.finish(through: striped.last).fileByteCount
+    }
+}
