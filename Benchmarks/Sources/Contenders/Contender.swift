@@ -73,6 +73,8 @@ package struct Stored: Sendable {
     package var viewByteCount: Int?
     /// Bytes beside those, which hold nothing now.
     package var spareByteCount: Int?
+    /// Bytes of all of it before it was put in order.
+    package var writtenByteCount: Int?
 }
 
 /// What of a history is stored.

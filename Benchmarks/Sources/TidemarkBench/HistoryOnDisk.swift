@@ -27,6 +27,7 @@ final class HistoryOnDisk<Engine: Contender>: Trial {
             )
             results[name] = stored.map { Double($0.byteCount) / 1e6 }
             if kept == .history {
+                results[Name.historyWritten] = stored?.writtenByteCount.map { Double($0) / 1e6 }
                 results[Name.historyViews] = stored?.viewByteCount.map { Double($0) / 1e6 }
                 results[Name.historySpare] = stored?.spareByteCount.map { Double($0) / 1e6 }
             }

@@ -27,6 +27,7 @@ enum Name {
     static let shareFirstSync = "share.firstSync"
     static let shareDelta = "share.delta100"
     static let history = "disk.history"
+    static let historyWritten = "disk.history.beforeCompacting"
     static let historyViews = "disk.history.ofWhichViews"
     static let historySpare = "disk.history.spareBeside"
     static let compactingMedian = "save.oneWriter.compacting"
@@ -180,6 +181,7 @@ struct Measurement: Encodable {
             Measurement(name: Name.shareFirstSync, unit: "× owner's", bar: .atMost(2)),
             Measurement(name: Name.shareDelta, unit: "× owner's", bar: .atMost(2)),
             Measurement(name: Name.history, unit: "MB", bar: .shareOfSQLite(1 / 2)),
+            Measurement(name: Name.historyWritten, unit: "MB", bar: .none),
             Measurement(name: Name.historyViews, unit: "MB", bar: .none),
             Measurement(name: Name.historySpare, unit: "MB", bar: .none),
             // None at all, but for what the ends of two stores happen to differ by.

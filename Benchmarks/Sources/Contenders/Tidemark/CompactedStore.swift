@@ -7,11 +7,11 @@ import TidemarkModel
 import Workload
 
 extension Store {
-    /// Keeps nothing but what is live now.
-    func compactToCurrent() async throws -> CompactionReport {
+    /// Keeps all there is, or nothing but what is live now.
+    func compact(keeping kept: Kept) async throws -> CompactionReport {
         var policy = CompactionPolicy()
-        policy.history = .none
-        policy.tombstones = .none
+        policy.history = kept == .history ? .all : .none
+        policy.tombstones = policy.history
         return try await compact(policy)
     }
 }

@@ -120,7 +120,7 @@ package final class TidemarkContender: Contender {
         try await importing.finish()
     }
 
-    package func compact() async throws { _ = try await store.compactToCurrent() }
+    package func compact() async throws { _ = try await store.compact(keeping: .current) }
 
     // MARK: Reading
 

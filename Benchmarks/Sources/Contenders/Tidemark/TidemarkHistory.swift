@@ -7,7 +7,8 @@ import TidemarkModel
 import Workload
 
 extension TidemarkContender {
-    /// The log and the views, which SQLite's indexes are the counterpart of.
+    /// The log and the views, which SQLite's indexes are the counterpart of, as compacting leaves them:
+    /// the counterpart of `VACUUM`.
     ///
     /// Spare space is counted apart: the zeros at the end of the log's files, which are prepared for
     /// what comes next, and the views' pages that hold nothing.
@@ -19,6 +20,21 @@ extension TidemarkContender {
         let path = folder + "/history.tide"
         var options = StoreOptions()
         options.durability = .none
+        try await write(history, to: path, options)
+        let written = try stored(at: path)
+        let again = try Store.open(at: path, options: options)
+        _ = try await again.compact(keeping: keeping)
+        try again.close()
+        var stored = try stored(at: path)
+        stored.writtenByteCount = written.byteCount
+        return stored
+    }
+
+    private static func write(
+        _ history: [RealCommit],
+        to path: String,
+        _ options: StoreOptions
+    ) async throws {
         let store = try Store.open(at: path, access: .creating, options: options)
         var importing = try store.beginImport()
         for commit in history {
@@ -27,9 +43,13 @@ extension TidemarkContender {
         try await importing.finish()
         let eventCount = history.reduce(0) { $0 + $1.changes.count }
         guard store.lastSequence.rawValue >= eventCount else { throw LostEvents() }
-        if keeping == .current { _ = try await store.compactToCurrent() }
         try store.close()
-        let spare = Int(try Store.open(at: path, access: .reading).figures().viewSpareByteCount)
+    }
+
+    private static func stored(at path: String) throws -> Stored {
+        let store = try Store.open(at: path, access: .reading)
+        let spare = Int(try store.figures().viewSpareByteCount)
+        try store.close()
         let viewByteCount = try usedByteCount(path) { $0.hasPrefix("views/") } - spare
         let logByteCount = try usedByteCount(path) { !$0.hasPrefix("views/") }
         return Stored(
