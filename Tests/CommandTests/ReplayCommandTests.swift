@@ -15,8 +15,13 @@ import TidemarkLog
         folder = try TemporaryFolder()
     }
 
-    @Test func `a replay comes to what the views say`() async throws {
+    @Test(arguments: [nil, "all", "none"])
+    func `a replay comes to what the views say`(_ keptHistory: String?) async throws {
         let store = try await folder.store(SampleHistory.lines(150))
+        if let keptHistory {
+            let compacted = try await Command.run("compact", store, "--keep-history", keptHistory)
+            #expect(compacted.status == 0, "\(compacted.errors)")
+        }
         let outcome = try await Command.run("replay", store, "--verify")
         #expect(outcome.status == 0, "\(outcome.errors)")
         var lines = try outcome.objects()

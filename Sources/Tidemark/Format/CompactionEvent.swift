@@ -120,7 +120,7 @@ extension ViewKey {
     /// No zone has this key: the first event makes zone 1.
     static let compaction = ViewKey(0, 0)
     /// Where the zones in the table `zones` begin.
-    static let firstZone = ViewKey(1, 0)
+    package static let firstZone = ViewKey(1, 0)
 }
 
 extension LogEvent {

@@ -36,7 +36,7 @@ struct ReplayedZone {
     private static func entries(of views: any ViewSnapshot) throws -> [UInt64: ZoneEntry] {
         var entries: [UInt64: ZoneEntry] = [:]
         var failure: (any Error)?
-        try views.scan(.zones, from: ViewKey(0, 0), through: ViewKey(.max, .max)) { key, value in
+        try views.scan(.zones, from: .firstZone, through: ViewKey(.max, .max)) { key, value in
             do {
                 entries[key.high] = try ZoneEntry(value, key: key.high)
                 return true
