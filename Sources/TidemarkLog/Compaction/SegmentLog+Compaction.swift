@@ -153,10 +153,7 @@ extension SegmentLog {
         fate: (LogEvent) -> EventFate,
         didWrite: () throws(LogError) -> Void = {}
     ) throws(LogError) -> SegmentRewrite {
-        guard let start = group.first, let end = group.last,
-            let first = manifest.manifest.segments.first(where: { $0.id == start.id })
-        else { preconditionFailure("segments that are not of the log cannot be rewritten") }
-        let id = SegmentID(first: start.id.first, generation: start.id.generation + 1)
+        let (id, incarnation, last) = successor(of: group)
         // A name of its own: were the log closed meanwhile, the next writer makes spares too.
         let path = folder.spare(environment.random())
         do throws(LogError) {
@@ -164,7 +161,7 @@ extension SegmentLog {
             let groupsByZone = try isWorthGrouping(group)
             var output = try CompactedSegment(
                 id,
-                incarnation: first.incarnation,
+                incarnation: incarnation,
                 store: store,
                 sample: try sample(of: group, id, groupsByZone: groupsByZone),
                 groupsByZone: groupsByZone,
@@ -174,8 +171,8 @@ extension SegmentLog {
             for load in group {
                 try copy(load, to: &output, fate, didWrite)
             }
-            let place = try output.finish(through: end.last)
-            try swap(group, for: id, first.incarnation, place, at: path)
+            let place = try output.finish(through: last)
+            try swap(group, for: id, incarnation, place, at: path)
             return SegmentRewrite(
                 oldByteCount: group.reduce(0) { $0 + $1.byteCount },
                 newByteCount: place.fileByteCount
@@ -185,6 +182,17 @@ extension SegmentLog {
             try? environment.fileSystem.remove(path)
             throw error
         }
+    }
+
+    /// The segment that is to take the place of neighbouring ones, and its last position.
+    func successor(
+        of group: [SegmentLoad]
+    ) -> (id: SegmentID, incarnation: Incarnation, last: SequenceNumber) {
+        guard let start = group.first, let end = group.last,
+            let first = manifest.manifest.segments.first(where: { $0.id == start.id })
+        else { preconditionFailure("segments that are not of the log cannot be rewritten") }
+        let id = SegmentID(first: start.id.first, generation: start.id.generation + 1)
+        return (id, first.incarnation, end.last)
     }
 
     /// Copies what is kept of one segment.

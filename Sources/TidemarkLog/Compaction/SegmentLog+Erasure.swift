@@ -95,15 +95,12 @@ extension SegmentLog {
         _ group: [SegmentLoad],
         _ form: (LogEvent) throws(LogError) -> LogEvent?
     ) throws(LogError) -> WrittenSegment {
-        guard let start = group.first, let end = group.last,
-            let first = manifest.manifest.segments.first(where: { $0.id == start.id })
-        else { preconditionFailure("segments that are not of the log cannot be rewritten") }
-        let id = SegmentID(first: start.id.first, generation: start.id.generation + 1)
+        let (id, incarnation, last) = successor(of: group)
         let path = folder.spare(environment.random())
         do throws(LogError) {
             var output = try CompactedSegment(
                 id,
-                incarnation: first.incarnation,
+                incarnation: incarnation,
                 store: store,
                 sample: try sample(of: group, id, form),
                 groupsByZone: try isWorthGrouping(group),
@@ -118,12 +115,12 @@ extension SegmentLog {
                 }
                 try check(load, hash)
             }
-            let place = try output.finish(through: end.last)
+            let place = try output.finish(through: last)
             return WrittenSegment(
                 group: group,
                 byteCount: place.fileByteCount,
                 id: id,
-                incarnation: first.incarnation,
+                incarnation: incarnation,
                 framesEnd: place.framesEnd,
                 path: path
             )
