@@ -9,8 +9,11 @@ struct CompactedSegment: ~Copyable {
     private let file: any LogFile
     private let header: FileHeader
     private let compressor: FrameCompressor
+    /// Tells about how long frames become, in a twentieth of the time that writing them takes.
+    private let measure: FrameCompressor
+    /// What comes next, unless events are grouped by zone.
     private var builder: FrameBuilder
-    /// What comes next, if events are grouped by zone; then the builder is empty between two stripes.
+    /// What comes next, if events are grouped by zone.
     private var stripe: StripeBuilder?
     private var offset: UInt64
     private var chain: UInt64
@@ -47,6 +50,7 @@ struct CompactedSegment: ~Copyable {
         let stored = header.setDictionary(sample)
         self.header = header
         compressor = FrameCompressor(dictionary: sample.bytes, level: .high)
+        measure = FrameCompressor(dictionary: sample.bytes, level: .fast)
         builder = FrameBuilder(first: id.first)
         stripe = groupsByZone ? StripeBuilder(first: id.first) : nil
         offset = UInt64(header.framesOffset)
@@ -74,7 +78,8 @@ struct CompactedSegment: ~Copyable {
             if isFirst, gathered >= Layout.stripeByteCount { try writeStripe() }
             stripe?.append(event, payload: payload)
         } else {
-            try add(event, isFirst: isFirst, payload: payload)
+            if isFirst, builder.isFull { try writeFrame() }
+            builder.append(event, isFirst: isFirst, payload: payload)
         }
         lastCommit = event.commit.first
         if let payload {
@@ -84,15 +89,6 @@ struct CompactedSegment: ~Copyable {
         }
         eventCount += 1
         return offset > start
-    }
-
-    private mutating func add(
-        _ event: LogEvent,
-        isFirst: Bool,
-        payload: [UInt8]? = nil
-    ) throws(LogError) {
-        if isFirst, builder.rawByteCount >= Layout.frameByteCountTarget { try writeFrame() }
-        builder.append(event, isFirst: isFirst, payload: payload)
     }
 
     /// Adds a whole commit, to a segment that is not grouped by zone.
@@ -117,29 +113,21 @@ struct CompactedSegment: ~Copyable {
     /// does not wait for a whole segment.
     private static let syncByteCount = 1 << 20
 
-    /// Writes what was gathered of a stripe: as one, or as frames like all others if that is as good.
+    /// Writes what was gathered of a stripe: as one, or as frames like all others if a stripe would
+    /// bring nothing or be much longer.
     private mutating func writeStripe() throws(LogError) {
         guard let gathered = stripe else { return }
         stripe = StripeBuilder(first: gathered.next)
+        let frames = gathered.frames()
         if gathered.isWorthwhile {
-            try write(gathered.frame())
-        } else {
-            builder = FrameBuilder(first: gathered.first)
-            var commit = SequenceNumber.zero
-            try gathered.visit { (event) throws(LogError) in
-                try add(event, isFirst: event.commit.first != commit)
-                commit = event.commit.first
+            let grouped = gathered.frame()
+            let ungroupedByteCount = frames.reduce(0) { $0 + $1.byteCount(by: measure) }
+            let growth = grouped.byteCount(by: measure) - ungroupedByteCount
+            if growth <= ungroupedByteCount / Layout.stripeGrowthDivisor {
+                return try write(grouped)
             }
-            try endFrames(before: gathered.next)
         }
-    }
-
-    /// Writes what is left in the builder, and a gap up to a position.
-    private mutating func endFrames(before next: SequenceNumber) throws(LogError) {
-        if next > builder.next {
-            builder.appendGap(UInt32(next.rawValue - builder.next.rawValue))
-        }
-        if !builder.isEmpty { try writeFrame() }
+        for frame in frames { try write(frame) }
     }
 
     private mutating func writeFrame() throws(LogError) {
@@ -173,7 +161,8 @@ struct CompactedSegment: ~Copyable {
         through last: SequenceNumber
     ) throws(LogError) -> (framesEnd: UInt64, fileByteCount: UInt64) {
         if stripe == nil {
-            try endFrames(before: last.next)
+            builder.appendGap(before: last.next)
+            if !builder.isEmpty { try writeFrame() }
         } else {
             stripe?.cover(through: last)
             try writeStripe()

@@ -27,6 +27,9 @@ struct FrameBuilder: Sendable {
     /// Raw bytes gathered so far.
     var rawByteCount: Int { raw.count }
 
+    /// Whether the next commit belongs to another frame.
+    var isFull: Bool { raw.count >= Layout.frameByteCountTarget }
+
     /// The position after the last one gathered.
     var next: SequenceNumber {
         SequenceNumber(rawValue: first.rawValue + UInt64(positionCount))
@@ -78,9 +81,7 @@ struct FrameBuilder: Sendable {
     /// before, in whichever frame.
     mutating func append(_ event: LogEvent, isFirst: Bool, payload replacement: [UInt8]? = nil) {
         let payload = replacement.map { $0[...] } ?? event.payload
-        if event.sequence > next {
-            appendGap(UInt32(event.sequence.rawValue - next.rawValue))
-        }
+        appendGap(before: event.sequence)
         if isFirst { commitCount += 1 }
         lastTime = max(lastTime, event.commit.time)
         lastReceived = max(lastReceived, event.commit.received)
@@ -102,6 +103,11 @@ struct FrameBuilder: Sendable {
         raw.append(eventOf: replacement == nil ? event.zone : 0, payload)
         positionCount += 1
         blocks[blocks.count - 1].positionCount += 1
+    }
+
+    /// Gathers the positions up to one, which hold no event.
+    mutating func appendGap(before end: SequenceNumber) {
+        if end > next { appendGap(UInt32(end.rawValue - next.rawValue)) }
     }
 
     /// Gathers positions that hold no event.

@@ -42,6 +42,9 @@ package enum Layout {
     package static let frameByteCountTarget = 1 << 20
     /// A stripe is closed when it holds this many bytes of payloads and envelopes.
     package static let stripeByteCount = 4 << 20
+    /// A stripe may be longer than frames of the same events by one part in so many: grouping repeats
+    /// the heads of commits whose zones lie apart.
+    package static let stripeGrowthDivisor = 8
     /// A zone with fewer raw bytes than this in a stripe shares blocks with others.
     package static let ownBlockByteCount = 4 << 10
     /// A map is closed when it has this many raw bytes: who looks for one event walks through half

@@ -21,14 +21,30 @@ struct RawFrame: Sendable {
     var raw: [UInt8]
     var blocks: [Block]
 
+    /// Where the blocks' raw bytes are.
+    private var ranges: [Range<Int>] {
+        zip(blocks, blocks.dropFirst().map(\.start) + [raw.count]).map { $0.start..<$1 }
+    }
+
+    /// Where the block table ends and the first block begins, counted from the frame's start.
+    private var tableEnd: Int {
+        Layout.frameHeaderByteCount + blocks.count * Layout.blockEntryByteCount
+    }
+
+    /// How many bytes the frame has if a compressor encodes it.
+    func byteCount(by compressor: FrameCompressor) -> Int {
+        withUnsafeTemporaryAllocation(byteCount: raw.count, alignment: 1) { room in
+            compressor.compress(raw, blocks: ranges, into: room).reduce(tableEnd, +)
+        }
+    }
+
     /// The frame's bytes for one place in one file, and its block table.
     consuming func encoded(
         at place: FramePlace,
         compressor: FrameCompressor
     ) -> (bytes: [UInt8], blocks: [BlockEntry]) {
-        let ends = blocks.dropFirst().map(\.start) + [raw.count]
-        let ranges = zip(blocks, ends).map { $0.start..<$1 }
-        var start = Layout.frameHeaderByteCount + blocks.count * Layout.blockEntryByteCount
+        let ranges = ranges
+        var start = tableEnd
         var storedByteCounts: [Int] = []
         let capacity = start + raw.count + Layout.frameAlignment
         var bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in

@@ -60,8 +60,8 @@ struct StripeBuilder {
         next = max(next, last.next)
     }
 
-    /// Whether grouping by zone can bring anything: there are several, and more than one block of
-    /// events.
+    /// Whether grouping by zone can bring anything: there are several zones, and more than one block
+    /// of events.
     var isWorthwhile: Bool {
         guard let zone = events.first?.zone, events.contains(where: { $0.zone != zone }) else {
             return false
@@ -69,11 +69,20 @@ struct StripeBuilder {
         return byteCountBound(of: events.indices) > Layout.blockByteCount
     }
 
-    /// Visits what was gathered, in order.
-    func visit(_ visit: (LogEvent) throws(LogError) -> Void) throws(LogError) {
+    /// What was gathered, as frames like all others.
+    func frames() -> [RawFrame] {
+        var frames: [RawFrame] = []
+        var builder = FrameBuilder(first: first)
+        var previous: Int?
         for event in events {
+            let isFirst = event.commit != previous
+            if isFirst, builder.isFull {
+                let next = builder.next
+                frames.append(builder.frame())
+                builder = FrameBuilder(first: next)
+            }
             let commit = commits[event.commit]
-            try visit(
+            builder.append(
                 LogEvent(
                     sequence: event.sequence,
                     zone: event.zone,
@@ -81,9 +90,14 @@ struct StripeBuilder {
                     block: bytes,
                     payload: event.payload,
                     envelope: commit.envelope
-                )
+                ),
+                isFirst: isFirst
             )
+            previous = event.commit
         }
+        builder.appendGap(before: next)
+        if !builder.isEmpty { frames.append(builder.frame()) }
+        return frames
     }
 
     /// The most that an event takes in a block, behind another one.

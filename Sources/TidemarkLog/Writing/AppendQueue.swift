@@ -91,7 +91,7 @@ struct AppendQueue {
         batch.builder.append(draft)
         lastSequence = batch.builder.last
         lastTime = draft.time
-        if batch.builder.rawByteCount >= Layout.frameByteCountTarget {
+        if batch.builder.isFull {
             closed.append(batch)
         } else {
             open = batch

@@ -52,12 +52,13 @@ import Testing
         on files: any FileSystem,
         seed: UInt64 = 1,
         commitCount: Int = 40,
-        _ form: Form = .plain
+        _ form: Form = .plain,
+        payload: ClosedRange<Int>? = nil
     ) throws -> (log: SegmentLog, last: SequenceNumber) {
         let (log, _) = try CrashWorkload.open(files, seed: seed)
         var drafts = DraftSource(seed: seed)
         for _ in 0..<commitCount {
-            _ = try log.append(drafts.draft(events: 1...7, payload: form.payload))
+            _ = try log.append(drafts.draft(events: 1...7, payload: payload ?? form.payload))
             try log.blockUntilDurable(log.lastSequence)
         }
         let last = log.lastSequence

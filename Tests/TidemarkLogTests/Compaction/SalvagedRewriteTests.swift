@@ -31,7 +31,11 @@ import Testing
         let after: [WrittenEvent]
 
         init() throws {
-            let (small, last) = try RewriteTests.makeLog(on: disk, commitCount: 250)
+            let (small, last) = try RewriteTests.makeLog(
+                on: disk,
+                commitCount: 250,
+                payload: 200...700
+            )
             before = try small.written()
             try small.close()
             // Many segments become one with several blocks.

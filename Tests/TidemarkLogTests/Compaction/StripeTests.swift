@@ -174,6 +174,22 @@ import Testing
         #expect(try stretches.log.written() == stretches.events)
     }
 
+    @Test
+    func `Commits of many zones stay as they are where their heads would be repeated too often`()
+        throws
+    {
+        // Long ones: what is repeated is little beside them.
+        for (payload, isGrouped) in [(10...40, false), (900...1_000, true)] {
+            let striped = try StripedLog(.random, eventCount: 20...30, payload: payload)
+            let before = try striped.byteCount()
+            try striped.compact()
+            let reader = try striped.compacted()
+            #expect(reader.stripes.isEmpty != isGrouped)
+            #expect(try striped.byteCount() < before)
+            #expect(try striped.log.written() == striped.events)
+        }
+    }
+
     @Test func `Written anew again, and then as a whole, it stays the same log`() throws {
         let striped = try StripedLog(.random)
         try striped.compact()

@@ -54,6 +54,7 @@ struct StripedLog {
         _ interleaving: Interleaving,
         zoneCount: Int = 40,
         commitCount: Int = 800,
+        eventCount: ClosedRange<Int>? = nil,
         payload: ClosedRange<Int> = 0...300,
         seed: UInt64 = 1
     ) throws {
@@ -61,9 +62,25 @@ struct StripedLog {
         log = try Self.open(disk, seed: seed)
         var drafts = DraftSource(seed: seed)
         for number in 0..<commitCount {
-            _ = try log.append(
-                Self.draft(number, interleaving, zoneCount, commitCount, payload, &drafts)
+            // One in eleven has several, unless it is said how many each has.
+            let eventCount = eventCount ?? (number % 11 == 0 ? 1...30 : nil)
+            var draft = CommitDraft(
+                time: 1_000 + Int64(number / 3),
+                received: 2_000 + Int64(number),
+                envelope: Array("user-\(number % 5), request \(number)".utf8)
             )
+            for event in 0..<(eventCount.map { drafts.number(in: $0) } ?? 1) {
+                let zone =
+                    switch interleaving {
+                    case .turns: number % zoneCount
+                    case .random: drafts.number(in: 0...zoneCount - 1)
+                    case .stretches: number * 5 / commitCount
+                    case .lopsided: drafts.number(in: 0...30) == 0 ? event % zoneCount : 3
+                    case .scattered: number * 31 + event
+                    }
+                Self.append(event, to: zone, drafts.number(in: payload), &draft, &drafts)
+            }
+            _ = try log.append(draft)
             if number % 7 == 0 { try log.blockUntilDurable(log.lastSequence) }
         }
         last = log.lastSequence
@@ -72,39 +89,21 @@ struct StripedLog {
         events = try log.written()
     }
 
-    private static func draft(
-        _ number: Int,
-        _ interleaving: Interleaving,
-        _ zoneCount: Int,
-        _ commitCount: Int,
-        _ payload: ClosedRange<Int>,
+    private static func append(
+        _ event: Int,
+        to zone: Int,
+        _ byteCount: Int,
+        _ draft: inout CommitDraft,
         _ drafts: inout DraftSource
-    ) -> CommitDraft {
-        var draft = CommitDraft(
-            time: 1_000 + Int64(number / 3),
-            received: 2_000 + Int64(number),
-            envelope: Array("user-\(number % 5), request \(number)".utf8)
-        )
-        for event in 0..<(number % 11 == 0 ? drafts.number(in: 1...30) : 1) {
-            let zone =
-                switch interleaving {
-                case .turns: number % zoneCount
-                case .random: drafts.number(in: 0...zoneCount - 1)
-                case .stretches: number * 5 / commitCount
-                case .lopsided: drafts.number(in: 0...30) == 0 ? event % zoneCount : 3
-                case .scattered: number * 31 + event
-                }
-            let byteCount = drafts.number(in: payload)
-            draft.append(zone: UInt64(zone)) { payload in
-                // Each zone has two hundred words of its own, in no order.
-                while payload.count < byteCount {
-                    let word = UInt64(zone * 200 + drafts.number(in: 0...199) + 1)
-                    payload += Array(String(word &* 0x9E37_79B9_7F4A_7C15, radix: 36).utf8)
-                }
-                payload += [UInt8(truncatingIfNeeded: event)]
+    ) {
+        draft.append(zone: UInt64(zone)) { payload in
+            // Each zone has two hundred words of its own, in no order.
+            while payload.count < byteCount {
+                let word = UInt64(zone * 200 + drafts.number(in: 0...199) + 1)
+                payload += Array(String(word &* 0x9E37_79B9_7F4A_7C15, radix: 36).utf8)
             }
+            payload += [UInt8(truncatingIfNeeded: event)]
         }
-        return draft
     }
 
     /// Writes the finished segments anew, by the fate of each event.
