@@ -11,7 +11,10 @@ extension OverlayGeneration {
         over snapshot: any ViewSnapshot,
         compactedThrough: UInt64 = 0
     ) throws(ViewIndexError) -> ViewBatch {
+        settle()
         var batch = ViewBatch()
+        batch.reserve(entries.count, in: .names)
+        batch.reserve(entries.count, in: .sync)
         var forgetting = try Forgetting(self, over: snapshot)
         try forgetting.addRemovals(to: &batch)
         for entry in entries {

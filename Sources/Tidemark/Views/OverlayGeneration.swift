@@ -33,6 +33,10 @@ package final class OverlayGeneration: @unchecked Sendable {
     package private(set) var compaction: (run: CompactionRun, sequence: UInt64)?
     /// How far tombstones of zones were forgotten here, and where that was said.
     package private(set) var horizons: [UInt64: (horizon: UInt64, sequence: UInt64)] = [:]
+    /// Changes of records that wait until their places can be looked for together; none where
+    /// versions are kept, since readers ask for those at any time.
+    @exclusivity(unchecked) private var waiting: [SlotChange] = []
+    private static let waitingLimit = 64
     /// Bytes of the payloads of all events.
     @exclusivity(unchecked) private var payloadByteCount = 0
     /// What happened to bindings between records.
@@ -131,9 +135,26 @@ extension OverlayGeneration {
     /// Amortized O(1).
     @inline(__always)
     package func apply(_ change: SlotChange) {
+        lastSequence = change.sequence
+        if chains.keepsVersions { return takeIn(change) }
+        waiting.append(change)
+        if waiting.count == Self.waitingLimit { settle() }
+    }
+
+    /// Takes in the changes that wait.
+    ///
+    /// Their places are far apart in more memory than the processor's caches hold: asked for
+    /// together, they come together.
+    func settle() {
+        chains.fetch(waiting)
+        for change in waiting { takeIn(change) }
+        waiting.removeAll(keepingCapacity: true)
+    }
+
+    @inline(__always)
+    private func takeIn(_ change: SlotChange) {
         let count = chains.entries.count
         let index = chains.append(change)
-        lastSequence = change.sequence
         let zone = zoneIndex(change.zone)
         zones[zone].lastChange = change.sequence
         if change.isProbed { zones[zone].isProbed = true }

@@ -32,9 +32,14 @@ package struct Replay {
         self.form = form
     }
 
-    private func makeGeneration() -> OverlayGeneration {
+    /// A generation for so many events at most.
+    private func makeGeneration(eventCount: UInt64) -> OverlayGeneration {
         switch form {
-        case .rebuild: OverlayGeneration(keepsVersions: false)
+        case .rebuild(let heldCount):
+            OverlayGeneration(
+                expectedEntryCount: Int(min(eventCount, UInt64(heldCount))),
+                keepsVersions: false
+            )
         case .overlay: OverlayGeneration()
         }
     }
@@ -49,7 +54,7 @@ package struct Replay {
         advance: (SequenceNumber) -> Void,
         take: (OverlayGeneration) throws(ReplayError) -> Void
     ) throws(ReplayError) -> OverlayGeneration {
-        var generation = makeGeneration()
+        var generation = makeGeneration(eventCount: last.rawValue - start.rawValue)
         let limit = if case .rebuild(let heldCount) = form { heldCount } else { Int.max }
         var failure: ReplayError?
         try scan(after: start, through: last) { event in
@@ -57,7 +62,9 @@ package struct Replay {
                 // A commit is never divided: what is taken is exact at a commit's end.
                 if event.sequence == event.commit.first, generation.heldCount >= limit {
                     try take(generation)
-                    generation = makeGeneration()
+                    generation = makeGeneration(
+                        eventCount: last.next.rawValue - event.sequence.rawValue
+                    )
                 }
                 try apply(event, to: generation)
                 if event.sequence.rawValue & 0xFFFF == 0 { advance(event.sequence) }

@@ -27,10 +27,12 @@ package struct SlotChains: Sendable {
 
     /// In order of their sequence numbers if versions are kept, else of their records' first ones.
     package private(set) var entries: [Entry] = []
-    private let keepsVersions: Bool
+    let keepsVersions: Bool
     private var table: [UInt64]
     /// How many places of `table` are taken.
     private var slotCount = 0
+    /// What ``fetch(_:)`` read: a sum that means nothing, kept so that the reads are.
+    private var fetched: UInt64 = 0
 
     /// Chains without entries, with room for some.
     ///
@@ -111,6 +113,22 @@ package struct SlotChains: Sendable {
             if slotCount * 2 > table.count { grow() }
         }
         return index
+    }
+
+    /// Reads the places and entries that some changes will need, so that the processor waits for all
+    /// of them at once and not for one after another.
+    mutating func fetch(_ changes: [SlotChange]) {
+        let mask = table.count - 1
+        for change in changes {
+            let hash = Self.hash(zone: change.zone, slot: change.slot)
+            fetched &+= table[Int(hash >> 32) & mask]
+        }
+        for change in changes {
+            let hash = Self.hash(zone: change.zone, slot: change.slot)
+            let word = table[Int(hash >> 32) & mask]
+            guard word >> 32 == hash >> 32 else { continue }
+            fetched &+= entries[Int(word & 0xFFFF_FFFF) - 1].slot
+        }
     }
 
     private mutating func grow() {

@@ -41,6 +41,11 @@ package struct ViewBatch: Sendable {
         changes.allSatisfy(\.isEmpty)
     }
 
+    /// Makes room for so many changes of a table.
+    mutating func reserve(_ changeCount: Int, in table: ViewTable) {
+        changes[Int(table.rawValue)].reserveCapacity(changeCount)
+    }
+
     /// Puts a value under a key.
     ///
     /// O(1).
