@@ -72,10 +72,11 @@ package final class QueryIndex: Sendable {
 
     /// Takes in what happened up to a position, all or nothing.
     ///
-    /// Changes are in ascending order; those up to ``position`` are passed over.
+    /// Changes are in ascending order; those up to ``position`` are passed over. Without a position
+    /// they are a part of an index that is being made: until one is given, opening it begins anew.
     package func apply(
         _ changes: [IndexedChange],
-        through position: IndexPosition
+        through position: IndexPosition?
     ) async throws(QueryIndexError) {
         do {
             try await database.write { [self] database in

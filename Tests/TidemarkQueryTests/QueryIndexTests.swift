@@ -77,6 +77,33 @@ import TidemarkModel
         #expect(try await find("TRUEPREDICATE", in: index) == [])
     }
 
+    @Test func `an index whose making was cut off begins anew`() async throws {
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("tidemark-query-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("index.sqlite").path
+        let changes = [try save("a", ["title": "Hello"], at: 5), try save("b", [:], at: 6)]
+        do {
+            let index = try QueryIndex(path: path, identity: "one")
+            try await index.apply(changes, through: nil)
+            #expect(index.position.sequence == 0)
+        }
+        for _ in 0..<2 {
+            let index = try QueryIndex(path: path, identity: "one")
+            #expect(try await find("TRUEPREDICATE", in: index) == [])
+            // The same positions again, without a conflict.
+            try await index.apply(changes, through: nil)
+        }
+        let index = try QueryIndex(path: path, identity: "one")
+        try await index.apply(changes, through: nil)
+        try await index.apply([], through: IndexPosition(sequence: 9))
+        #expect(index.position.sequence == 9)
+        let again = try QueryIndex(path: path, identity: "one")
+        #expect(again.position.sequence == 9)
+        #expect(try await find("title == 'Hello'", in: again) == [5])
+    }
+
     @Test func `indexes that queries made are kept up to date`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         let near = "distanceToLocation:fromLocation:(p, LOCATION(0, 179.99)) < 5000"

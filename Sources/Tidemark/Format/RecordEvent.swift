@@ -154,6 +154,18 @@ extension RecordEvent {
         payload.byte(at: 1) & (Layout.binds | Layout.releases) != 0
     }
 
+    /// The position of the event that another one of the same record comes after; `nil` if there is
+    /// none, or the payload is of something else.
+    package static func previous(in payload: RawSpan) throws(EventFormatError) -> UInt64? {
+        guard payload.byteCount > 0 else { return nil }
+        switch EventKind(rawValue: payload.byte(at: 0)) {
+        case .recordSaved, .recordDeleted, .recordTouched:
+            let previous = try read(payload).event.previous
+            return previous == 0 ? nil : previous
+        default: return nil
+        }
+    }
+
     /// Reads what stands before the body or the tombstone, and says where that begins.
     @inline(__always)
     package static func read(

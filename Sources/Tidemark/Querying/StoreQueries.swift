@@ -202,26 +202,91 @@ extension StoreQueries {
     }
 
     private func takeIn(through bound: UInt64, _ index: QueryIndex) async throws {
+        guard index.position.sequence > 0 else { return try await make(through: bound, index) }
         let count = Int(clamping: bound - index.position.sequence)
         try await index.prepare(for: count)
         var last = index.position
-        var batch: Batch? = try batch(after: last, through: bound)
+        try await forEachBatch(after: last, through: bound) { batch in
+            try await index.apply(batch.changes, through: batch.position)
+            last = batch.position
+        }
+        if count >= Self.batchCount { try await index.settle() }
+    }
+
+    /// Makes an index from nothing, of the last versions alone.
+    ///
+    /// In the midst of it the last versions of some records are still to come, so it counts for
+    /// nothing before its end, and is thrown away if that is not reached.
+    private func make(through bound: UInt64, _ index: QueryIndex) async throws {
+        let discardCount = state.withLock(\.discardCount)
+        do {
+            let replaced = try replacedVersions(through: bound)
+            var last = IndexPosition()
+            try await forEachBatch(after: last, through: bound, without: replaced) { batch in
+                try await index.apply(batch.changes, through: nil)
+                last = batch.position
+            }
+            try await index.apply([], through: last)
+            try await index.settle()
+        } catch {
+            try discard(ifStill: discardCount)
+            throw error
+        }
+    }
+
+    /// Hands on what happened after a position up to another, batch by batch; the next one is read
+    /// while one is being taken in.
+    private func forEachBatch(
+        after start: IndexPosition,
+        through bound: UInt64,
+        without replaced: ReplacedVersions? = nil,
+        _ take: (Batch) async throws -> Void
+    ) async throws {
+        var last = start
+        var batch: Batch? = try batch(after: last, through: bound, without: replaced)
         while let current = batch {
             guard current.position.sequence > last.sequence else {
                 throw SyncError.missingEvent(SequenceNumber(rawValue: last.sequence).next)
             }
             last = current.position
-            // The next stretch is read while this one is written.
             async let next =
                 current.position.sequence < bound
-                ? self.batch(after: current.position, through: bound) : nil
-            try await index.apply(current.changes, through: current.position)
+                ? self.batch(after: current.position, through: bound, without: replaced) : nil
+            try await take(current)
             batch = try await next
         }
-        if count >= Self.batchCount { try await index.settle() }
     }
 
-    private func batch(after start: IndexPosition, through bound: UInt64) throws -> Batch {
+    /// The versions of records that others replace, or delete, before or at a position.
+    ///
+    /// One walk through the log, and a bit of memory for each position.
+    private func replacedVersions(through bound: UInt64) throws -> ReplacedVersions {
+        var replaced = ReplacedVersions(through: bound)
+        var failure: EventFormatError?
+        let last = SequenceNumber(rawValue: bound)
+        try source.scan(from: SequenceNumber.zero.next, through: last) { event in
+            do throws(EventFormatError) {
+                let payload = event.block.span.bytes.extracting(event.payloadRange)
+                if let previous = try RecordEvent.previous(in: payload),
+                    previous < event.sequence.rawValue
+                {
+                    replaced.insert(previous)
+                }
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        if let failure { throw SyncError(failure) }
+        return replaced
+    }
+
+    private func batch(
+        after start: IndexPosition,
+        through bound: UInt64,
+        without replaced: ReplacedVersions?
+    ) throws -> Batch {
         var batch = Batch(position: start)
         // Asked for once: a log of many zones goes from one to the other all the time.
         var known: [UInt64: Bool] = [:]
@@ -241,9 +306,11 @@ extension StoreQueries {
                 known[event.zone] = isQueried
                 zone = (event.zone, isQueried)
             }
+            if let replaced, replaced.contains(event.sequence.rawValue) { return true }
             do throws(EventFormatError) {
                 if let change = try IndexedChange(event, isQueried: zone?.isQueried ?? false) {
-                    batch.changes.append(change)
+                    // What it replaces was passed over.
+                    batch.changes.append(replaced == nil ? change : change.replacingNothing)
                 }
                 return true
             } catch {
@@ -258,7 +325,30 @@ extension StoreQueries {
     }
 }
 
+/// A set of versions of records, by their positions.
+private struct ReplacedVersions: Sendable {
+    private var words: [UInt64]
+
+    /// An empty set of positions up to one.
+    init(through bound: UInt64) {
+        words = [UInt64](repeating: 0, count: Int(bound / 64) + 1)
+    }
+
+    mutating func insert(_ sequence: UInt64) {
+        words[Int(sequence / 64)] |= 1 << (sequence % 64)
+    }
+
+    func contains(_ sequence: UInt64) -> Bool {
+        words[Int(sequence / 64)] & 1 << (sequence % 64) != 0
+    }
+}
+
 extension IndexedChange {
+    /// The change as it is where the version before it never was.
+    fileprivate var replacingNothing: IndexedChange {
+        IndexedChange(sequence: sequence, zone: zone, previous: 0, content: content)
+    }
+
     /// What an event means for the query index; `nil` for nothing.
     fileprivate init?(_ event: LogEvent, isQueried: Bool) throws(EventFormatError) {
         let bytes = event.payload

@@ -139,7 +139,11 @@ struct Catalog: Sendable {
         let wanted = "\(format) \(identity)"
         if try database.tableExists("state") {
             let row = try Row.fetchOne(database, sql: "SELECT * FROM state")
-            if let row, row["identity"] as String? == wanted { return try read(database, row) }
+            if let row, row["identity"] as String? == wanted {
+                let catalog = try read(database, row)
+                // Rows without a position are of an index that was not made to its end.
+                if catalog.position.sequence > 0 || catalog.types.isEmpty { return catalog }
+            }
             try clear(database)
         }
         try database.execute(

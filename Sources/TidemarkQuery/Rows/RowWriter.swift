@@ -80,8 +80,9 @@ struct RowWriter {
         }
     }
 
-    /// Notes how far the log has been taken in, and drops indexes that are full of what is gone.
-    mutating func finish(through position: IndexPosition) throws {
+    /// Notes how far the log has been taken in, if that is to count, and drops indexes that are full
+    /// of what is gone.
+    mutating func finish(through position: IndexPosition?) throws {
         for name in catalog.made.keys.sorted() { try settle(name) }
         for type in catalog.types {
             let statement = try PreparedStatement(
@@ -91,7 +92,7 @@ struct RowWriter {
             statement.bind([.int(Int64(type.rowCount)), .int(type.id)])
             try statement.run()
         }
-        guard position.sequence > catalog.position.sequence else { return }
+        guard let position, position.sequence > catalog.position.sequence else { return }
         let statement = try PreparedStatement(
             "UPDATE state SET incarnation = ?, sequence = ?, received = ?",
             database
