@@ -66,6 +66,28 @@ private final class RecordCache: @unchecked Sendable {
     }
 }
 
+/// A record as tests make it up.
+private class MadeUpRecord: CKRecord, @unchecked Sendable {
+    private let time = Date(timeIntervalSince1970: 5)
+
+    override var creationDate: Date? { time }
+    override var recordChangeTag: String? { "made up" }
+}
+
+private final class TitledRecord: CKRecord, @unchecked Sendable {
+    let title: String
+
+    init(title: String) {
+        self.title = title
+        super.init(recordType: "Note", recordID: CKRecord.ID(recordName: title))
+    }
+
+    required init?(coder: NSCoder) {
+        title = ""
+        super.init(coder: coder)
+    }
+}
+
 struct ProgramShapeTests {
     private func note(_ name: String) -> CKRecord {
         CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: name))
@@ -164,6 +186,67 @@ struct ProgramShapeTests {
         }
         #expect(cache[record.recordID] === record)
         #expect((0..<20).contains(record["count"] as? Int ?? -1))
+    }
+
+    @Test func `a program's own kinds of records`() {
+        let record = MadeUpRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "a"))
+        record["text"] = "x"
+        let plain: CKRecord = record
+        #expect(plain.creationDate == Date(timeIntervalSince1970: 5))
+        #expect(plain.recordChangeTag == "made up")
+        #expect(plain.changedKeys() == ["text"])
+        #expect(MadeUpRecord(recordType: "Note").recordID.zoneID == .default)
+        let titled = TitledRecord(title: "b")
+        #expect(titled.recordID.recordName == "b")
+    }
+
+    @Test func `a share is cached by its system fields`() throws {
+        func systemFields(_ record: CKRecord) -> Data {
+            let archiver = NSKeyedArchiver(requiringSecureCoding: true)
+            record.encodeSystemFields(with: archiver)
+            return archiver.encodedData
+        }
+        func cached(_ data: Data) throws -> CKShare {
+            let unarchiver = try NSKeyedUnarchiver(forReadingFrom: data)
+            unarchiver.requiresSecureCoding = true
+            let share = CKShare(coder: unarchiver)
+            unarchiver.finishDecoding()
+            return share
+        }
+        let zoneID = CKRecordZone.ID(zoneName: "Notes")
+        let root = CKRecord(recordType: "Note", recordID: CKRecord.ID(zoneID: zoneID))
+        let share = CKShare(rootRecord: root)
+        share.publicPermission = .readWrite
+        let copy = try cached(systemFields(share))
+        #expect(copy.recordID == share.recordID)
+        #expect(copy.recordType == CKRecord.SystemType.share)
+        #expect(copy.publicPermission == .readWrite)
+        #expect(copy.participants == share.participants)
+        #expect(copy.changedKeys().isEmpty)
+        // What is no share becomes one that shares nothing.
+        let other = try cached(systemFields(root))
+        #expect(other.recordID == root.recordID)
+        #expect(other.publicPermission == .none)
+        #expect(other.participants.map(\.role) == [.owner])
+        #expect(other.url == nil)
+    }
+
+    @Test func `notifications are waited for`() async {
+        let center = NotificationCenter()
+        let posting = Task {
+            while !Task.isCancelled {
+                center.post(name: .CKAccountChanged, object: nil)
+                await Task.yield()
+            }
+        }
+        var count = 0
+        for await notification in center.notifications(named: .CKAccountChanged) {
+            #expect(notification.name == .CKAccountChanged)
+            count += 1
+            if count == 3 { break }
+        }
+        posting.cancel()
+        #expect(count == 3)
     }
 
     @Test func `names are keys of dictionaries and sets`() {

@@ -98,6 +98,13 @@ import Tidemark
             return
         }
         #expect(path == "\(folder)/\(ProcessInfo.processInfo.processName)/cloudkit.tide")
+        let home = TidemarkDevice.fromEnvironment(["HOME": folder, "XDG_DATA_HOME": "relative"])
+        guard case .store(let path, _, false) = home.cloud.place else {
+            Issue.record("no store")
+            return
+        }
+        let name = ProcessInfo.processInfo.processName
+        #expect(path == "\(folder)/.local/share/\(name)/cloudkit.tide")
 
         let server = TidemarkDevice.fromEnvironment(["TIDEMARK_URL": "https://example.org"])
         do {

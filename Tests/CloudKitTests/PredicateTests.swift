@@ -58,6 +58,9 @@ struct PredicateTests {
             try tree(NSPredicate(format: "list == %@", reference)) == .compare("list", .equal, list)
         )
         #expect(try tree(NSPredicate(format: "list == %@", id)) == .compare("list", .equal, list))
+        let among = try tree(NSPredicate(format: "list IN %@", [id]))
+        #expect(try tree(NSPredicate(format: "list IN %@", NSSet(array: [id]))) == among)
+        #expect(try tree(NSPredicate(format: "list IN %@", Set([id]))) == among)
         #expect(
             try tree(NSPredicate(format: "recordID IN %@", [id]))
                 == .compare(

@@ -29,6 +29,7 @@ struct DeviceFolder: Sendable {
         case .service, .nowhere:
             beside = URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
                 .appendingPathComponent("cloudkit-devices-\(UUID().uuidString)", isDirectory: true)
+            TemporaryPaths.ofProcess.add(beside.path)
         }
         url = beside.appendingPathComponent(name, isDirectory: true)
     }

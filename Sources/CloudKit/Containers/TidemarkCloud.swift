@@ -46,13 +46,14 @@ public final class TidemarkCloud: Sendable {
     }
 
     /// Points at a new store in the folder for temporary files, for tests; it is removed when it is
-    /// closed, or when its devices and containers are gone.
+    /// closed, when its devices and containers are gone, or when the process exits.
     ///
     /// Unless `options` say otherwise, nothing waits for the disk.
     public static func temporary(options: StoreOptions? = nil) -> TidemarkCloud {
         var quick = StoreOptions()
         quick.durability = .none
         let path = NSTemporaryDirectory() + "cloudkit-\(UUID().uuidString).tide"
+        TemporaryPaths.ofProcess.add(path)
         return TidemarkCloud(.store(path: path, options: options ?? quick, isTemporary: true))
     }
 
@@ -118,7 +119,7 @@ public final class TidemarkCloud: Sendable {
             if case .success(let service) = await opening.value, let store = service as? Store {
                 try? store.close()
             }
-            if isTemporary { try? FileManager.default.removeItem(atPath: path) }
+            if isTemporary { TemporaryPaths.ofProcess.remove(path) }
         }
     }
 }

@@ -31,8 +31,12 @@ extension TidemarkDevice {
     /// `$XDG_DATA_HOME/PROGRAM/cloudkit.tide`: each program has its own, as each app has on Apple's
     /// systems, and no other program keeps it from writing.
     private static func dataPath(_ environment: [String: String]) -> String {
-        let home = NSHomeDirectory() + "/.local/share"
-        let named = environment["XDG_DATA_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        return "\(named ?? home)/\(ProcessInfo.processInfo.processName)/cloudkit.tide"
+        func path(_ name: String) -> String? {
+            environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        }
+        // Foundation asks the system's list of users, whatever HOME says.
+        let home = (path("HOME") ?? NSHomeDirectory()) + "/.local/share"
+        let folder = path("XDG_DATA_HOME") ?? home
+        return "\(folder)/\(ProcessInfo.processInfo.processName)/cloudkit.tide"
     }
 }

@@ -40,9 +40,9 @@ extension Query.Operand {
         return (argument as? Set<AnyHashable>).map { $0.map(\.base) }
     }
 
-    /// The records that a list names by their identities; `nil` if it is another list.
+    /// The records that a list or set names by their identities; `nil` if it is another one.
     private static func recordIDs(_ argument: Any) -> [CKRecordID]? {
-        guard let list = argument as? [Any], !list.isEmpty else { return nil }
+        guard let list = list(argument) ?? argument as? [Any], !list.isEmpty else { return nil }
         let ids = list.compactMap { $0 as? CKRecordID }
         return ids.count == list.count ? ids : nil
     }

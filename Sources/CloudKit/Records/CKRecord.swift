@@ -29,15 +29,17 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
 
     private let content: Lock<RecordContent>
 
-    init(_ recordType: RecordType, _ recordID: CKRecord.ID, _ content: RecordContent) {
+    // Programs can derive records only if this is the one that all others go by.
+    /// A new record without fields; without an identity, one with a new name in the default zone.
+    public init(recordType: RecordType, recordID: CKRecord.ID = CKRecord.ID()) {
         self.recordType = recordType
         self.recordID = recordID
-        self.content = Lock(content)
+        content = Lock(RecordContent())
     }
 
-    /// A new record without fields; without an identity, one with a new name in the default zone.
-    public convenience init(recordType: RecordType, recordID: CKRecord.ID = CKRecord.ID()) {
-        self.init(recordType, recordID, RecordContent())
+    convenience init(_ recordType: RecordType, _ recordID: CKRecord.ID, _ content: RecordContent) {
+        self.init(recordType: recordType, recordID: recordID)
+        change { $0 = content }
     }
 
     /// A new record with a new name in a zone.

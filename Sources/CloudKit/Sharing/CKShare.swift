@@ -53,7 +53,8 @@ open class CKShare: CKRecord, @unchecked Sendable {
 
     init(_ recordID: CKRecordID, _ content: RecordContent, _ terms: Terms) {
         state = Lock(State(terms))
-        super.init(SystemType.share, recordID, content)
+        super.init(recordType: SystemType.share, recordID: recordID)
+        change { $0 = content }
     }
 
     /// Shares a record and all that is below it, under a new name in the record's zone.
@@ -216,13 +217,16 @@ open class CKShare: CKRecord, @unchecked Sendable {
 
     override var archivedTerms: Terms? { currentTerms }
 
-    // Apple's does not fail; an archive may hold anything.
-    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
-    /// Reads a share.
-    public required init!(coder aDecoder: NSCoder) {
-        guard let terms = aDecoder.archive(of: RecordArchive.self)?.shareTerms else { return nil }
-        state = Lock(State(terms))
-        super.init(coder: aDecoder)
+    // Apple's does not fail, and programs use what it gives without unwrapping.
+    /// Reads a share; one that no service takes where the archive holds something else.
+    public required init(coder aDecoder: NSCoder) {
+        let archive = aDecoder.archive(of: RecordArchive.self)
+        state = Lock(State(archive?.shareTerms ?? Self.firstTerms(nil)))
+        super.init(
+            recordType: SystemType.share,
+            recordID: archive.map { CKRecordID($0.recordID) } ?? CKRecord.ID()
+        )
+        if let content = archive?.content { change { $0 = content } }
     }
 
     // MARK: The service

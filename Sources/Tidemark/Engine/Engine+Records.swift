@@ -207,7 +207,7 @@ extension Engine {
         in database: DatabaseID,
         _ picture: ViewPicture
     ) -> ShareRules {
-        ShareRules(
+        var rules = ShareRules(
             time: time,
             participantLimit: options.limits.participantsPerShare,
             random: random,
@@ -215,6 +215,8 @@ extension Engine {
                 try self.account(of: lookup, in: database, picture)?.account.user
             }
         )
+        rules.needsRoot = options.isStrict
+        return rules
     }
 
     /// What the store says now; the view index's errors as a caller meets them.

@@ -11,6 +11,8 @@ package struct ShareRules {
     package var time: Int64
     /// How many may take part.
     package var participantLimit: Int
+    /// Whether a new share has to come with its root in one request.
+    package var needsRoot = false
     /// Makes ids and links, which nobody can guess.
     package var random: @Sendable () -> UInt64
     /// Finds the user whom an address leads to.

@@ -99,6 +99,13 @@ extension SharingRules {
                     "There is no record \(root) to share; save it first or in the same request."
                 )
             }
+            if shares?.needsRoot == true, named[rootPlace] == nil {
+                throw SyncError(
+                    .invalidArguments,
+                    "The new share \(id) was sent without its root record \(root), and this store is "
+                        + "strict; save both in one request."
+                )
+            }
             if let other = try shareName(of: rootPlace), other != id.name {
                 throw .alreadyShared(RecordID(recordName: root.string, zone: id.zone), by: other)
             }

@@ -1,8 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import CloudKit
 import Testing
+
+@testable import CloudKit
 
 @Suite struct `Assets` {
     private func file(_ bytes: Data) throws -> URL {
@@ -53,24 +54,43 @@ import Testing
         #expect(try without[record.recordID]?.get().allKeys() == ["title"])
     }
 
-    @Test func `have files that live as long as they do`() async throws {
+    @Test func `have files that can still be read when they are gone`() async throws {
         let database = try await CloudFixture().database()
         let url = try file(Data("bytes".utf8))
         defer { try? FileManager.default.removeItem(at: url) }
         let record = CKRecord(recordType: "Photo")
         record["image"] = CKAsset(fileURL: url)
         _ = try await database.save(record)
-        var path: String?
+        weak var asset: CKAsset?
+        var fetched: URL?
         do {
-            let fetched = try await database.record(for: record.recordID)
-            path = (fetched["image"] as? CKAsset)?.fileURL.path
-            #expect(FileManager.default.fileExists(atPath: try #require(path)))
+            let photo = try await database.record(for: record.recordID)
+            asset = photo["image"] as? CKAsset
+            fetched = asset?.fileURL
         }
         // Callbacks that hold the record may still be on their way out.
-        for _ in 0..<200 where FileManager.default.fileExists(atPath: try #require(path)) {
+        for _ in 0..<200 where asset != nil { try await Task.sleep(for: .milliseconds(10)) }
+        #expect(asset == nil)
+        #expect(try Data(contentsOf: #require(fetched)) == Data("bytes".utf8))
+    }
+
+    @Test func `have files that are removed some time after they are gone`() async throws {
+        let paths = TemporaryPaths(lingering: 0.05)
+        let url = try file(Data("bytes".utf8))
+        let other = try file(Data("bytes".utf8))
+        var lingering: TemporaryFile? = TemporaryFile(at: url, in: paths)
+        let held = TemporaryFile(at: other, in: paths)
+        #expect(lingering?.url == url)
+        lingering = nil
+        for _ in 0..<200 where FileManager.default.fileExists(atPath: url.path) {
             try await Task.sleep(for: .milliseconds(10))
         }
-        #expect(!FileManager.default.fileExists(atPath: try #require(path)))
+        #expect(!FileManager.default.fileExists(atPath: url.path))
+        #expect(FileManager.default.fileExists(atPath: held.url.path))
+
+        // What the process does when it exits.
+        paths.removeAll()
+        #expect(!FileManager.default.fileExists(atPath: other.path))
     }
 
     @Test func `whose file is missing fail their record and leave its batch`() async throws {

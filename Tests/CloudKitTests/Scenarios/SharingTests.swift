@@ -139,14 +139,66 @@ import Tidemark
         ben.isDiscoverable = true
         try await store.setUser(ben, of: ContainerID("iCloud.example.notes"))
         let anna = fixture.container(on: "phone")
+        let cleo = CKRecord.ID(recordName: "cleo")
+        let noUser = CKRecord.ID(recordName: "cleo", zoneID: zoneID)
         let participants = try await anna.shareParticipants(
-            forUserRecordIDs: [
-                CKRecord.ID(recordName: "ben"), CKRecord.ID(recordName: "nobody"),
-            ]
+            forUserRecordIDs: [CKRecord.ID(recordName: "ben"), cleo, noUser]
         )
         let found = try participants[CKRecord.ID(recordName: "ben")]?.get()
         #expect(found?.userIdentity.nameComponents?.givenName == "Ben")
-        let missing = participants[CKRecord.ID(recordName: "nobody")]?.error as? CKError
+        // Who did not ask to be found can be invited by who knows their record, and no name is told.
+        let unseen = try participants[cleo]?.get()
+        #expect(unseen?.userIdentity.userRecordID == cleo)
+        #expect(unseen?.userIdentity.nameComponents == nil)
+        let missing = participants[noUser]?.error as? CKError
         #expect(missing?.code == .unknownItem)
+    }
+
+    @Test func `a new share comes with its root where the store is strict`() async throws {
+        var options = StoreOptions()
+        options.durability = .none
+        for isStrict in [false, true] {
+            options.isStrict = isStrict
+            let cloud = TidemarkCloud.temporary(options: options)
+            let mine = TidemarkDevice(cloud, user: "anna").container().privateCloudDatabase
+            _ = try await mine.save(CKRecordZone(zoneID: zoneID))
+            let list = record("List", "groceries")
+            _ = try await mine.save(list)
+            let alone = await code { _ = try await mine.save(CKShare(rootRecord: list)) }
+            #expect(alone == (isStrict ? .invalidArguments : nil))
+            if isStrict {
+                let share = CKShare(rootRecord: list)
+                _ = try await mine.modifyRecords(saving: [share, list], deleting: [])
+                // Later on it is saved alone, and so is that of a whole zone from the first.
+                share.publicPermission = .readOnly
+                _ = try await mine.save(share)
+                let zone = CKRecordZone(zoneName: "Wide")
+                _ = try await mine.save(zone)
+                _ = try await mine.save(CKShare(recordZoneID: zone.zoneID))
+            }
+        }
+    }
+
+    @Test func `a user of whom nothing was said is invited by their record`() async throws {
+        let fixture = CloudFixture()
+        let anna = fixture.container(on: "phone")
+        let ben = fixture.container(on: "tablet", of: "ben")
+        let mine = anna.privateCloudDatabase
+        _ = try await mine.save(CKRecordZone(zoneID: zoneID))
+        let list = record("List", "groceries")
+        let share = CKShare(rootRecord: list)
+        let participant = try await anna.shareParticipant(
+            forUserRecordID: try await ben.userRecordID()
+        )
+        participant.permission = .readWrite
+        share.addParticipant(participant)
+        _ = try await mine.modifyRecords(saving: [list, share], deleting: [])
+
+        let metadata = try await ben.shareMetadata(for: try #require(share.url))
+        #expect(metadata.participantStatus == .pending)
+        let accepted = try await ben.accept(metadata)
+        #expect(accepted.currentUserParticipant?.permission == .readWrite)
+        let theirs = try await ben.sharedCloudDatabase.allRecordZones()
+        #expect(theirs.map(\.zoneID.zoneName) == ["Lists"])
     }
 }

@@ -43,6 +43,9 @@ enum SymbolDifferences {
         "CKRecordZone.encryptionScope": .differs(
             "kept on the object alone, without effect: the service encrypts nothing"
         ),
+        "CKUserIdentity.nameComponents": .differs(
+            "known of who is looked up; `nil` in shares that are fetched"
+        ),
         "CKShare.AccessRequester.contact": .notApplicable("there is no framework for contacts"),
         "CKShare.BlockedIdentity.contact": .notApplicable("there is no framework for contacts"),
         "CKSyncEngine.fetchChanges(_:)": .differs(

@@ -154,7 +154,7 @@ private struct SharingHistory {
         save.share?.participants = isOpen ? [] : participants()
         save.share?.publicPermission = isOpen ? .readWrite : .none
         var saves = [save]
-        if let root, Bool.random(using: &random) {
+        if let root, options.isStrict || Bool.random(using: &random) {
             saves.append(try anna.node(root, ["n": .int64(number)]))
         }
         _ = try? await anna.modify(saves)

@@ -278,10 +278,9 @@ import TidemarkModel
         let saved = try await world.anna.modify([
             try world.anna.node("root"), try world.anna.node("leaf", under: "root"),
             try world.anna.node("other"), try world.anna.node("below", under: "other"),
+            try world.anna.share("s", of: "root", with: [("bob", .readWrite)]),
         ])
         for save in saved.saves { _ = try save.get() }
-        let share = try world.anna.share("s", of: "root", with: [("bob", .readWrite)])
-        _ = try await world.anna.modify([share]).saves[0].get()
         let link = world.store.url(of: try await world.anna.shared("s"))
         _ = try await world.store.acceptShare(link, as: bob.caller)
     }

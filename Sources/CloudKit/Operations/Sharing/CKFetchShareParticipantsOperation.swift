@@ -40,9 +40,11 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
                 outcome = .success(
                     CKShare.Participant(CKUserIdentity(identity, seenBy: session.caller.user))
                 )
-            } else if lookup.userRecordID == nil {
-                // Somebody who does not want to be found, or has no account yet, can be invited.
-                let identity = CKUserIdentity(nil, lookup: lookup, hasAccount: false)
+            } else if lookup.userRecordID == nil || lookup.userRecordID?.zoneID == .default {
+                // Somebody who does not want to be found can be invited, and who has no account yet by
+                // an address or a number.
+                let user = lookup.userRecordID
+                let identity = CKUserIdentity(user, lookup: lookup, hasAccount: user != nil)
                 outcome = .success(CKShare.Participant(identity))
             } else {
                 let error = CKError(.unknownItem, "Nobody was found by \(lookup.model.text).")
