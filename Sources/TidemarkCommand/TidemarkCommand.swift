@@ -34,6 +34,8 @@ struct TidemarkCommand: AsyncParsableCommand {
     /// Status 0: done; 1: refused, missing or damaged; 64: usage. A closed pipe is a normal end.
     static func main() async {
         signal(SIGPIPE, SIG_IGN)
+        // A write beyond the limit of file sizes is to be told as what it is.
+        signal(SIGXFSZ, SIG_IGN)
         occupyStandardDescriptors()
         do {
             var command = try parseAsRoot()

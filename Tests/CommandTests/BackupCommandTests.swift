@@ -73,6 +73,52 @@ import Testing
         #expect(try await Command.run("log", "verify", store).status == 0)
     }
 
+    @Test(arguments: ["notes.tide/in", "notes.tide/views/in", "link/in"])
+    func `no copy is put into a store's folder`(_ place: String) async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.path("link"),
+            withDestinationPath: store + "/segments"
+        )
+        let destination = folder.path(place)
+        for command in [["backup"], ["restore"], ["fork"], ["log", "salvage"]] {
+            let refused = try await Command.run(command + [store, destination], input: [])
+            #expect(refused.status == 1)
+            #expect(refused.errors.contains("Give a path outside of any store"))
+            #expect(!FileManager.default.fileExists(atPath: destination))
+        }
+        let inside = try await Command.script(
+            "cd notes.tide/views; \"$tidemark\" backup .. in",
+            in: folder
+        )
+        #expect(inside.status == 1)
+        #expect(inside.errors.contains("Give a path outside of any store"))
+    }
+
+    @Test func `a limit of file sizes is an error that says so`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let random = (0..<100_000).map { _ in UInt8.random(in: 0...255) }
+        try Data(random).write(to: folder.url.appendingPathComponent("random.bin"))
+        let saved = try await Command.run(
+            "save",
+            store,
+            "big",
+            "--type",
+            "Note",
+            "bytes:ASSET=@" + folder.path("random.bin")
+        )
+        #expect(saved.status == 0, "\(saved.errors)")
+        let refused = try await Command.script(
+            "ulimit -f 20; \"$tidemark\" backup notes.tide backup.tide",
+            in: folder
+        )
+        #expect(refused.status == 1)
+        #expect(refused.errors.contains("Raise this process's limit of file sizes"))
+        #expect(try await Command.run("backup", store, folder.path("backup.tide")).status == 0)
+    }
+
     @Test func `a restored store is what the store was at the point`() async throws {
         let folder = try TemporaryFolder()
         let store = try await makeStore(in: folder)

@@ -73,6 +73,17 @@ import Testing
         #expect(broken.status == 1 && broken.errors.contains("status 127"))
     }
 
+    @Test func `where nothing can be told at the ends, that is said`() async throws {
+        let store = try await store(wrongFrom: 63)
+        let end = try await Command.run("bisect", store, "--run", "exit 125")
+        #expect(end.status == 1)
+        #expect(end.errors.contains("cannot tell whether it is bad as of event 101"))
+        let script = "grep -q '\"count\":-1' && exit 1; exit 125"
+        let start = try await Command.run("bisect", store, "--run", script)
+        #expect(start.status == 1)
+        #expect(start.errors.contains("cannot tell whether it is good as of event 0"))
+    }
+
     @Test func `quarters that contradict are told`() async throws {
         let store = try await store(wrongFrom: 5, mendedAt: 40)
         let found = try await Command.run(

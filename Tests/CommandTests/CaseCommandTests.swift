@@ -44,4 +44,12 @@ import Testing
             #expect(exported == expected)
         }
     }
+
+    @Test(arguments: ["", "-"])
+    func `two files cannot go to standard output`(_ output: String) async throws {
+        let store = try await folder.store(SampleHistory.lines(20))
+        let made = try await Command.run("case", store, "--record", "r", "--output", output)
+        #expect(made.status == 64)
+        #expect(made.errors.contains("A case is two files"))
+    }
 }

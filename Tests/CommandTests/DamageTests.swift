@@ -42,6 +42,10 @@ import TidemarkLog
         // In the first block, which holds the creation of a zone; the views know of it too.
         try overwrite("\(store)/\(Self.segment)", at: 420, with: garbage)
         try FileManager.default.removeItem(atPath: "\(store)/views")
+        let replay = try await Command.run("replay", store)
+        #expect(replay.status == 1)
+        #expect(replay.errors.hasPrefix("Damaged: \(store)/\(Self.segment), offset "))
+        #expect(!replay.errors.contains("ViewIndexError"))
         let dump = try await Command.run("log", "dump", store)
         #expect(dump.status == 1)
         let events = try dump.objects()

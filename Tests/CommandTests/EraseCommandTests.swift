@@ -3,6 +3,8 @@
 
 import Foundation
 import Testing
+import Tidemark
+import TidemarkModel
 
 /// `tidemark erase`, as a user runs it.
 @Suite struct EraseCommandTests {
@@ -86,6 +88,32 @@ import Testing
         #expect(!changes.output.contains("anna-x"))
         let again = try await Command.run("erase", store, "--user", "anna-x")
         #expect(again.output.contains("\"removedEvents\":0,\"redactedEvents\":0"))
+    }
+
+    @Test func `an erasure that was cut off is told until it has come to its end`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        try Data(ErasureSubject.user(UserID("anna-x")).bytes)
+            .write(to: URL(filePath: store + "/ERASING"))
+        let told = "An erasure of the store was cut off"
+        let verified = try await Command.run("log", "verify", store)
+        #expect(verified.status == 0)
+        #expect(verified.errors.contains(told))
+        let copy = folder.path("copy.tide")
+        for command in ["backup", "restore", "fork"] {
+            let refused = try await Command.run(command, store, copy)
+            #expect(refused.status == 1)
+            #expect(refused.errors.contains("An erasure of this store was cut off"))
+        }
+        let salvaged = try await Command.run("log", "salvage", store, copy)
+        #expect(salvaged.status == 0)
+        #expect(salvaged.errors.contains(told))
+        for path in [store, copy] {
+            #expect(try await Command.run("zones", "create", path, "z").status == 0)
+            #expect(try files(with: "anna-x", in: path) == [])
+            #expect(try await Command.run("log", "verify", path).errors.isEmpty)
+        }
+        #expect(try await Command.run("backup", store, folder.path("backup.tide")).status == 0)
     }
 
     @Test func `a zone is gone, and its owner's others are not`() async throws {

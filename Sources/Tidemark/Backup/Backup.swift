@@ -43,9 +43,10 @@ extension Store {
     /// it.
     ///
     /// Throws `foreignFile` if the destination holds anything but a backup of this store that the
-    /// store continues; `locked` while another backup writes to it; `corrupted` if the store's log is
-    /// damaged; `notAStore`, `newerVersion`, `unreadable` or `full`. Blocks while the disk works.
-    /// O(segments and assets), and O(bytes) of those that are copied.
+    /// store continues; `locked` while another backup writes to it, or while an erasure of the store
+    /// waits for its end; `corrupted` if the store's log is damaged; `notAStore`, `newerVersion`,
+    /// `unreadable` or `full`. Blocks while the disk works. O(segments and assets), and O(bytes) of
+    /// those that are copied.
     public static func backUp(
         at path: String,
         to destination: String
@@ -59,6 +60,7 @@ extension Store {
         to destination: String,
         environment: StoreEnvironment
     ) throws(LogError) -> BackupReport {
+        try ErasureFiles(StoreFolder(path), environment).checkNothingIsPending()
         var log = try LogBackup(from: path, to: destination, environment: environment.log)
         try log.copySegments()
         // After the log's end is known, and before the backup refers to them.

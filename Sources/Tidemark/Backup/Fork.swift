@@ -38,10 +38,11 @@ extension Store {
     /// first opening makes them from the log. Query indexes are made with the first query.
     ///
     /// Throws `notAStore` if there is a store in the folder already, or none to fork; `foreignFile` if
-    /// it holds other files; `pruned` if the position is below the history horizon; `corrupted` for
-    /// damage that is met, `newerVersion`, `unreadable` or `full`. One that is cut off leaves a folder
-    /// that is no store, and can be made again there. Blocks while the disk works. O(segments and
-    /// assets), one segment that is copied, and the views.
+    /// it holds other files; `locked` while an erasure of the other store waits for its end; `pruned`
+    /// if the position is below the history horizon; `corrupted` for damage that is met,
+    /// `newerVersion`, `unreadable` or `full`. One that is cut off leaves a folder that is no store,
+    /// and can be made again there. Blocks while the disk works. O(segments and assets), one segment
+    /// that is copied, and the views.
     public static func fork(
         from path: String,
         to destination: String,
@@ -57,6 +58,7 @@ extension Store {
         through position: SequenceNumber?,
         environment: StoreEnvironment
     ) throws(LogError) -> ForkReport {
+        try ErasureFiles(StoreFolder(path), environment).checkNothingIsPending()
         let views = ForkedViews(from: StoreFolder(path), to: StoreFolder(destination), environment)
         var hasViews = false
         if position == nil {

@@ -22,9 +22,10 @@ extension Store {
     /// everything anew. A backup stays as it is. Any store can be restored from, not only a backup.
     ///
     /// Throws `notAStore` if the new store's folder is not free, or if the other is no store;
-    /// `pruned` if the position is below the backup's history horizon; `corrupted` for damage, `newerVersion`,
-    /// `unreadable` or `full`. One that is cut off leaves a folder to be removed, or a whole store.
-    /// Blocks while the disk works. O(bytes).
+    /// `locked` while an erasure of the other waits for its end; `pruned` if the position is below the
+    /// backup's history horizon; `corrupted` for damage, `newerVersion`, `unreadable` or `full`. One
+    /// that is cut off leaves a folder to be removed, or a whole store. Blocks while the disk works.
+    /// O(bytes).
     public static func restore(
         from backup: String,
         to path: String,
@@ -40,6 +41,7 @@ extension Store {
         through position: SequenceNumber?,
         environment: StoreEnvironment
     ) throws(LogError) -> RestoreReport {
+        try ErasureFiles(StoreFolder(backup), environment).checkNothingIsPending()
         var log = try LogRestore(
             from: backup,
             to: path,

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+public import TidemarkModel
+
 /// What a compaction may forget.
 ///
 /// Lifetimes are counted by our own clock, from when an event was received, in milliseconds.
@@ -58,10 +60,12 @@ public struct CompactionReport: Hashable, Sendable {
 
     /// Change tokens of a zone that expire.
     public struct TokenExpiry: Hashable, Sendable {
-        /// The zone's name.
+        /// The zone's name; of the list of what a share shows with more behind it, after a NUL.
         public internal(set) var zoneName: String
+        /// The database of the zone; for what a share shows, the shared one of the zone's owner.
+        public internal(set) var database: DatabaseID
         /// Whose zone it is.
-        public internal(set) var owner: String
+        public var owner: String { database.owner.userRecordName }
         /// Tokens from before this position expire.
         public internal(set) var position: UInt64
     }

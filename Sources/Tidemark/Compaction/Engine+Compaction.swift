@@ -304,7 +304,7 @@ extension Engine {
         report.expiries = plan.raised.map { zone, horizon in
             CompactionReport.TokenExpiry(
                 zoneName: zone.identity.zoneName.string,
-                owner: zone.identity.database.owner.userRecordName,
+                database: zone.identity.database,
                 position: horizon
             )
         }

@@ -38,6 +38,17 @@ struct ErasureFiles {
         return subject
     }
 
+    /// Refuses a store that is to be copied while something is being erased: the copy would have it.
+    func checkNothingIsPending() throws(LogError) {
+        guard try pending() != nil else { return }
+        throw LogError(
+            .locked,
+            "An erasure of this store was cut off, and a copy would hold what is to go. Open the store "
+                + "for writing, which ends the erasure, as by erasing again; then repeat this.",
+            path: folder.erasing
+        )
+    }
+
     /// Makes it durable that something is being erased, from here on whatever happens.
     func begin(_ subject: ErasureSubject) throws(LogError) {
         try LogError.wrapping { () throws(FileError) in
@@ -145,7 +156,13 @@ struct ErasureFiles {
         do throws(ViewIndexError) {
             try environment.removeIndex(folder.views)
         } catch {
-            throw LogError(.unreadable, error.message, path: folder.views)
+            // A store that was restored or forked has none before its first opening for writing.
+            let isThere = try LogError.wrapping { () throws(FileError) in
+                try fileSystem.exists(folder.views)
+            }
+            guard !isThere else {
+                throw LogError(.unreadable, error.message, path: folder.views)
+            }
         }
         let folders = cacheFolders
         try LogError.wrapping { () throws(FileError) in

@@ -31,6 +31,13 @@ extension Store {
         )
     }
 
+    /// What is being erased in a store, if an erasure was cut off and waits for its end.
+    ///
+    /// Throws `corrupted` if the file that says so cannot be understood, and `unreadable`.
+    package static func pendingErasure(at path: String) throws(LogError) -> ErasureSubject? {
+        try ErasureFiles(StoreFolder(path), StoreEnvironment()).pending()
+    }
+
     /// Erases with effects of the caller's.
     package static func erase(
         _ subject: ErasureSubject,

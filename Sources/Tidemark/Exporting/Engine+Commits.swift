@@ -11,6 +11,7 @@ extension Engine {
         through last: SequenceNumber?,
         _ visit: (ChangeStreamLine) -> Bool
     ) throws(SyncError) {
+        try check(last)
         try visitLines(from: first, through: last) { _, line in visit(line) }
     }
 
@@ -76,7 +77,7 @@ extension Engine {
             throw SyncError(error)
         }
         var found: ChangeStreamLine?
-        try visitCommits(from: first, through: last) { line in
+        try visitLines(from: first, through: last) { _, line in
             found = line
             return false
         }

@@ -72,6 +72,11 @@ extension Engine {
         }
     }
 
+    /// Refuses a position that the store does not have, or not any more.
+    func check(_ position: SequenceNumber?) throws(SyncError) {
+        _ = try check(position, picture(.visible))
+    }
+
     /// The position that is asked for, if the store has it.
     func check(
         _ position: SequenceNumber?,

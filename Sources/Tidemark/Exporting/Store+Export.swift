@@ -44,6 +44,9 @@ extension Store {
     ///
     /// A commit that begins before the stretch or ends after it is shown with those of its events
     /// that lie in it. Importing all of the lines into an empty store gives the same records.
+    ///
+    /// Throws `invalidArguments` if the stretch ends behind the last event, or below the history
+    /// horizon.
     public func visitCommits(
         from first: SequenceNumber = SequenceNumber(rawValue: 1),
         through last: SequenceNumber? = nil,
@@ -60,6 +63,12 @@ extension Store {
         _ visit: (ChangeStreamLine) -> Void
     ) throws(SyncError) {
         try engine.visitCommits(ofEventsAt: sequences, visit)
+    }
+
+    /// Throws `invalidArguments` for a position behind the last event, or below the history horizon:
+    /// what the log has up to there is not what the store held then.
+    package func check(_ position: SequenceNumber) throws(SyncError) {
+        try engine.check(position)
     }
 
     /// The position of the last event of the last commit at or before a time in milliseconds since

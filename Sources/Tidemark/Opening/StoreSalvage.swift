@@ -10,9 +10,25 @@ package struct SalvagedStore: Sendable {
     package let log: Salvage
     /// The bytes of assets.
     package let assets: BlobCopy
+    /// What was being erased, and goes with the copy's next opening for writing.
+    package let erasing: ErasureSubject?
+    private let erasureDamage: [LogError]
+
+    init(_ log: Salvage, _ assets: BlobCopy, erasing: Result<ErasureSubject?, LogError>) {
+        self.log = log
+        self.assets = assets
+        switch erasing {
+        case .success(let subject):
+            self.erasing = subject
+            erasureDamage = []
+        case .failure(let error):
+            self.erasing = nil
+            erasureDamage = [error]
+        }
+    }
 
     /// All that could not be read.
-    package var damage: [LogError] { log.damage + assets.damage }
+    package var damage: [LogError] { log.damage + assets.damage + erasureDamage }
 }
 
 extension Store {
@@ -21,7 +37,8 @@ extension Store {
     /// Events keep their positions. A record's event says which one it replaces; where that is lost,
     /// the copy says which one of the survivors it follows. A zone whose creation is lost is created
     /// again in its place, under its name as the views know it, or else as `salvaged-` and its key.
-    /// The bytes of assets are copied if they are sound.
+    /// The bytes of assets are copied if they are sound. An erasure that was cut off goes on with the
+    /// copy's next opening for writing.
     ///
     /// Throws if there is nothing to read, or if the destination is not free or cannot be written.
     package static func salvage(
@@ -40,7 +57,13 @@ extension Store {
             to: StoreFolder(destination),
             environment.log.fileSystem
         )
-        return SalvagedStore(log: log, assets: assets)
+        let erasing = Result { () throws(LogError) in
+            try ErasureFiles(StoreFolder(source), environment).pending()
+        }
+        if case .success(let subject?) = erasing {
+            try ErasureFiles(StoreFolder(destination), environment).begin(subject)
+        }
+        return SalvagedStore(log, assets, erasing: erasing)
     }
 }
 

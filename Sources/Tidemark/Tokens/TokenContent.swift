@@ -172,7 +172,6 @@ extension TokenContent {
         horizon: SequenceNumber
     ) throws(TokenDefect) {
         guard self.level == level else { throw .otherLevel }
-        guard self.place == place else { throw .otherPlace }
         guard line.entries.contains(where: { $0.incarnation == incarnation }) else {
             throw .unknownIncarnation
         }
@@ -182,6 +181,8 @@ extension TokenContent {
             throw .beyondCut
         }
         guard sequence <= visible, quiet <= visible, known <= visible else { throw .future }
+        // Not before: beyond the cut another zone may have the same key.
+        guard self.place == place else { throw .otherPlace }
         guard max(sequence, quiet) >= horizon else { throw .belowHorizon }
     }
 }

@@ -81,7 +81,7 @@ extension CompactionReport {
         }
         for expiry in expiries {
             lines.append(
-                "Zone \(expiry.zoneName) of \(expiry.owner): change tokens from before event "
+                "Zone \(expiry.shownName) of \(expiry.database): change tokens from before event "
                     + "\(expiry.position) \(isDryRun ? "would expire" : "have expired")."
                     .printable
             )
@@ -95,6 +95,11 @@ extension CompactionReport {
         }
         return lines
     }
+}
+
+extension CompactionReport.TokenExpiry {
+    /// The zone's name, without what tells the list of a share apart: that is a secret of the share.
+    fileprivate var shownName: String { String(zoneName.prefix { $0 != "\0" }) }
 }
 
 extension [UInt8] {
@@ -121,9 +126,11 @@ extension [UInt8] {
         for (index, expiry) in report.expiries.enumerated() {
             if index > 0 { append(literal: ",") }
             append(literal: "{\"zone\":")
-            append(jsonString: expiry.zoneName)
+            append(jsonString: expiry.shownName)
             append(literal: ",\"owner\":")
             append(jsonString: expiry.owner)
+            append(literal: ",\"database\":")
+            append(jsonString: "\(expiry.database)")
             append(literal: ",\"before\":")
             append(jsonNumber: expiry.position)
             append(literal: "}")

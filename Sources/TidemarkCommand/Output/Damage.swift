@@ -30,6 +30,16 @@ func finish(_ damage: [LogError]) throws {
     throw ExitCode.failure
 }
 
+/// Says that a store has still what was to be erased from it.
+func noteCutOffErasure() {
+    note(
+        """
+        An erasure of the store was cut off, and what is to go is still here. The next command that \
+        writes into it ends the erasure first.
+        """
+    )
+}
+
 /// Says that a stop left a write unfinished, if one did.
 ///
 /// That is no damage: nobody was ever told that it was there.

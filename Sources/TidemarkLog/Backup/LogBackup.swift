@@ -110,6 +110,7 @@ package struct LogBackup {
         for store: StoreID,
         _ fileSystem: any FileSystem
     ) throws(LogError) {
+        try folder.checkOutsideOfStores(fileSystem)
         let names = try LogError.wrapping { () throws(FileError) -> [String] in
             try fileSystem.createDirectory(folder.path)
             return try fileSystem.list(folder.path)

@@ -79,6 +79,7 @@ package struct LogRestore {
         _ environment: LogEnvironment
     ) throws(LogError) {
         let folder = StoreFolder(path)
+        try folder.checkOutsideOfStores(environment.fileSystem)
         let isThere = try LogError.wrapping { () throws(FileError) in
             try environment.fileSystem.exists(folder.current)
         }

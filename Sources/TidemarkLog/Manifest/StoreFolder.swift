@@ -97,6 +97,26 @@ package struct StoreFolder: Hashable, Sendable {
         return number
     }
 
+    /// Refuses a folder that lies in a store's: there it would go with the store, or with its caches.
+    func checkOutsideOfStores(_ fileSystem: any FileSystem) throws(LogError) {
+        var above = StoreFolder(parent)
+        // No file of a store lies deeper. The system follows links where it goes up.
+        for _ in 0..<4 {
+            let isStore = try LogError.wrapping { () throws(FileError) in
+                guard try fileSystem.exists(above.current) else { return false }
+                return try fileSystem.exists(above.segments)
+            }
+            guard !isStore else {
+                throw LogError(
+                    .foreignFile,
+                    "The folder lies in a store's, \(above.path). Give a path outside of any store.",
+                    path: path
+                )
+            }
+            above = StoreFolder(above.path + "/..")
+        }
+    }
+
     /// A manifest's file.
     package func manifest(_ number: UInt64) -> String { path + "/" + Self.manifestName(number) }
 

@@ -65,6 +65,7 @@ package struct Salvage: Sendable {
                 path: source.segments
             )
         }
+        try StoreFolder(destination).checkOutsideOfStores(fileSystem)
         let opening = LogOpening(
             folder: StoreFolder(destination),
             configuration: LogConfiguration(),

@@ -99,4 +99,36 @@ import TidemarkModel
         try lost.store.close()
         #expect(throws: LogError.self) { try Store.restore(from: lived.backup, to: path) }
     }
+
+    /// The zone that the token is of gets the key of another one, the same key, or one that no zone has.
+    @Test(arguments: [(0, 1), (0, 0), (1, 0)])
+    func `a token of a zone that came after the cut is expired, whoever has its key now`(
+        before: Int,
+        after: Int
+    ) async throws {
+        let lived = try await Lived()
+        func makeZone(at path: String, after count: Int) async throws -> Client {
+            let store = try Store.open(at: path)
+            for number in 0..<count {
+                let other = ZoneID(zoneName: "other \(number)")
+                try await Client(store: store, zone: other).createZone()
+            }
+            let client = Client(store: store, zone: ZoneID(zoneName: "late"))
+            try await client.createZone()
+            return client
+        }
+        let late = try await makeZone(at: lived.path, after: before)
+        try await late.modify([try late.save("r", ["n": 1])])
+        let token = try await late.changes().token
+        try late.store.close()
+        let path = try #require(lived.folder).path("restored.tide")
+        _ = try Store.restore(from: lived.backup, to: path)
+        let client = try await makeZone(at: path, after: after)
+        let error = await #expect(throws: SyncError.self) {
+            try await client.changes(since: token)
+        }
+        #expect(error?.code == .changeTokenExpired)
+        #expect(error?.message.contains("lost when the store was restored") == true)
+        try client.store.close()
+    }
 }

@@ -391,6 +391,85 @@ import TidemarkModel
         try forked.store.close()
     }
 
+    @Test func `what is to go is in no copy, once that is decided`() async throws {
+        _ = try await prepare(.fresh)
+        // As a stop leaves it right after the decision.
+        let subject = ErasureSubject.user(ErasureWorld.user)
+        try Data(subject.bytes).write(to: URL(fileURLWithPath: path + "/ERASING"))
+        let copy = folder.path("copy.tide")
+        let copies: [() throws -> Void] = [
+            { _ = try Store.backUp(at: path, to: copy) },
+            { _ = try Store.restore(from: path, to: copy) },
+            { _ = try Store.fork(from: path, to: copy) },
+        ]
+        for make in copies {
+            let error = #expect(throws: LogError.self) { try make() }
+            #expect(error?.code == .locked)
+            #expect(error?.message.contains("erasure") == true)
+            #expect(!FileManager.default.fileExists(atPath: copy))
+        }
+        // Of a damaged store it may be that nothing else can be had.
+        let salvaged = folder.path("salvaged.tide")
+        #expect(try Store.salvage(from: path, to: salvaged).erasing == subject)
+        for path in [salvaged, path] {
+            try Store.open(at: path, options: ErasureWorld.options).close()
+            #expect(try places(of: "zelda", in: path) == [])
+        }
+        #expect(try Store.backUp(at: path, to: copy).lastSequence > .zero)
+        #expect(try places(of: "zelda", in: copy) == [])
+    }
+
+    @Test func `a store without views is erased like any other`() async throws {
+        _ = try await prepare(.fresh)
+        let restored = folder.path("restored.tide")
+        _ = try Store.restore(from: path, to: restored)
+        // Views may be removed at any time.
+        try FileManager.default.removeItem(atPath: path + "/views")
+        for path in [restored, path] {
+            #expect(!FileManager.default.fileExists(atPath: path + "/views"))
+            let receipt = try Store.erase(
+                .user(ErasureWorld.user),
+                at: path,
+                options: ErasureWorld.options
+            )
+            #expect(receipt.views.count == 0)
+            #expect(!FileManager.default.fileExists(atPath: path + "/ERASING"))
+            try Store.open(at: path, options: ErasureWorld.options).close()
+            #expect(try places(of: "zelda", in: path) == [])
+        }
+    }
+
+    @Test func `imported lines of others are known afterwards, whatever is in their ids`()
+        async throws
+    {
+        let world = try open(.creating)
+        let id = RecordID(recordName: "b", zone: ZoneID(zoneName: "Bob"))
+        let lines = try (1...40 as ClosedRange<Int64>).map { number in
+            let fields = try Fields(["n": .int64(number)])
+            return ChangeStreamLine(
+                time: number,
+                user: UserID("_bob"),
+                database: DatabaseID(owner: UserID("_bob")),
+                changes: [.save(recordID: id, recordType: "Note", fields: fields)]
+            )
+        }
+        func add(to store: Store) async throws {
+            var importing = try store.beginImport()
+            for line in lines { _ = try await importing.add(line) }
+            try await importing.finish()
+        }
+        try await add(to: world.store)
+        try world.store.close()
+        // A name that is in each id that an import makes.
+        let receipt = try erase(.user(UserID("l")))
+        #expect(receipt.redactedCount == 0)
+        let later = try open()
+        let last = later.store.lastSequence
+        try await add(to: later.store)
+        #expect(later.store.lastSequence == last)
+        try later.store.close()
+    }
+
     @Test func `a store that is open is left alone`() async throws {
         let world = try open(.creating)
         try await world.live()

@@ -55,6 +55,7 @@ struct LogSalvageCommand: ParsableCommand {
             }
         }
         try output.flush()
+        if salvaged.erasing != nil { noteCutOffErasure() }
         try finish(salvaged.damage)
     }
 }

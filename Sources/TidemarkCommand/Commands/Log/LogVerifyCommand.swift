@@ -60,6 +60,12 @@ struct LogVerifyCommand: ParsableCommand {
         damage += try check.finish(isLogSound: damage.isEmpty) + missing
         let journal = JournalStanding(of: store.store, reader.store)
         damage += journal.damage
+        var erasing: ErasureSubject?
+        do throws(LogError) {
+            erasing = try Store.pendingErasure(at: store.store)
+        } catch {
+            damage.append(error)
+        }
         var output = StandardOutput()
         for finding in damage { try output.printFinding(finding, options) }
         try output.printSummary(
@@ -72,6 +78,7 @@ struct LogVerifyCommand: ParsableCommand {
         )
         try output.flush()
         noteTornTail(result.tornByteCount)
+        if erasing != nil { noteCutOffErasure() }
         if !damage.isEmpty { throw ExitCode.failure }
     }
 }

@@ -144,11 +144,16 @@ extension BisectCommand {
         _ first: SequenceNumber,
         _ last: SequenceNumber
     ) throws -> BisectFinding {
-        guard try probe(last, of: store) == .bad else {
-            throw CommandError("It is not bad as of event \(last). End at a point where it is.")
+        let end = try probe(last, of: store)
+        guard end == .bad else {
+            let found = end == .good ? "It is not bad" : "The command cannot tell whether it is bad"
+            throw CommandError("\(found) as of event \(last). End at a point where it is.")
         }
-        guard try probe(first, of: store) == .good else {
-            throw CommandError("It is not good as of event \(first). Begin at a point where it is.")
+        let start = try probe(first, of: store)
+        guard start == .good else {
+            let found =
+                start == .bad ? "It is not good" : "The command cannot tell whether it is good"
+            throw CommandError("\(found) as of event \(first). Begin at a point where it is.")
         }
         var bisection = Bisection(good: first, bad: last)
         while let position = bisection.next {

@@ -53,6 +53,9 @@ struct CaseCommand: AsyncParsableCommand {
 
     func validate() throws {
         if record.isEmpty { throw ValidationError("Name a record with --record.") }
+        if output.isEmpty || output == "-" {
+            throw ValidationError("A case is two files: name the first one with --output.")
+        }
     }
 
     func run() async throws {
@@ -98,7 +101,10 @@ struct CaseCommand: AsyncParsableCommand {
         do {
             try Data(bytes).write(to: URL(fileURLWithPath: path))
         } catch {
-            throw CommandError("\(path) cannot be written: \(error.localizedDescription)")
+            throw CommandError(
+                "\(path) cannot be written: \(error.localizedDescription) Check that its folder is "
+                    + "there and can be written."
+            )
         }
     }
 }

@@ -72,13 +72,14 @@ struct ReplayCommand: AsyncParsableCommand {
         }
     }
 
-    /// The position that --to stands for.
+    /// The position that --to stands for, which must not be below the history horizon.
     private func end() async throws -> SequenceNumber? {
         guard let to else { return nil }
-        if case .sequence(let number) = to { return SequenceNumber(rawValue: number) }
         let store = try store.open(.reading)
         defer { try? store.close() }
-        return try to.position(in: store)
+        let position = try to.position(in: store)
+        try store.check(position)
+        return position
     }
 }
 
@@ -94,11 +95,20 @@ extension ReplayCommand {
         var folded = FoldedViews(reader)
         let clock = ContinuousClock()
         let start = clock.now
-        let count = try scan(reader, through: last) { event in
-            if isComparing { try check?.add(event) } else { try folded.add(event) }
+        let count: Int
+        let findings: [LogError]
+        let views: any ViewSnapshot
+        do {
+            count = try scan(reader, through: last) { event in
+                if isComparing { try check?.add(event) } else { try folded.add(event) }
+            }
+            findings = try check?.finish(isLogSound: reader.damage.isEmpty) ?? []
+            views = try check?.expected ?? folded.finish()
+        } catch let error as ViewIndexError {
+            // What is missing from a log makes no sense of the rest: then that is what to tell.
+            try finish(reader)
+            throw CommandError(error.message)
         }
-        let findings = try check?.finish(isLogSound: reader.damage.isEmpty) ?? []
-        let views = try check?.expected ?? folded.finish()
         let elapsed = clock.now - start
         let zones = try ReplayedZone.zones(of: views, beside: check?.found)
         try options.print(zones, in: ReplayedZone.table) { line, zone in
