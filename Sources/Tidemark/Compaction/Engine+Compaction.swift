@@ -315,16 +315,22 @@ extension Engine {
 /// Whether a compaction of the store is under way.
 struct Compacting: Sendable {
     private var isUnderWay = false
+    /// Whether there was one since the store was opened, and none is under way.
+    private(set) var hasRun = false
     /// Whether the store is being closed.
     private(set) var isOver = false
 
     mutating func begin() -> Bool {
         if isUnderWay || isOver { return false }
         isUnderWay = true
+        hasRun = false
         return true
     }
 
-    mutating func end() { isUnderWay = false }
+    mutating func end() {
+        isUnderWay = false
+        hasRun = true
+    }
 
     /// Ends what is under way as soon as it looks, since the store is being closed.
     mutating func close() { isOver = true }

@@ -112,6 +112,8 @@ final class Engine: Sendable {
         writing.journal.close()
         // Views that could not be brought forward are brought forward by the next opening.
         try? writing.checkpointer.finish(views)
+        // What was compacted is a good deal shorter now, and the views' pages are not.
+        if compacting.withLock({ $0.hasRun }) { try? views.index.condense() }
         try writing.log.close()
     }
 }

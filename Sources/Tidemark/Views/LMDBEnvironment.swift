@@ -19,8 +19,8 @@ final class LMDBEnvironment: Sendable {
     /// The folder that holds it.
     let path: String
     private let opened: LMDBOpening
-    /// Where it is shared with others in this process; `nil` if it is not.
-    private let folder: String?
+    /// The number by which it is shared with others in this process; `nil` if it is not.
+    private let number: Int?
     /// Ended read transactions, to be started again: one that is new costs a slot and a malloc.
     private let idle = Lock<[LMDBReadTransaction]>([])
 
@@ -32,10 +32,10 @@ final class LMDBEnvironment: Sendable {
     ) throws(ViewIndexError) {
         self.path = path
         if access == .readingStill {
-            folder = nil
+            number = nil
             opened = try LMDBOpening(path, access)
         } else {
-            (folder, opened) = try LMDBOpenFolders.open(path, access, mapByteCount: mapByteCount)
+            (number, opened) = try LMDBOpenFolders.open(path, access, mapByteCount: mapByteCount)
         }
     }
 
@@ -44,7 +44,7 @@ final class LMDBEnvironment: Sendable {
             for transaction in idle { mdb_txn_abort(transaction.handle) }
             idle.removeAll()
         }
-        if let folder { LMDBOpenFolders.close(folder) } else { opened.close() }
+        if let number { LMDBOpenFolders.close(number) } else { opened.close() }
     }
 
     /// LMDB's own handle.
@@ -74,6 +74,12 @@ final class LMDBEnvironment: Sendable {
     func copy(to target: String) throws(ViewIndexError) {
         let code = mdb_env_copy2(handle, target, UInt32(MDB_CP_COMPACT))
         guard code == 0 else { throw .lmdb(code, "copying the view index", target) }
+    }
+
+    /// Says that other files were put in the place of its own: whoever opens the folder from now on
+    /// gets those.
+    func setAside() {
+        if let number { LMDBOpenFolders.setAside(number) }
     }
 
     /// Ends a read transaction and keeps it for the next reader.

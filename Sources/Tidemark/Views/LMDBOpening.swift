@@ -133,22 +133,30 @@ struct LMDBOpening: @unchecked Sendable {
 /// reader joins an environment that is open here already.
 enum LMDBOpenFolders {
     private struct Entry {
-        var opening: LMDBOpening
-        var userCount: Int
+        let opening: LMDBOpening
+        var userCount = 1
+        /// The folder that it is found by; `nil` once other files are in its place there.
+        var folder: String?
+    }
+
+    private struct Entries {
+        var all: [Int: Entry] = [:]
+        var numbers: [String: Int] = [:]
+        var lastNumber = 0
     }
 
     // The lock is held while LMDB opens and closes files: that is what has to be one at a time.
-    private static let entries = Lock<[String: Entry]>([:])
+    private static let entries = Lock(Entries())
 
-    /// Opens the environment in a folder that is there.
+    /// Opens the environment in a folder that is there; returns it and the number to close it by.
     static func open(
         _ path: String,
         _ access: ViewAccess,
         mapByteCount: Int
-    ) throws(ViewIndexError) -> (folder: String, opening: LMDBOpening) {
+    ) throws(ViewIndexError) -> (number: Int, opening: LMDBOpening) {
         let folder = try resolve(path)
-        let opening = try entries.withLock { entries throws(ViewIndexError) in
-            if let entry = entries[folder] {
+        return try entries.withLock { entries throws(ViewIndexError) in
+            if let number = entries.numbers[folder], let entry = entries.all[number] {
                 guard access == .readingLive else {
                     throw ViewIndexError(
                         .system,
@@ -156,24 +164,36 @@ enum LMDBOpenFolders {
                             + "or the snapshots that use it first."
                     )
                 }
-                entries[folder]?.userCount += 1
-                return entry.opening
+                entries.all[number]?.userCount += 1
+                return (number, entry.opening)
             }
             let opening = try LMDBOpening(path, access, mapByteCount: mapByteCount)
-            entries[folder] = Entry(opening: opening, userCount: 1)
-            return opening
+            entries.lastNumber += 1
+            entries.numbers[folder] = entries.lastNumber
+            entries.all[entries.lastNumber] = Entry(opening: opening, folder: folder)
+            return (entries.lastNumber, opening)
         }
-        return (folder, opening)
+    }
+
+    /// Lets whoever comes next open what is in the folder by then: other files were put in the place
+    /// of those that are open.
+    static func setAside(_ number: Int) {
+        entries.withLock { entries in
+            guard let folder = entries.all[number]?.folder else { return }
+            entries.all[number]?.folder = nil
+            entries.numbers[folder] = nil
+        }
     }
 
     /// Lets go of it; the last user closes it.
-    static func close(_ folder: String) {
+    static func close(_ number: Int) {
         entries.withLock { entries in
-            guard let entry = entries[folder] else { return }
+            guard let entry = entries.all[number] else { return }
             if entry.userCount > 1 {
-                entries[folder]?.userCount -= 1
+                entries.all[number]?.userCount -= 1
             } else {
-                entries[folder] = nil
+                entries.all[number] = nil
+                if let folder = entry.folder { entries.numbers[folder] = nil }
                 entry.opening.close()
             }
         }

@@ -29,6 +29,8 @@ package final class LMDBViewIndex: ViewIndex {
         var state: ViewState?
         /// The checks on disk; `nil` where this process writes none.
         var checks: ViewChecks?
+        /// Whether other files are in the place of those that are open.
+        var isReplaced = false
     }
 
     private init(
@@ -147,6 +149,31 @@ package final class LMDBViewIndex: ViewIndex {
         return state.checkpoint
     }
 
+    /// Puts what the index holds into new files, full pages in the order of keys, if those at hand are
+    /// more than twice as long as that takes.
+    ///
+    /// For a writer's last call: those who have the old files open keep them, and nothing can be
+    /// applied afterwards. If it is cut short, the index is as it was, or counts as damaged.
+    package func condense() throws(ViewIndexError) {
+        let files = ViewFiles(environment.path)
+        guard access == .writing, try environment.isSparse() else { return }
+        let copy = ViewFiles(environment.path + "/renewed")
+        do throws(ViewIndexError) {
+            try copy.createFolder()
+            try copy.remove()
+            let target = try LMDBEnvironment(copy.folder, .writing)
+            try environment.writeInOrder(into: target)
+            try target.write(ViewBatch(), store: store, checkpoint: checkpoint)
+            try copy.write(try target.makeChecks(store, after: nil))
+        } catch {
+            try? copy.remove()
+            throw error
+        }
+        progress.withLock { $0.isReplaced = true }
+        environment.setAside()
+        try files.replace(by: copy)
+    }
+
     /// Removes the files of an index that nobody has open.
     package static func remove(_ path: String) throws(ViewIndexError) {
         try ViewFiles(path).remove()
@@ -180,7 +207,7 @@ package final class LMDBViewIndex: ViewIndex {
         _ batch: consuming ViewBatch,
         checkpoint: ViewCheckpoint
     ) throws(ViewIndexError) {
-        guard access == .writing else {
+        guard access == .writing, !progress.withLock({ $0.isReplaced }) else {
             throw ViewIndexError(.system, "\(environment.path): it is open for reading only")
         }
         // The checks may be one commit behind, never two: see below.

@@ -27,11 +27,21 @@ package protocol ViewIndex: AnyObject, Sendable {
     /// Called by one thread at a time; snapshots taken before stay valid.
     func apply(_ batch: consuming ViewBatch, checkpoint: ViewCheckpoint) throws(ViewIndexError)
 
+    /// Makes it as short as it can be, if it is more than twice as long.
+    ///
+    /// The last call of one who has it open for writing; snapshots stay valid.
+    func condense() throws(ViewIndexError)
+
     /// Bytes it takes on disk, or in memory for the twin.
     var byteCount: UInt64 { get }
 
     /// Bytes of those that hold nothing now.
     var spareByteCount: UInt64 { get }
+}
+
+extension ViewIndex {
+    /// Does nothing: what is not on disk is as short as it can be.
+    package func condense() {}
 }
 
 /// What an index can be asked, at one checkpoint.

@@ -106,6 +106,41 @@ import TidemarkModel
         return positions
     }
 
+    @Test func `closing a compacted store makes its views short, and closing others does not`()
+        async throws
+    {
+        let world = try World { $0.checkpointEventCount = 1_000 }
+        let views = world.folder.path() + "/views/data.mdb"
+        func viewByteCount() throws -> Int {
+            try FileManager.default.attributesOfItem(atPath: views)[.size] as? Int ?? 0
+        }
+        try await world.client.createZone()
+        // Each once more after all others, so that pages are emptied one entry after another.
+        for round in 0..<4 as Range<Int64> {
+            for start in stride(from: 0, to: 8_000, by: 400) {
+                let client = try world.client
+                _ = try await client.modify(
+                    (start..<start + 400).map { index in
+                        try client.save(
+                            "r\(index * 7_919 % 8_000)",
+                            ["n": .int64(round)],
+                            policy: .changedKeys
+                        )
+                    }
+                )
+            }
+        }
+        try world.reopen()
+        let before = try viewByteCount()
+        let changes = try await world.client.changes().changes
+        _ = try await world.compact(history: .none)
+        try world.reopen()
+        let after = try viewByteCount()
+        #expect(after * 2 < before)
+        #expect(try await world.client.changes().changes == changes)
+        try world.verify()
+    }
+
     @Test func `versions within the history stay exact, and older points are pruned`() async throws
     {
         let world = try World()

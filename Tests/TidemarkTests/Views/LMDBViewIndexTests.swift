@@ -181,6 +181,56 @@ struct LMDBViewIndexTests {
         #expect(copy.checkpoint == .at(7))
     }
 
+    @Test func `condensing leaves full pages, and those who read keep theirs`() throws {
+        let writer = try open(.writing)
+        // Keys all over the table, of which most go away again.
+        try writer.apply(batch(1, keys: 0..<100_000), checkpoint: .at(1))
+        var removals = ViewBatch()
+        for low in 0..<100_000 as Range<UInt64> where low % 20 != 0 {
+            removals.remove(ViewKey(3, low &* 0x9E37_79B9), from: .names)
+            removals.remove(ViewKey(low, 0), from: .zones)
+        }
+        try writer.apply(removals, checkpoint: .at(2))
+        let reader = try open(.readingLive)
+        let held = [try writer.snapshot(), try reader.snapshot()]
+        let digests = try ViewTable.allCases.map { try held[0].digest($0) }
+        let before = writer.byteCount
+        try writer.condense()
+        #expect(writer.byteCount * 4 < before)
+        #expect(writer.spareByteCount < 100_000)
+        for snapshot in held {
+            #expect(try ViewTable.allCases.map { try snapshot.digest($0) } == digests)
+        }
+        // Whoever opens it now gets the new files, though the old ones are still open here.
+        do {
+            let next = try open(.writing)
+            #expect(next.checkpoint == .at(2))
+            #expect(try ViewTable.allCases.map { try next.snapshot().digest($0) } == digests)
+            try next.apply(batch(3, keys: 0..<10), checkpoint: .at(3))
+            #expect(try open(.readingLive).checkpoint == .at(3))
+        }
+        #expect(reader.checkpoint == .at(2))
+        let error = #expect(throws: ViewIndexError.self) {
+            try writer.apply(batch(4), checkpoint: .at(4))
+        }
+        #expect(error?.reason == .system)
+        #expect(try open(.readingStill).checkpoint == .at(3))
+        #expect(
+            try Set(FileManager.default.contentsOfDirectory(atPath: folder.path))
+                == ["data.mdb", "checks", "lock.mdb"]
+        )
+    }
+
+    @Test func `an index without much room to win stays as it is`() throws {
+        let index = try open(.writing)
+        try index.apply(batch(1, keys: 0..<20_000), checkpoint: .at(1))
+        let before = try picture()
+        try index.condense()
+        #expect(try picture() == before)
+        try index.apply(batch(2, keys: 0..<10), checkpoint: .at(2))
+        #expect(index.checkpoint == .at(2))
+    }
+
     @Test func `a digest does not depend on order, and follows changes`() throws {
         let index = try open(.writing)
         try index.apply(batch(1), checkpoint: .at(1))
