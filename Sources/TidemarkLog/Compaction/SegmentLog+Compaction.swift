@@ -354,10 +354,13 @@ extension SegmentLog {
         let known = Set(manifest.manifest.segments.map(\.id))
         return try LogError.wrapping { () throws(FileError) in
             let fileSystem = environment.fileSystem
+            // What comes after the newest may be about to become it. What was empty when the newest
+            // began has the same first position, and a dictionary.
+            let newest = known.max()
             let replaced = try fileSystem.list(folder.segments).compactMap(
                 SegmentID.init(fileName:)
             )
-            .filter { !known.contains($0) && $0.first < (known.max() ?? $0).first }
+            .filter { !known.contains($0) && $0 < newest ?? $0 }
             if replaced.isEmpty { return true }
             guard !hasOlderReaders, try manifest.hasNoReaders() else { return false }
             for id in replaced { try fileSystem.remove(folder.segment(id)) }
