@@ -64,7 +64,7 @@ package struct ConsultedZones: Sendable {
     /// What a participant may do in the zone with an index; `nil` for those whose database it is in.
     package func access(of index: Int) -> ZoneAccess? { shared?.zones[zones[index].zone] }
 
-    /// The index of a zone, looked up at its first mention.
+    /// The index of a zone, looked up at its first mention, however its owner is spelled.
     package mutating func index(
         of zone: ZoneID,
         in database: DatabaseID,
@@ -77,10 +77,26 @@ package struct ConsultedZones: Sendable {
             lastIndex = index
             return index
         }
+        if let index = otherSpelling(of: zone, in: database).flatMap({ indexes[$0] }) {
+            indexes[zone] = index
+            lastIndex = index
+            return index
+        }
         zones.append(try consult(zone, in: database, creating: creation, picture, limits))
         indexes[zone] = zones.count - 1
         lastIndex = zones.count - 1
         return lastIndex
+    }
+
+    /// The same zone with its owner named, or with whoever asks in the owner's place; `nil` for zones
+    /// of others.
+    private func otherSpelling(of zone: ZoneID, in database: DatabaseID) -> ZoneID? {
+        let owner = database.owner
+        guard shared == nil, owner != .current else { return nil }
+        if zone.owner == UserID.current.name {
+            return ZoneID(zoneName: zone.zoneName, ownerName: owner.userRecordName)
+        }
+        return zone.owner == owner.name ? ZoneID(zoneName: zone.zoneName) : nil
     }
 
     private func consult(

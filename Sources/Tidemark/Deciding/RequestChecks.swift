@@ -50,12 +50,7 @@ extension ModifyZonesRequest {
     package func checkNames() throws(SyncError) {
         var named: Set<ZoneID> = []
         for zone in saves + deletions {
-            guard named.insert(zone).inserted else {
-                throw SyncError(
-                    .invalidArguments,
-                    "The request names the zone \(zone) twice; send one item for each zone."
-                )
-            }
+            guard named.insert(zone).inserted else { throw .zoneNamedTwice(zone) }
         }
     }
 
@@ -107,5 +102,15 @@ extension [UInt8] {
         append(string: record.zone.zoneName)
         append(string: record.zone.ownerName)
         append(string: record.recordName)
+    }
+}
+
+extension SyncError {
+    /// A request names a zone twice.
+    static func zoneNamedTwice(_ zone: ZoneID) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "The request names the zone \(zone) twice; send one item for each zone."
+        )
     }
 }

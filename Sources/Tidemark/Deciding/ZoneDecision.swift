@@ -30,7 +30,7 @@ package struct ZoneDecision: Sendable {
             hash: picture.hash
         )
         var zones = ConsultedZones()
-        try request.checkNames()
+        var named: Set<Int> = []
         var consequences = SystemChange(zone: .shares)
         for (index, zone) in (request.saves + request.deletions).enumerated() {
             let position = try zones.index(
@@ -40,6 +40,7 @@ package struct ZoneDecision: Sendable {
                 picture,
                 limits
             )
+            guard named.insert(position).inserted else { throw .zoneNamedTwice(zone) }
             lookedAt = max(lookedAt, SequenceNumber(rawValue: zones[position].lookedAt))
             let isSave = index < request.saves.count
             if isSave {

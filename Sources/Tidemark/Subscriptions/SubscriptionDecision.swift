@@ -119,8 +119,18 @@ struct SubscriptionDecision {
             guard name != subscription.name, case .query(let other) = entry.subscription.kind else {
                 return false
             }
-            return other == query
+            return other.isSame(as: query)
         }?.value
+    }
+}
+
+extension Subscription.RecordQuery {
+    /// Whether both are about the same in one database, where a zone is known by its name alone.
+    fileprivate func isSame(as other: Subscription.RecordQuery) -> Bool {
+        guard zone?.name == other.zone?.name else { return false }
+        var other = other
+        other.zone = zone
+        return self == other
     }
 }
 

@@ -99,6 +99,43 @@ import TidemarkModel
         try store.close()
     }
 
+    @Test func `a zone is one however its owner is spelled`() async throws {
+        let user = UserID("_anna")
+        var anna = anna
+        anna.caller.database = DatabaseID(owner: user)
+        try await anna.createZone()
+        var named = anna
+        named.zone = ZoneID(zoneName: anna.zone.zoneName, ownerName: "_anna")
+        let twice = [try anna.save("a", ["n": 1]), try named.save("a", ["m": 2])]
+        #expect(await code { try await anna.modify(twice) } == .invalidArguments)
+        // One zone, so all or nothing, and what the request saves is there.
+        var child = try named.save("child", ["n": 1])
+        child.parent = .set("parent")
+        let family = [try anna.save("parent", ["n": 1]), child]
+        #expect(try await anna.modify(family).saves.allSatisfy { $0.error == nil })
+        let half = [try anna.save("good", ["n": 1]), try named.save("parent", ["n": 2])]
+        #expect(
+            try await anna.modify(half).saves.map { $0.error?.code } == [
+                .batchRequestFailed, .serverRecordChanged,
+            ]
+        )
+        #expect(try await named.fetch("child")[0].get().zone == named.zone)
+
+        let new = ZoneID(zoneName: "New")
+        let again = ZoneID(zoneName: "New", ownerName: "_anna")
+        for request in [
+            ModifyZonesRequest(saves: [new, again]),
+            ModifyZonesRequest(saves: [new], deletions: [again]),
+        ] {
+            #expect(
+                await code { _ = try await store.modifyZones(request, as: anna.caller) }
+                    == .invalidArguments
+            )
+        }
+        #expect(try await store.zones(as: anna.caller).map(\.zoneID) == [anna.zone, .default])
+        try store.close()
+    }
+
     @Test func `a record keeps its type, and its fields have names`() async throws {
         try await anna.modify([try anna.save("a", ["n": 1])])
         let typed = try await anna.modify([

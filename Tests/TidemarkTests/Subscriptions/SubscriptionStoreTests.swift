@@ -121,6 +121,19 @@ import TidemarkModel
         #expect(try await store.subscriptions(as: anna.caller).map(\.id) == ["b", "c", "d"])
     }
 
+    @Test func `subscriptions to one zone are alike however its owner is spelled`() async throws {
+        var anna = anna
+        anna.caller.database = DatabaseID(owner: UserID("_anna"))
+        try await anna.createZone()
+        func inNotes(_ id: String, ownerName: String) -> Subscription {
+            let zone = ZoneID(zoneName: "Notes", ownerName: ownerName)
+            return Subscription(id, .query(.init(recordType: "Note", zone: zone)))
+        }
+        try await anna.subscribe(inNotes("a", ownerName: ZoneID.currentOwner))
+        let error = try await anna.refusal(of: inNotes("b", ownerName: "_anna"))
+        #expect(error?.code == .serverRejectedRequest)
+    }
+
     @Test func `the error of each item says which subscription it is about`() async throws {
         let request = ModifySubscriptionsRequest(
             saves: [
