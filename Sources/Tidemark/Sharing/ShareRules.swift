@@ -90,6 +90,7 @@ package struct ShareRules {
                 share.participants.append(participant)
             }
         }
+        try checkOwner(among: content.participants, of: name)
         for var asked in content.participants
         where asked.role != .owner && asked.role != .publicUser {
             if asked.user == nil { asked.user = try user(of: asked) }
@@ -125,6 +126,21 @@ package struct ShareRules {
         return share
     }
 
+    /// Refuses a share with another owner: who is sent as one would be left out otherwise.
+    private func checkOwner(
+        among participants: [ShareParticipant],
+        of name: RecordID
+    ) throws(SyncError) {
+        for participant in participants where participant.role == .owner {
+            guard let user = participant.user, user != owner, user != .current else { continue }
+            throw SyncError(
+                .invalidArguments,
+                "The share \(name) belongs to \(owner.userRecordName), and \(user.userRecordName) "
+                    + "cannot be its owner; give this participant another role."
+            )
+        }
+    }
+
     /// The user whom the address of a participant leads to.
     private func user(of asked: ShareParticipant) throws(SyncError) -> UserID? {
         if !asked.email.isEmpty { return try find(.email(asked.email)) }
@@ -141,8 +157,9 @@ package struct ShareRules {
         participant.role = asked.role
         participant.permission = asked.permission
         if known != nil { return participant }
+        let isUser = asked.user.map { !$0.userRecordName.isEmpty } ?? false
         let isReachable =
-            asked.user != nil || !asked.email.isEmpty || !asked.phone.isEmpty || asked.isOneTime
+            isUser || !asked.email.isEmpty || !asked.phone.isEmpty || asked.isOneTime
         guard isReachable, !asked.id.contains("/") else {
             throw SyncError(
                 .invalidArguments,
@@ -172,8 +189,12 @@ extension ShareParticipant {
     fileprivate func isSame(as other: ShareParticipant) -> Bool {
         if !id.isEmpty, id == other.id { return true }
         if let user, user == other.user { return true }
-        if !email.isEmpty, email == other.email { return true }
-        return !phone.isEmpty && phone == other.phone
+        func isSame(_ text: String, _ other: String, _ lookup: (String) -> UserLookup) -> Bool {
+            if text.isEmpty || other.isEmpty { return false }
+            return text == other || lookup(text).normalized == lookup(other).normalized
+        }
+        return isSame(email, other.email, UserLookup.email)
+            || isSame(phone, other.phone, UserLookup.phone)
     }
 }
 

@@ -99,6 +99,13 @@ extension SharingRules {
                     "There is no record \(root) to share; save it first or in the same request."
                 )
             }
+            if shares != nil, try isShare(rootPlace) {
+                throw SyncError(
+                    .invalidArguments,
+                    "The share \(id) would share \(root), which is a share's own record; share the "
+                        + "record whose tree it is about."
+                )
+            }
             if shares?.needsRoot == true, named[rootPlace] == nil {
                 throw SyncError(
                     .invalidArguments,
@@ -252,6 +259,14 @@ extension SharingRules {
             }
         }
         return try neighbours.record(place) != nil
+    }
+
+    /// Whether a record that is there once the commit is done is a share's.
+    private mutating func isShare(_ place: RecordPlace) throws(SyncError) -> Bool {
+        if let index = named[place], case .save(let save, _) = changes[index] {
+            return save.isShare
+        }
+        return try item(place)?.live?.readBody().isShare ?? false
     }
 
     /// The share that a record is the root of before the commit.

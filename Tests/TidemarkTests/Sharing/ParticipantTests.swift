@@ -181,8 +181,10 @@ import TidemarkModel
         func code(_ save: RecordSave, as client: Client? = nil) async throws -> SyncError.Code? {
             try await (client ?? anna).modify([save]).saves[0].error?.code
         }
-        let unreachable = try await save { $0.participants = [ShareParticipant()] }
-        #expect(unreachable?.code == .invalidArguments)
+        for nobody in [ShareParticipant(), ShareParticipant(user: UserID(""))] {
+            let unreachable = try await save { $0.participants = [nobody] }
+            #expect(unreachable?.code == .invalidArguments)
+        }
         #expect(try await code(anna.share(Share.zoneWideName, of: "root")) == .invalidArguments)
         #expect(try await code(anna.share("s", of: nil)) == .invalidArguments)
         var none = try anna.share("s", of: "root")
@@ -207,6 +209,42 @@ import TidemarkModel
             as: world.guest("bob").caller
         )
         #expect(zones.saves[0].error?.code == .badDatabase)
+    }
+
+    @Test func `nobody else becomes the owner, and nobody is taken out for it`() async throws {
+        let bob = ShareParticipant(user: UserID("_bob"))
+        #expect(try await save { $0.participants.append(bob) } == nil)
+        let error = try await save { content in
+            content.participants[1].role = .owner
+        }
+        #expect(error?.code == .invalidArguments)
+        #expect(try await anna.shared("s").participant(UserID("_bob"))?.role == .privateUser)
+    }
+
+    @Test func `an address is one however it is spelled`() async throws {
+        let refused = try await save { content in
+            content.participants = ["bob@example.com", "Bob@Example.com"].map {
+                ShareParticipant(email: $0)
+            }
+        }
+        #expect(refused?.code == .invalidArguments)
+        #expect(
+            try await save { content in
+                content.participants = [
+                    ShareParticipant(email: "bob@example.com"), ShareParticipant(phone: "+1 555"),
+                ]
+            } == nil
+        )
+        let before = try await anna.shared("s").participants
+        #expect(
+            try await save { content in
+                content.participants = [
+                    ShareParticipant(email: "BOB@example.com"), ShareParticipant(phone: "+1555"),
+                ]
+            } == nil
+        )
+        // Who was invited already is not invited anew.
+        #expect(try await anna.shared("s").participants.map(\.id) == before.map(\.id))
     }
 
     @Test func `a share keeps its fields, its link and its root when it is saved again`()

@@ -209,6 +209,18 @@ import TidemarkModel
         }
     }
 
+    @Test func `a share's own record is not shared`() async throws {
+        _ = try await shareTree()
+        func code(_ save: RecordSave) async throws -> SyncError.Code? {
+            try await anna.modify([save]).saves[0].error?.code
+        }
+        #expect(try await code(anna.share("x", of: "s")) == .invalidArguments)
+        #expect(try await code(anna.share("x", of: "x")) == .invalidArguments)
+        let both = [try anna.share("x", of: "other"), try anna.share("y", of: "x")]
+        let codes = try await anna.modify(both).saves.map { $0.error?.code }
+        #expect(codes == [.batchRequestFailed, .invalidArguments])
+    }
+
     @Test func `a record is under one share at most`() async throws {
         _ = try await shareTree()
         func code(_ save: RecordSave) async throws -> SyncError.Code? {
