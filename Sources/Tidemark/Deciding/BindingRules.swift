@@ -14,6 +14,10 @@ package struct BindingRules {
     /// The records that go with the deletion at an index.
     package private(set) var cascades: [Int: [ConsultedItem]] = [:]
 
+    /// Whether a record that the request does not name is not shown to the caller, for whom it is
+    /// then as if it were not there.
+    package var isHidden: (ConsultedItem) throws(SyncError) -> Bool = { _ in false }
+
     private let request: ModifyRecordsRequest
     private let items: [ConsultedItem]
     private let limits: Limits
@@ -128,7 +132,7 @@ extension BindingRules {
         return refusals
     }
 
-    /// Whether a target is there once the request is done, if it is not deleted by it.
+    /// Whether a target is there for the caller once the request is done, if it is not deleted by it.
     private mutating func isThere(
         _ target: RecordPlace,
         _ verdicts: [Verdict]
@@ -137,7 +141,8 @@ extension BindingRules {
             if case .save = verdicts[index] { return true }
             return items[index].live != nil
         }
-        return try neighbours.record(target) != nil
+        guard let item = try neighbours.item(target), item.live != nil else { return false }
+        return try !isHidden(item)
     }
 
     /// Refuses a parent that is a share, the record itself or below it, and lines that are too long.

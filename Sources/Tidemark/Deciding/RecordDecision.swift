@@ -87,7 +87,7 @@ package struct RecordDecision: Sendable {
     ) throws(SyncError) {
         reserveCapacity(for: request)
         var verdicts = try verdicts(on: request, by: rules, audiences, ancestor: ancestor)
-        var cascades = try bind(request, &verdicts, rules.limits, neighbours)
+        var cascades = try bind(request, &verdicts, rules.limits, neighbours, audiences)
         var passages = SharePassages(audiences)
         while true {
             passages.rules = try sharing(
@@ -105,7 +105,7 @@ package struct RecordDecision: Sendable {
             let isSpread = request.isAtomic && spread(&verdicts, request)
             // What is refused may decide about what is left.
             if passages.rules == nil || refusals.isEmpty && !isSpread { break }
-            cascades = try bind(request, &verdicts, rules.limits, neighbours)
+            cascades = try bind(request, &verdicts, rules.limits, neighbours, audiences)
         }
         try settle(&consulted, newcomers(of: verdicts))
         for index in items.indices {
@@ -168,10 +168,19 @@ package struct RecordDecision: Sendable {
         _ request: ModifyRecordsRequest,
         _ verdicts: inout [Verdict],
         _ limits: Limits,
-        _ neighbours: () -> Neighbours
+        _ neighbours: () -> Neighbours,
+        _ audiences: Audiences
     ) throws(SyncError) -> [Int: [ConsultedItem]] {
         guard BindingRules.concern(request, verdicts) else { return [:] }
         var bindings = BindingRules(request, items, limits, neighbours())
+        bindings.isHidden = { [zones] (item) throws(SyncError) in
+            guard let access = zones.access(of: item.zone), let key = zones.key(of: item.zone)
+            else {
+                return false
+            }
+            var audiences = audiences
+            return !access.mayRead(try audiences.audience(of: ViewKey(key, item.slot)))
+        }
         try bindings.settle(&verdicts)
         plan.restsOn(bindings.consulted)
         neighboursLookedAt = max(neighboursLookedAt, bindings.consulted.lookedAt)

@@ -116,6 +116,46 @@ import TidemarkModel
         #expect(refused.error?.code == .permissionFailure)
     }
 
+    @Test func `a participant binds records to what is shown alone`() async throws {
+        let bob = try await shareTree()
+        func link(_ name: String, _ action: Reference.Action) throws -> RecordSave {
+            try bob.node(
+                "leaf",
+                ["to": .reference(Reference(recordName: name, action: action))]
+            )
+        }
+        func code(_ save: RecordSave, as client: Client) async throws -> SyncError.Code? {
+            try await client.modify([save]).saves[0].error?.code
+        }
+        // What is not shown is as if it were not there, and its owner can delete it.
+        for hidden in ["other", "nothing"] {
+            for action in [Reference.Action.deleteSelf, .validate] {
+                #expect(try await code(link(hidden, action), as: bob) == .referenceViolation)
+            }
+            let moved = try bob.node("root", under: hidden)
+            #expect(try await code(moved, as: bob) == .referenceViolation)
+        }
+        #expect(try await code(link("other", .none), as: bob) == nil)
+        #expect(try await code(link("root", .validate), as: bob) == nil)
+        // What the owner has bound stays so when a participant sends it back.
+        let bound = try anna.node(
+            "twig",
+            ["to": .reference(Reference(recordName: "other", action: .deleteSelf))]
+        )
+        #expect(try await code(bound, as: anna) == nil)
+        let twig = try await bob.fetch("twig")[0].get()
+        let back = RecordSave(
+            twig.recordID,
+            type: twig.recordType,
+            fields: twig.fields,
+            policy: .allKeys
+        )
+        #expect(try await code(back, as: bob) == nil)
+        let deletion = try await anna.modify([], delete: [RecordDeletion(anna.id("other"))])
+        #expect(deletion.deletions[0].error == nil)
+        #expect(try await bob.visible() == ["root", "leaf", "s"])
+    }
+
     @Test func `who is removed loses the zone, and who leaves does`() async throws {
         let bob = try await shareTree()
         let database = try await store.databaseChanges(DatabaseChangesRequest(), as: bob.caller)
