@@ -76,7 +76,7 @@ package struct RecordRules: Sendable {
             }
             if !held.matches(live.sequence, in: line) {
                 guard save.policy == .merge, let old = try ancestor(held),
-                    try canMerge(save.fields, into: body, of: live.sequence, since: old)
+                    try canMerge(save, into: body, of: live.sequence, since: old)
                 else { return .conflict }
             }
         }
@@ -86,13 +86,21 @@ package struct RecordRules: Sendable {
     /// Whether nothing that a client sets or removes was set or removed on the server since the
     /// version that the client held.
     private func canMerge(
-        _ fields: Fields,
+        _ save: RecordSave,
         into server: RecordBody,
         of sequence: SequenceNumber,
         since ancestor: StoredRecord
     ) throws(SyncError) -> Bool {
+        let old = try ancestor.readBody()
         // A record that was deleted and created again since is another one.
-        guard try ancestor.readBody().created == server.created else { return false }
+        guard old.created == server.created else { return false }
+        // Neither has a stamp, so what counts is whether it is what the client held.
+        if save.parent != .unchanged,
+            old.parentName.map({ Name($0) }) != server.parentName.map({ Name($0) })
+        {
+            return false
+        }
+        if save.boxedShare.hasContent, Share(old.fields) != Share(server.fields) { return false }
         let held = ancestor.sequence.rawValue
         func stamp(_ field: Fields.Element) -> UInt64 {
             field.stamp == 0 ? sequence.rawValue : field.stamp
@@ -102,7 +110,7 @@ package struct RecordRules: Sendable {
         let mayHaveLostRemovals =
             removals.count >= Fields.keptRemovalCount
             && held < (removals.map(stamp).min() ?? 0)
-        for field in fields {
+        for field in save.fields {
             if let index = server.fields.index(ofBytes: field.nameBytes) {
                 if stamp(server.fields[index]) > held { return false }
             } else if mayHaveLostRemovals {

@@ -17,6 +17,7 @@ public enum SavePolicy: UInt8, Hashable, CaseIterable, Sendable {
     case replace = 3
     /// Beyond CloudKit: succeeds if none of the fields that are named was set or removed on the
     /// server since the version whose change tag the save holds; fields that are not named stay.
+    /// A parent, or what a share shares with whom, must be as it was then if the save names it.
     ///
     /// Without a tag, only if there is no record.
     case merge = 4

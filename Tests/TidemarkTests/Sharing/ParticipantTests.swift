@@ -221,6 +221,23 @@ import TidemarkModel
         #expect(try await anna.shared("s").participant(UserID("_bob"))?.role == .privateUser)
     }
 
+    @Test func `merging takes nobody out who was added meanwhile`() async throws {
+        #expect(try await save { _ in } == nil)
+        let held = try await anna.fetch("s")[0].get()
+        let bob = ShareParticipant(user: UserID("_bob"))
+        #expect(try await save { $0.participants.append(bob) } == nil)
+        let stale = RecordSave(
+            anna.id("s"),
+            type: Share.recordType,
+            fields: Fields(),
+            changeTag: held.changeTag,
+            policy: .merge,
+            share: ShareContent(try #require(held.share))
+        )
+        #expect(try await anna.modify([stale]).saves[0].error?.code == .serverRecordChanged)
+        #expect(try await anna.shared("s").participant(UserID("_bob")) != nil)
+    }
+
     @Test func `an address is one however it is spelled`() async throws {
         let refused = try await save { content in
             content.participants = ["bob@example.com", "Bob@Example.com"].map {

@@ -56,6 +56,31 @@ import TidemarkModel
         try store.close()
     }
 
+    @Test func `a parent that was changed meanwhile is a conflict, and otherwise merged`()
+        async throws
+    {
+        func moved(under parent: ParentChange, _ tag: RecordChangeTag?) throws -> RecordSave {
+            var save = try anna.save("a", ["y": 9], tag: tag, policy: .merge)
+            save.parent = parent
+            return save
+        }
+        for name in ["one", "two"] { _ = try await saved(try anna.save(name, ["x": 1])) }
+        let first = try await saved(try anna.save("a", ["x": 1]))
+        _ = try await saved(try anna.save("a", ["x": 2], tag: first.changeTag))
+        let second = try await saved(try moved(under: .set("one"), first.changeTag))
+        #expect(second.parentID == anna.id("one"))
+        for parent in [ParentChange.set("two"), .removed] {
+            let error = try await anna.modify([try moved(under: parent, first.changeTag)])
+                .saves[0].error
+            #expect(error?.code == .serverRecordChanged)
+        }
+        let other = try await saved(
+            try anna.save("a", ["z": 9], tag: first.changeTag, policy: .merge)
+        )
+        #expect(other.parentID == anna.id("one"))
+        try store.close()
+    }
+
     @Test func `without a tag or a record, merging is as strict as comparing`() async throws {
         let first = try await saved(try anna.save("a", ["x": 1], policy: .merge))
         let again = try await anna.modify([try anna.save("a", ["y": 1], policy: .merge)])
