@@ -78,14 +78,14 @@ extension Schema.DeclaredType {
         case (_, .searchable): return .refused("only texts can be searched for words")
         case (.plain(.bytes), _): return .idle("no predicate can name a field of bytes")
         case (_, .sortable) where element != nil: return .idle("lists have no order")
-        case (.plain(.reference), .sortable):
-            return .idle("references are compared for equality alone")
         default: return .used
         }
     }
 
-    /// The indexes that a field gets by itself when a record brings it: all that queries use.
+    /// The indexes that a field gets by itself when a record brings it: all that queries use, but for
+    /// the order of references, which hardly any query asks for.
     public var automaticIndexes: Schema.Indexes {
-        Schema.Indexes(Schema.Indexes.all.each.filter { use(of: $0) == .used })
+        if self == .plain(.reference) { return .queryable }
+        return Schema.Indexes(Schema.Indexes.all.each.filter { use(of: $0) == .used })
     }
 }

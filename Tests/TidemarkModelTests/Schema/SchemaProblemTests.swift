@@ -74,11 +74,6 @@ import Testing
                 + "use: lists have no order. Leave SORTABLE out."
         ),
         (
-            "RECORD TYPE A (f REFERENCE SORTABLE);",
-            "2:16: warning: The field A.f of type REFERENCE is SORTABLE, which no query can use: "
-                + "references are compared for equality alone. Leave SORTABLE out."
-        ),
-        (
             "RECORD TYPE A (GRANT READ TO editor);",
             "2:30: error: Record type A grants READ to the role editor, which does not exist. Add "
                 + "CREATE ROLE editor, or name another role."
@@ -161,7 +156,7 @@ import Testing
         }
         let table: [(FieldType, String)] = [
             (.string, "+++"), (.int64, "++-"), (.double, "++-"), (.bytes, "..-"),
-            (.timestamp, "++-"), (.location, "++-"), (.reference, "+.-"), (.asset, "---"),
+            (.timestamp, "++-"), (.location, "++-"), (.reference, "++-"), (.asset, "---"),
             (.stringList, "+.+"), (.int64List, "+.-"), (.doubleList, "+.-"), (.bytesList, "..-"),
             (.timestampList, "+.-"), (.locationList, "+.-"), (.referenceList, "+.-"),
             (.assetList, "---"),
@@ -177,6 +172,7 @@ import Testing
             Schema.DeclaredType.plain(.stringList).automaticIndexes == [.queryable, .searchable]
         )
         #expect(Schema.DeclaredType.plain(.bytes).automaticIndexes == [])
+        #expect(Schema.DeclaredType.plain(.reference).automaticIndexes == .queryable)
     }
 
     @Test func `system fields are found under every name that queries use`() throws {

@@ -113,6 +113,30 @@ import TidemarkModel
         }
     }
 
+    @Test func `references are in the order of their names, those of the system too`()
+        async throws
+    {
+        for (name, target) in [("x", "2"), ("y", "1"), ("z", "1")] {
+            let link = FieldValue.reference(Reference(recordName: target))
+            let save = try anna.save(name, ["to": link], type: "Link")
+            _ = try await anna.modify([save]).saves[0].get()
+        }
+        func order(_ descriptors: [Query.SortDescriptor]) async throws -> [String] {
+            let query = Query(recordType: "Link", sortDescriptors: descriptors)
+            let found = try await anna.find(query, in: anna.zone, pages: { 1 })
+            let then = try await anna.find(query, in: anna.zone, asOf: store.lastSequence)
+            #expect(found == then)
+            return found.map(\.recordID.recordName)
+        }
+        #expect(try await order([.init("recordID", ascending: false)]) == ["z", "y", "x"])
+        #expect(
+            try await order([.init("to"), .init("recordID", ascending: false)]) == ["z", "y", "x"]
+        )
+        #expect(try await order([.init("creatorUserRecordID")]) == ["x", "y", "z"])
+        let schema = try store.schema().text
+        #expect(schema.contains("\"___recordID\"   REFERENCE QUERYABLE SORTABLE"))
+    }
+
     @Test func `encrypted fields cannot be asked for`() async throws {
         var builder = FieldsBuilder()
         try builder.set("secret", .string("s"), isEncrypted: true)
