@@ -115,10 +115,13 @@ extension SyncError {
     }
 
     /// A deletion of a record that another one, which stays, relies on.
-    package static func stillReferredTo(_ record: RecordID, by other: Name) -> SyncError {
+    ///
+    /// `other` is `nil` where the caller may not know of it.
+    package static func stillReferredTo(_ record: RecordID, by other: Name?) -> SyncError {
         SyncError(
             .referenceViolation,
-            "The record \(record) cannot be deleted, because \(other) has it as its parent or "
+            "The record \(record) cannot be deleted, because "
+                + "\(other?.string ?? "a record that is not shown to you") has it as its parent or "
                 + "validates its reference to it; delete that in the same request, or change it first."
         )
     }

@@ -224,7 +224,9 @@ extension BindingRules {
         var refusals: [(Int, SyncError)] = []
         for (root, places) in obstacles {
             if let staying = places.first(where: { !gone.contains($0) }) {
-                refusals.append((root, .stillReferredTo(recordID(root), by: staying.name)))
+                var name: Name? = staying.name
+                if let item = try neighbours.item(staying), try isHidden(item) { name = nil }
+                refusals.append((root, .stillReferredTo(recordID(root), by: name)))
             }
         }
         if !refusals.isEmpty { return refusals }

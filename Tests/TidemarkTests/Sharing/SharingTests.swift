@@ -151,7 +151,19 @@ import TidemarkModel
             policy: .allKeys
         )
         #expect(try await code(back, as: bob) == nil)
-        let deletion = try await anna.modify([], delete: [RecordDeletion(anna.id("other"))])
+        // Nor does a refusal name what is not shown.
+        let validating = try anna.node(
+            "secret",
+            ["to": .reference(Reference(recordName: "twig", action: .validate))]
+        )
+        #expect(try await code(validating, as: anna) == nil)
+        for (client, names) in [(bob, false), (anna, true)] {
+            let refused = try await client.modify([], delete: [RecordDeletion(client.id("twig"))])
+            let message = try #require(refused.deletions[0].error?.message)
+            #expect(message.contains("secret") == names)
+        }
+        let gone = ["secret", "other"].map { RecordDeletion(anna.id($0)) }
+        let deletion = try await anna.modify([], delete: gone)
         #expect(deletion.deletions[0].error == nil)
         #expect(try await bob.visible() == ["root", "leaf", "s"])
     }
