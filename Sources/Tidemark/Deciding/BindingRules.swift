@@ -14,8 +14,8 @@ package struct BindingRules {
     /// The records that go with the deletion at an index.
     package private(set) var cascades: [Int: [ConsultedItem]] = [:]
 
-    /// Whether a record that the request does not name is not shown to the caller, for whom it is
-    /// then as if it were not there.
+    /// Whether a record that the request does not save is not shown to the caller, for whom it is then
+    /// as if it were not there.
     package var isHidden: (ConsultedItem) throws(SyncError) -> Bool = { _ in false }
 
     private let request: ModifyRecordsRequest
@@ -139,7 +139,8 @@ extension BindingRules {
     ) throws(SyncError) -> Bool {
         if let index = named[target] {
             if case .save = verdicts[index] { return true }
-            return items[index].live != nil
+            guard items[index].live != nil else { return false }
+            return try !isHidden(items[index])
         }
         guard let item = try neighbours.item(target), item.live != nil else { return false }
         return try !isHidden(item)

@@ -128,6 +128,7 @@ struct ContainerModel {
                 // Its owner alone deletes a root.
                 return isDeletion && before.roots(place)[name] != nil ? .permissionFailure : nil
             }
+            guards.isHidden = { before.view(of: user, in: place)?[$0] == nil }
         }
         guards.canBeParent = { before.shares[place]?[$0] == nil }
         let moved = saves.filter { if case .set = $0.parent { true } else { false } }.map(\.name)

@@ -79,6 +79,8 @@ struct RulesModel {
     struct Guards {
         /// Why somebody may not change a record that is there, whatever they know of it.
         var refusal: (_ name: String, _ isDeletion: Bool) -> SyncError.Code? = { _, _ in nil }
+        /// Whether a record is not shown to somebody, so that nothing of theirs can be bound to it anew.
+        var isHidden: (_ name: String) -> Bool = { _ in false }
         /// Whether a record can have others below it.
         var canBeParent: (_ name: String) -> Bool = { _ in true }
         /// What is wrong with saves and deletions once the request is done, by what each record is
@@ -252,9 +254,9 @@ struct RulesModel {
             let roots = Set(deleting.map { deletions[$0].name })
             var after = stored
             for index in saving { after[saves[index].name] = bindings(of: saves[index], in: zone) }
+            let saved = Set(saving.map { saves[$0].name })
             for index in saving {
-                let name = saves[index].name
-                codes[index] = problem(name, after, stored, roots, guards)
+                codes[index] = problem(saves[index].name, after, stored, roots, saved, guards)
             }
             if codes != before { continue }
             let gone = roots.reduce(into: Set<String>()) { $0.formUnion(closure(of: $1, after)) }
@@ -282,12 +284,16 @@ struct RulesModel {
         _ after: [String: Set<Bond>],
         _ stored: [String: Set<Bond>],
         _ roots: Set<String>,
+        _ saved: Set<String>,
         _ guards: Guards
     ) -> SyncError.Code? {
         let bonds = (after[name] ?? []).filter(\.binds)
         if bonds.contains(where: { roots.contains($0.target) }) { return .referenceViolation }
         let new = bonds.subtracting(stored[name] ?? [])
-        if new.contains(where: { after[$0.target] == nil }) { return .referenceViolation }
+        func isThere(_ target: String) -> Bool {
+            after[target] != nil && (saved.contains(target) || !guards.isHidden(target))
+        }
+        if new.contains(where: { !isThere($0.target) }) { return .referenceViolation }
         guard new.contains(where: { $0.kind == .parent }) else { return nil }
         var next = bonds.first { $0.kind == .parent }?.target
         if let next, !guards.canBeParent(next) { return .invalidArguments }
