@@ -13,6 +13,7 @@ extension Engine {
         asOf position: SequenceNumber?
     ) async throws(SyncError) -> QueryPageResult {
         try checkAccess(of: caller, writes: false)
+        try request.query.checkLevels()
         if options.isStrict, let refusal = request.query.cloudKitRefusal { throw refusal }
         if caller.database.scope == .shared, request.zone == nil { throw .zoneNotNamed }
         let limit = try queryLimit(request.limit)

@@ -87,6 +87,10 @@ extension ModifySubscriptionsRequest {
         guard itemCount <= limits.itemsPerRequest else {
             throw .tooManyItems(itemCount, limit: limits.itemsPerRequest)
         }
+        for case .query(let query) in saves.map(\.kind) {
+            let asked = Query(recordType: query.recordType, predicate: query.predicate)
+            try asked.checkLevels()
+        }
         var named: Set<Name> = []
         for id in saves.map(\.name) + deletions.map({ Name($0) }) {
             guard named.insert(id).inserted else {

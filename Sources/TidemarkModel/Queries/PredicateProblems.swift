@@ -1,7 +1,35 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+extension Query {
+    /// Levels of *and*, *or* and *not* that a predicate may have; one that was read from text cannot
+    /// have as many.
+    private static let levelCountLimit = 256
+
+    /// Refuses a predicate that is too deep for whoever walks through it, and would take the process
+    /// down.
+    ///
+    /// To be called before anything else looks into it.
+    package func checkLevels() throws(SyncError) {
+        guard predicate.hasMoreLevels(than: Self.levelCountLimit) else { return }
+        throw SyncError(
+            .limitExceeded,
+            "The predicate has more than \(Self.levelCountLimit) levels of AND, OR and NOT. Put the "
+                + "parts of one AND or OR beside each other, not into one another."
+        )
+    }
+}
+
 extension Query.Predicate {
+    fileprivate func hasMoreLevels(than count: Int) -> Bool {
+        switch self {
+        case .always, .never, .comparison, .words, .distance: false
+        case .and(let parts), .or(let parts):
+            count == 0 || parts.contains { $0.hasMoreLevels(than: count - 1) }
+        case .not(let part): count == 0 || part.hasMoreLevels(than: count - 1)
+        }
+    }
+
     /// What makes no sense in the predicate, whatever fields there are; `nil` if all does.
     ///
     /// A whole sentence, with what to do.

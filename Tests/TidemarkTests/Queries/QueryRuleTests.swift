@@ -91,6 +91,27 @@ import TidemarkModel
         #expect(then == error)
     }
 
+    @Test func `a predicate too deep to be walked through is refused, not fatal`() async throws {
+        func nested(_ levelCount: Int) -> Query {
+            var predicate = Query.Predicate.compare("n", .equal, 1)
+            for _ in 0..<levelCount { predicate = .not(predicate) }
+            return Query(recordType: "Note", predicate: predicate)
+        }
+        let request = QueryRequest(nested(256), in: anna.zone)
+        #expect(try await store.query(request, as: anna.caller).records.count == 1)
+        for position in [nil, store.lastSequence] {
+            let error = await #expect(throws: SyncError.self) {
+                let deep = QueryRequest(nested(5_000), in: anna.zone)
+                if let position {
+                    _ = try await store.query(deep, as: anna.caller, asOf: position)
+                } else {
+                    _ = try await store.query(deep, as: anna.caller)
+                }
+            }
+            #expect(error?.code == .limitExceeded)
+        }
+    }
+
     @Test func `absence can be asked of any field, and no index of bytes is needed`() async throws {
         #expect(try await anna.find("raw == nil") == ["b"])
         #expect(try await anna.find("place != nil") == ["a"])
