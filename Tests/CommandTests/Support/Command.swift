@@ -54,12 +54,15 @@ enum Command {
             try Data(bytes).write(to: url)
             return try FileHandle(forUpdating: url)
         }
+        let input = try file("input", input)
         let output = try file("output", [])
         let errors = try file("errors", [])
+        // A process keeps them, and on Linux nobody lets go of it.
+        defer { for file in [input, output, errors] { try? file.close() } }
         let process = Process()
         process.executableURL = URL(fileURLWithPath: path)
         process.arguments = arguments
-        process.standardInput = try file("input", input)
+        process.standardInput = input
         process.standardOutput = output
         process.standardError = errors
         // One that hangs fails its test by its status, instead of keeping all others waiting.
