@@ -30,10 +30,14 @@ extension LMDBEnvironment {
         return try ViewFiles(path).dataByteCount() > 2 * needed + Self.worthwhileByteCount
     }
 
-    /// Puts every entry of the last commit into an environment that has none.
-    func writeInOrder(into target: LMDBEnvironment) throws(ViewIndexError) {
+    /// Puts every entry of the last commit into an environment that has none, and returns where that
+    /// commit stands.
+    func writeInOrder(
+        into target: LMDBEnvironment
+    ) throws(ViewIndexError) -> ViewCheckpoint? {
         let reading = try beginReading()
         defer { endReading(reading) }
+        let state = try readState(reading)
         for table in ViewTable.allCases {
             var opened: OpaquePointer?
             let code = mdb_cursor_open(reading.handle, handle(of: table), &opened)
@@ -42,6 +46,7 @@ extension LMDBEnvironment {
             var isMore = true
             while isMore { isMore = try write(entriesAt: cursor, to: table, of: target) }
         }
+        return state.checkpoint
     }
 
     /// Writes the next entries at a cursor in one transaction; says whether there may be more.
@@ -55,13 +60,13 @@ extension LMDBEnvironment {
         guard code == 0, let writing = begun else {
             throw .lmdb(code, "writing it anew", target.path)
         }
+        let place = target.handle(of: table)
         var key = MDB_val()
         var value = MDB_val()
         for _ in 0..<Self.entriesAtOnce {
             // The first call of a new cursor gives the first entry.
             code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
             guard code == 0 else { break }
-            let place = target.handle(of: table)
             code = mdb_put(writing, place, &key, &value, UInt32(MDB_APPEND))
             guard code == 0 else {
                 mdb_txn_abort(writing)

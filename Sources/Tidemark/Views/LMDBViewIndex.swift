@@ -162,7 +162,7 @@ package final class LMDBViewIndex: ViewIndex {
             try copy.createFolder()
             try copy.remove()
             let target = try LMDBEnvironment(copy.folder, .writing)
-            try environment.writeInOrder(into: target)
+            let checkpoint = try environment.writeInOrder(into: target)
             try target.write(ViewBatch(), store: store, checkpoint: checkpoint)
             try copy.write(try target.makeChecks(store, after: nil))
         } catch {
