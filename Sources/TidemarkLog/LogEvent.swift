@@ -7,16 +7,16 @@
 /// you would keep 16 KiB. It refers to the block once, since millions of events are handed on.
 package struct LogEvent: Sendable {
     /// The event's position.
-    package let sequence: SequenceNumber
+    package internal(set) var sequence: SequenceNumber
     /// The key of its zone; 0 for events of the store itself.
-    package let zone: UInt64
+    package internal(set) var zone: UInt64
     /// The commit that holds it.
-    package let commit: LogCommit
+    package internal(set) var commit: LogCommit
     /// The raw bytes of the block that holds it.
     package let block: [UInt8]
     /// Where in the block its payload lies: for those who read millions of them.
-    package let payloadRange: Range<Int>
-    private let envelopeRange: Range<Int>
+    package internal(set) var payloadRange: Range<Int>
+    var envelopeRange: Range<Int>
 
     /// An event at two ranges of a block, which must lie within it.
     @inline(__always)

@@ -178,21 +178,15 @@ extension RecordEvent {
             )
         }
         let flags = payload.byte(at: 1)
-        guard let policy = SavePolicy(rawValue: flags & Layout.policyMask) else {
-            throw EventFormatError("A record event has unknown flags: \(flags).")
-        }
         let previous = payload.integer(at: Layout.previous, as: UInt64.self)
-        let state = try state(of: payload)
         var event = RecordEvent(
-            state: state,
-            policy: policy,
+            state: try state(of: payload),
+            policy: try policy(of: payload),
             probeCount: payload.byte(at: Layout.probeCount),
-            previous: previous
+            previous: previous,
+            previousState: previousState(in: payload, previous: previous)
         )
         event.isTouch = payload.byte(at: 0) == EventKind.recordTouched.rawValue
-        if previous != 0 {
-            event.previousState = flags & Layout.replacesTombstone == 0 ? .live : .tombstone
-        }
         var bodyOffset = Layout.headerByteCount
         if flags & Layout.heldPrevious != 0 {
             event.held = .previous
@@ -218,6 +212,21 @@ extension RecordEvent {
             event.audience = try readAudience(payload, &bodyOffset)
         }
         return (event, bodyOffset)
+    }
+
+    @inline(__always)
+    private static func policy(of payload: RawSpan) throws(EventFormatError) -> SavePolicy {
+        let flags = payload.byte(at: 1)
+        guard let policy = SavePolicy(rawValue: flags & Layout.policyMask) else {
+            throw EventFormatError("A record event has unknown flags: \(flags).")
+        }
+        return policy
+    }
+
+    @inline(__always)
+    private static func previousState(in payload: RawSpan, previous: UInt64) -> RecordState? {
+        if previous == 0 { return nil }
+        return payload.byte(at: 1) & Layout.replacesTombstone == 0 ? .live : .tombstone
     }
 
     private static func readAudience(
@@ -261,15 +270,62 @@ extension RecordEvent {
         Int(payload.integer(at: offset, as: UInt16.self))
     }
 
+    /// Where an event stands in its record's chain.
+    package struct Link: Sendable {
+        /// See ``RecordEvent/state``.
+        package var state: RecordState
+        /// See ``RecordEvent/probeCount``.
+        package var probeCount: UInt8
+        /// See ``RecordEvent/previous``.
+        package var previous: UInt64
+        /// See ``RecordEvent/previousState``.
+        package var previousState: RecordState?
+        /// Where the body or the tombstone begins.
+        package var bodyOffset: Int
+    }
+
+    /// Reads where an event stands in its record's chain, and hardly ever anything else: a replay
+    /// does this for every event.
+    @inline(__always)
+    package static func readLink(_ payload: RawSpan) throws(EventFormatError) -> Link {
+        guard isShort(payload) else { return try readLongLink(payload) }
+        _ = try policy(of: payload)
+        let previous = payload.integer(at: Layout.previous, as: UInt64.self)
+        return Link(
+            state: try state(of: payload),
+            probeCount: payload.byte(at: Layout.probeCount),
+            previous: previous,
+            previousState: previousState(in: payload, previous: previous),
+            bodyOffset: bodyOffset(in: payload)
+        )
+    }
+
+    @inline(never)
+    private static func readLongLink(_ payload: RawSpan) throws(EventFormatError) -> Link {
+        let (event, bodyOffset) = try read(payload)
+        return Link(
+            state: event.state,
+            probeCount: event.probeCount,
+            previous: event.previous,
+            previousState: event.previousState,
+            bodyOffset: bodyOffset
+        )
+    }
+
+    /// Whether nothing but a tag can stand between the header and the body or the tombstone.
+    @inline(__always)
+    private static func isShort(_ payload: RawSpan) -> Bool {
+        payload.byteCount > Layout.headerByteCount + Layout.heldByteCount
+            && payload.byte(at: 1) & Layout.releases | payload.byte(at: Layout.audienceFlags) == 0
+    }
+
     /// Whether a record is there from its event on, and where the body or the tombstone begins:
     /// for those who need nothing of what stands between.
     @inline(__always)
     package static func start(
         of payload: RawSpan
     ) throws(EventFormatError) -> (state: RecordState, bodyOffset: Int) {
-        guard payload.byteCount > Layout.headerByteCount + Layout.heldByteCount,
-            payload.byte(at: 1) & Layout.releases | payload.byte(at: Layout.audienceFlags) == 0
-        else {
+        guard isShort(payload) else {
             let (event, bodyOffset) = try read(payload)
             return (event.state, bodyOffset)
         }

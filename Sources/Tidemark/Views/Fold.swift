@@ -92,20 +92,20 @@ package struct Fold: Sendable {
         zone: UInt64,
         _ payload: RawSpan
     ) throws(EventFormatError) -> SlotChange {
-        let (event, bodyOffset) = try RecordEvent.read(payload)
+        let link = try RecordEvent.readLink(payload)
         let name = try RecordEvent.nameRange(
             in: payload,
-            state: event.state,
-            bodyOffset: bodyOffset
+            state: link.state,
+            bodyOffset: link.bodyOffset
         )
         return SlotChange(
             zone: zone,
-            slot: hash.slot(ofName: payload.extracting(name)) &+ UInt64(event.probeCount),
+            slot: hash.slot(ofName: payload.extracting(name)) &+ UInt64(link.probeCount),
             sequence: sequence.rawValue,
-            previous: event.previous,
-            state: event.state,
-            previousState: event.previousState,
-            isProbed: event.probeCount > 0
+            previous: link.previous,
+            state: link.state,
+            previousState: link.previousState,
+            isProbed: link.probeCount > 0
         )
     }
 

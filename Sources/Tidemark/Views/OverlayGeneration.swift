@@ -23,8 +23,13 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// What happened per zone, in the order in which the zones were first named.
     @exclusivity(unchecked) package private(set) var zones: [OverlayZone] = []
     @exclusivity(unchecked) private var zoneIndexes: [UInt64: Int] = [:]
-    /// Most events name the zone of the one before.
-    @exclusivity(unchecked) private var lastZoneIndex = 0
+    /// Indexes of zones that were asked for not long ago, by a few bits of their keys' hash: events
+    /// of some zones come again and again, and a dictionary takes longer for each than the rest.
+    @exclusivity(unchecked) private var recentZones = [UInt32](
+        repeating: 0,
+        count: 1 << OverlayGeneration.recentZoneBits
+    )
+    private static let recentZoneBits = 8
     /// Epochs of zones created here, by place in the table of zone names, ascending.
     private var zoneKeys: [ViewKey: [UInt64]] = [:]
     /// The commits that answered requests.
@@ -220,14 +225,15 @@ extension OverlayGeneration {
 
     @inline(__always)
     private func zoneIndex(_ key: UInt64) -> Int {
-        if lastZoneIndex < zones.count, zones[lastZoneIndex].key == key { return lastZoneIndex }
-        if let index = zoneIndexes[key] {
-            lastZoneIndex = index
-        } else {
-            lastZoneIndex = zones.count
-            zoneIndexes[key] = zones.count
+        let place = Int((key &* 0x9E37_79B9_7F4A_7C15) >> (64 - UInt64(Self.recentZoneBits)))
+        let recent = Int(recentZones[place])
+        if recent < zones.count, zones[recent].key == key { return recent }
+        let index = zoneIndexes[key] ?? zones.count
+        if index == zones.count {
+            zoneIndexes[key] = index
             zones.append(OverlayZone(key: key))
         }
-        return lastZoneIndex
+        recentZones[place] = UInt32(index)
+        return index
     }
 }

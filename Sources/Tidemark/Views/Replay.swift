@@ -54,30 +54,46 @@ package struct Replay {
         advance: (SequenceNumber) -> Void,
         take: (OverlayGeneration) throws(ReplayError) -> Void
     ) throws(ReplayError) -> OverlayGeneration {
-        var generation = makeGeneration(eventCount: last.rawValue - start.rawValue)
+        var start = start
+        while true {
+            let generation = makeGeneration(eventCount: last.rawValue - start.rawValue)
+            let end = try fold(after: start, through: last, into: generation, advance)
+            guard case .rebuild = form else { return generation }
+            if generation.lastSequence > 0 { try take(generation) }
+            guard let end else { return OverlayGeneration() }
+            start = end
+        }
+    }
+
+    /// Folds events into one generation; the position before the first that it has no room for, `nil`
+    /// if it took all.
+    ///
+    /// A commit is never divided: what is taken is exact at a commit's end.
+    private func fold(
+        after start: SequenceNumber,
+        through last: SequenceNumber,
+        into generation: OverlayGeneration,
+        _ advance: (SequenceNumber) -> Void
+    ) throws(ReplayError) -> SequenceNumber? {
         let limit = if case .rebuild(let heldCount) = form { heldCount } else { Int.max }
+        var end: SequenceNumber?
         var failure: ReplayError?
         try scan(after: start, through: last) { event in
+            if event.sequence == event.commit.first, generation.heldCount >= limit {
+                end = SequenceNumber(rawValue: event.sequence.rawValue - 1)
+                return false
+            }
             do throws(ReplayError) {
-                // A commit is never divided: what is taken is exact at a commit's end.
-                if event.sequence == event.commit.first, generation.heldCount >= limit {
-                    try take(generation)
-                    generation = makeGeneration(
-                        eventCount: last.next.rawValue - event.sequence.rawValue
-                    )
-                }
                 try apply(event, to: generation)
-                if event.sequence.rawValue & 0xFFFF == 0 { advance(event.sequence) }
-                return true
             } catch {
                 failure = error
                 return false
             }
+            if event.sequence.rawValue & 0xFFFF == 0 { advance(event.sequence) }
+            return true
         }
         if let failure { throw failure }
-        guard case .rebuild = form else { return generation }
-        if generation.lastSequence > 0 { try take(generation) }
-        return OverlayGeneration()
+        return end
     }
 
     private func scan(

@@ -29,7 +29,10 @@ final class DecodedBlock: Sendable {
 struct BlockCursor {
     /// The block's entry.
     let entry: BlockEntry
-    private let block: [UInt8]
+    /// The event that the cursor is at; before the first one, nothing but the block.
+    ///
+    /// Kept and not made for each who asks, which would count owners of the block anew every time.
+    private(set) var event: LogEvent
     private var place: Place
 
     /// Where a cursor is.
@@ -51,8 +54,15 @@ struct BlockCursor {
 
     init(_ block: DecodedBlock) {
         entry = block.entry
-        self.block = block.bytes
         place = Place(position: block.entry.first.rawValue)
+        event = LogEvent(
+            sequence: .zero,
+            zone: 0,
+            commit: place.commit,
+            block: block.bytes,
+            payload: 0..<0,
+            envelope: 0..<0
+        )
     }
 
     /// A cursor before all events, at the end of a block without any.
@@ -79,27 +89,22 @@ struct BlockCursor {
     /// The zone of the event that the cursor is at.
     var zone: UInt64 { place.zone }
 
-    /// The event that the cursor is at.
-    var event: LogEvent {
-        LogEvent(
-            sequence: sequence,
-            zone: place.zone,
-            commit: place.commit,
-            block: block,
-            payload: place.payload,
-            envelope: place.envelope
-        )
-    }
-
     /// Moves to the next event at or after a position; `false` at the end of the block.
     mutating func advance(
         to target: SequenceNumber = .zero
     ) throws(Malformed) -> Bool {
         // A copy of the place costs less than one more owner of the bytes.
         var place = place
-        let isFound = try place.advance(in: block.span.bytes, to: target)
+        let isFound = try place.advance(in: event.block.span.bytes, to: target)
         self.place = place
-        if isFound { return true }
+        if isFound {
+            event.sequence = sequence
+            event.zone = place.zone
+            event.commit = place.commit
+            event.payloadRange = place.payload
+            event.envelopeRange = place.envelope
+            return true
+        }
         guard place.position == entry.first.rawValue + UInt64(entry.positionCount) else {
             throw Malformed(offset: place.offset)
         }

@@ -11,7 +11,7 @@ import Glibc
 
 extension RawSpan {
     /// The little-endian integer at an offset, which must lie within the span.
-    @inline(__always)
+    @inlinable @inline(__always)
     package func integer<Value: FixedWidthInteger & BitwiseCopyable>(
         at offset: Int,
         as type: Value.Type = Value.self
@@ -21,14 +21,14 @@ extension RawSpan {
     }
 
     /// The byte at an offset, which must lie within the span.
-    @inline(__always)
+    @inlinable @inline(__always)
     package func byte(at offset: Int) -> UInt8 {
         integer(at: offset)
     }
 
     /// Reads a variable-length integer (LEB128, shortest form) and moves past it; `nil` if it is
     /// cut off, longer than 64 bits or not in its shortest form.
-    @inline(__always)
+    @inlinable @inline(__always)
     package func variableInteger(at offset: inout Int) -> UInt64? {
         guard offset < byteCount else { return nil }
         let first = byte(at: offset)
@@ -36,10 +36,15 @@ extension RawSpan {
             offset += 1
             return UInt64(first)
         }
+        if offset + 1 < byteCount, case let second = byte(at: offset + 1), 1..<0x80 ~= second {
+            offset += 2
+            return UInt64(first & 0x7F) | UInt64(second) << 7
+        }
         return longVariableInteger(at: &offset)
     }
 
-    private func longVariableInteger(at offset: inout Int) -> UInt64? {
+    @usableFromInline
+    package func longVariableInteger(at offset: inout Int) -> UInt64? {
         var value: UInt64 = 0
         var shift: UInt64 = 0
         var position = offset
@@ -71,13 +76,13 @@ extension RawSpan {
 
 extension [UInt8] {
     /// Appends an integer, little-endian.
-    @inline(__always)
+    @inlinable @inline(__always)
     package mutating func append(integer value: some FixedWidthInteger & BitwiseCopyable) {
         Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
     }
 
     /// Appends a variable-length integer (LEB128).
-    @inline(__always)
+    @inlinable @inline(__always)
     package mutating func append(variableInteger value: UInt64) {
         var rest = value
         while rest >= 0x80 {
@@ -105,13 +110,13 @@ extension [UInt8] {
 }
 
 /// Maps signed to unsigned so that small magnitudes stay small.
-@inline(__always)
+@inlinable @inline(__always)
 package func zigzag(_ value: Int64) -> UInt64 {
     UInt64(bitPattern: (value << 1) ^ (value >> 63))
 }
 
 /// The inverse of `zigzag`.
-@inline(__always)
+@inlinable @inline(__always)
 package func unzigzag(_ value: UInt64) -> Int64 {
     Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
 }

@@ -17,13 +17,18 @@ import TidemarkModel
     }
 
     /// A history over few slots, so that versions pile up, and many, so that the table grows.
-    func history(slots: UInt64, count: Int, seed: UInt64) -> (OverlayGeneration, Model) {
+    func history(
+        slots: UInt64,
+        zones: UInt64 = 3,
+        count: Int,
+        seed: UInt64
+    ) -> (OverlayGeneration, Model) {
         var random = SeededGenerator(seed: seed)
         let generation = OverlayGeneration(expectedEntryCount: 4)
         var model = Model()
         for step in 1...count {
             let key = ViewKey(
-                UInt64.random(in: 1...3, using: &random),
+                UInt64.random(in: 1...zones, using: &random),
                 .random(in: 0..<slots, using: &random)
             )
             let last = model.versions[key]?.last
@@ -69,13 +74,15 @@ import TidemarkModel
         }
     }
 
-    @Test func `a zone's entries and head follow the bound`() throws {
-        let (generation, model) = history(slots: 20, count: 500, seed: 4)
+    @Test(arguments: [UInt64(3), 1_000])
+    func `a zone's entries and head follow the bound`(_ zones: UInt64) throws {
+        let (generation, model) = history(slots: 20, zones: zones, count: 3_000, seed: 4)
+        #expect(Set(generation.zones.map(\.key)) == Set(model.versions.keys.map(\.high)))
         for zone in generation.zones {
             let sequences = model.versions.filter { $0.key.high == zone.key }
                 .flatMap { $0.value.map(\.sequence) }.sorted()
             #expect(zone.entries.map { generation.entries[Int($0)].sequence } == sequences)
-            for bound in stride(from: UInt64(0), through: 1_002, by: 33) {
+            for bound in stride(from: UInt64(0), through: 6_002, by: 333) {
                 let within = sequences.filter { $0 <= bound }
                 #expect(generation.entryCount(of: zone, through: bound) == within.count)
                 #expect(generation.head(of: zone, through: bound) == within.last ?? 0)
