@@ -209,7 +209,7 @@ extension Engine {
     ) -> ShareRules {
         var rules = ShareRules(
             time: time,
-            participantLimit: options.limits.participantsPerShare,
+            limits: options.limits,
             random: random,
             find: { (lookup) throws(SyncError) in
                 try self.account(of: lookup, in: database, picture)?.account.user

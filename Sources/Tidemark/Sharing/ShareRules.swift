@@ -9,8 +9,8 @@ package struct ShareRules {
     package var owner: UserID
     /// Milliseconds since 1970.
     package var time: Int64
-    /// How many may take part.
-    package var participantLimit: Int
+    /// How many may take part, and how long names may be.
+    package var limits: Limits
     /// Whether a new share has to come with its root in one request.
     package var needsRoot = false
     /// Makes ids and links, which nobody can guess.
@@ -21,13 +21,13 @@ package struct ShareRules {
     package init(
         owner: UserID = .current,
         time: Int64,
-        participantLimit: Int,
+        limits: Limits,
         random: @escaping @Sendable () -> UInt64,
         find: @escaping (UserLookup) throws(SyncError) -> UserID? = { _ in nil }
     ) {
         self.owner = owner
         self.time = time
-        self.participantLimit = participantLimit
+        self.limits = limits
         self.random = random
         self.find = find
     }
@@ -112,11 +112,11 @@ package struct ShareRules {
             }
             share.participants.append(participant)
         }
-        guard share.participants.count <= participantLimit else {
+        guard share.participants.count <= limits.participantsPerShare else {
             throw SyncError(
                 .tooManyParticipants,
                 "The share \(name) would have \(share.participants.count) participants; "
-                    + "\(participantLimit) are allowed, its owner included."
+                    + "\(limits.participantsPerShare) are allowed, its owner included."
             )
         }
         share.requesters = old.requesters.filter { user in
@@ -160,13 +160,16 @@ package struct ShareRules {
         let isUser = asked.user.map { !$0.userRecordName.isEmpty } ?? false
         let isReachable =
             isUser || !asked.email.isEmpty || !asked.phone.isEmpty || asked.isOneTime
-        guard isReachable, !asked.id.contains("/") else {
+        guard isReachable, !asked.id.contains("/"), asked.id.utf8.count <= limits.nameByteCount
+        else {
             throw SyncError(
                 .invalidArguments,
                 "A participant of the share \(name) has no user, e-mail address, phone number or "
-                    + "one-time link, or an id with a slash."
+                    + "one-time link, or an id with a slash or of more than "
+                    + "\(limits.nameByteCount) bytes."
             )
         }
+        for lookup in asked.lookups { try lookup.normalized.check(limits) }
         if asked.id.isEmpty { participant.id = Self.unguessable(random) }
         participant.acceptance = .pending
         participant.added = time
@@ -185,6 +188,15 @@ package struct ShareRules {
 }
 
 extension ShareParticipant {
+    /// By what the participant was named, all of it.
+    fileprivate var lookups: [UserLookup] {
+        var lookups: [UserLookup] = []
+        if let user, !user.userRecordName.isEmpty { lookups.append(.user(user)) }
+        if !email.isEmpty { lookups.append(.email(email)) }
+        if !phone.isEmpty { lookups.append(.phone(phone)) }
+        return lookups
+    }
+
     /// Whether both are one participant: by id, or by how they are reached.
     fileprivate func isSame(as other: ShareParticipant) -> Bool {
         if !id.isEmpty, id == other.id { return true }

@@ -1,19 +1,23 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-public import ArgumentParser
-public import TidemarkModel
+import ArgumentParser
+import TidemarkModel
 
-/// Read by name: `none`, `readOnly`, `readWrite`.
-extension SharePermission: ExpressibleByArgument {
-    /// Reads a permission as the command line spells it.
-    public init?(argument: String) {
-        guard let known = Self.allCases.first(where: { "\($0)" == argument }) else { return nil }
-        self = known
+/// A permission by its name: CloudKit's own values are numbers, which say nothing in a help text.
+enum PermissionName: String, ExpressibleByArgument, CaseIterable {
+    case none
+    case readOnly
+    case readWrite
+
+    /// What the name stands for.
+    var permission: SharePermission {
+        switch self {
+        case .none: .none
+        case .readOnly: .readOnly
+        case .readWrite: .readWrite
+        }
     }
-
-    /// The names of all permissions.
-    public static var allValueStrings: [String] { allCases.map { "\($0)" } }
 }
 
 /// Who is to take part in a share, and how.
@@ -27,7 +31,7 @@ struct ShareContentOptions: ParsableArguments {
     var invite: [String] = []
 
     @Option(help: "What those who are invited by this command may do.")
-    var permission = SharePermission.readWrite
+    var permission = PermissionName.readWrite
 
     @Flag(help: "Those who are invited by this command may change the share.")
     var administrators = false
@@ -36,7 +40,7 @@ struct ShareContentOptions: ParsableArguments {
     var oneTime = false
 
     @Option(name: .customLong("public"), help: "What whoever has the share's link may do.")
-    var publicPermission: SharePermission?
+    var publicPermission: PermissionName?
 
     @Flag(inversion: .prefixedNo, help: "Whether those who have the link may ask to take part.")
     var requests: Bool?
@@ -49,20 +53,22 @@ struct ShareContentOptions: ParsableArguments {
         for who in invite { add(participant(who), to: &content) }
         if oneTime {
             content.participants.append(
-                ShareParticipant(role: role, permission: permission, isOneTime: true)
+                ShareParticipant(role: role, permission: granted, isOneTime: true)
             )
         }
-        if let publicPermission { content.publicPermission = publicPermission }
+        if let publicPermission { content.publicPermission = publicPermission.permission }
         if let requests { content.allowsAccessRequests = requests }
     }
+
+    private var granted: SharePermission { permission.permission }
 
     private var role: ShareRole { administrators ? .administrator : .privateUser }
 
     private func participant(_ who: String) -> ShareParticipant {
         switch UserLookup(who) {
-        case .user(let user): ShareParticipant(user: user, role: role, permission: permission)
-        case .email(let text): ShareParticipant(email: text, role: role, permission: permission)
-        case .phone(let text): ShareParticipant(phone: text, role: role, permission: permission)
+        case .user(let user): ShareParticipant(user: user, role: role, permission: granted)
+        case .email(let text): ShareParticipant(email: text, role: role, permission: granted)
+        case .phone(let text): ShareParticipant(phone: text, role: role, permission: granted)
         }
     }
 

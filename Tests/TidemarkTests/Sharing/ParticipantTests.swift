@@ -137,6 +137,32 @@ import TidemarkModel
         )
     }
 
+    @Test(arguments: [
+        ShareParticipant(user: UserID(String(repeating: "u", count: 256))),
+        ShareParticipant(user: UserID("_b\0b")),
+        ShareParticipant(email: "bob"), ShareParticipant(email: "bob@"),
+        ShareParticipant(phone: "call me"),
+        ShareParticipant(user: UserID("_bob"), email: "bob"),
+    ])
+    func `who cannot be anybody is not invited`(_ participant: ShareParticipant) async throws {
+        #expect(try await save { _ in } == nil)
+        let refused = try await save { $0.participants = [participant] }
+        #expect(refused?.code == .invalidArguments)
+        #expect(try await anna.shared("s").participants.map(\.role) == [.owner])
+    }
+
+    @Test func `a participant's id fits into the name of a record`() async throws {
+        let tooLong = String(repeating: "p", count: 256)
+        for id in ["a/b", tooLong] {
+            let participant = ShareParticipant(id: id, user: UserID("_bob"))
+            let refused = try await save { $0.participants = [participant] }
+            #expect(refused?.code == .invalidArguments)
+        }
+        let participant = ShareParticipant(id: String(tooLong.dropLast()), user: UserID("_bob"))
+        #expect(try await save { $0.participants = [participant] } == nil)
+        #expect(try await anna.shared("s").participant(UserID("_bob"))?.id == participant.id)
+    }
+
     @Test func `a share has so many participants and no more`() async throws {
         func invite(_ count: Int) async throws -> SyncError.Code? {
             try await save { content in
