@@ -36,6 +36,7 @@ public struct SyncError: Error, Hashable, Sendable {
         let conflict: ConflictRecords?
         let partialErrors: [ItemError]
         let userDidResetEncryptedData: Bool
+        let isHistoryPruned: Bool
 
         init(
             _ code: Code,
@@ -43,7 +44,8 @@ public struct SyncError: Error, Hashable, Sendable {
             _ retryAfter: Double?,
             _ conflict: ConflictRecords?,
             _ partialErrors: [ItemError],
-            _ userDidResetEncryptedData: Bool
+            _ userDidResetEncryptedData: Bool,
+            _ isHistoryPruned: Bool
         ) {
             self.code = code
             self.message = message
@@ -51,6 +53,7 @@ public struct SyncError: Error, Hashable, Sendable {
             self.conflict = conflict
             self.partialErrors = partialErrors
             self.userDidResetEncryptedData = userDidResetEncryptedData
+            self.isHistoryPruned = isHistoryPruned
         }
     }
 
@@ -66,7 +69,8 @@ public struct SyncError: Error, Hashable, Sendable {
         retryAfter: Double? = nil,
         conflict: ConflictRecords? = nil,
         partialErrors: [ItemError] = [],
-        userDidResetEncryptedData: Bool = false
+        userDidResetEncryptedData: Bool = false,
+        isHistoryPruned: Bool = false
     ) {
         content = Content(
             code,
@@ -74,7 +78,8 @@ public struct SyncError: Error, Hashable, Sendable {
             retryAfter,
             conflict,
             partialErrors,
-            userDidResetEncryptedData
+            userDidResetEncryptedData,
+            isHistoryPruned
         )
     }
 
@@ -99,6 +104,10 @@ public struct SyncError: Error, Hashable, Sendable {
     /// Whether a `zoneNotFound` means that the account's encryption was reset.
     public var userDidResetEncryptedData: Bool { content.userDidResetEncryptedData }
 
+    /// Whether an `invalidArguments` means that what was asked about the past has been forgotten: a
+    /// later point may still be known.
+    public var isHistoryPruned: Bool { content.isHistoryPruned }
+
     /// Whether two errors say the same.
     public static func == (lhs: SyncError, rhs: SyncError) -> Bool {
         lhs.content === rhs.content
@@ -106,6 +115,7 @@ public struct SyncError: Error, Hashable, Sendable {
                 && lhs.retryAfter == rhs.retryAfter && lhs.conflict == rhs.conflict
                 && lhs.partialErrors == rhs.partialErrors
                 && lhs.userDidResetEncryptedData == rhs.userDidResetEncryptedData
+                && lhs.isHistoryPruned == rhs.isHistoryPruned
     }
 
     /// Hashes the code and the message.

@@ -57,8 +57,8 @@ extension Store {
     /// share that it has or had. What is in it was decided when this returns: later commits are not.
     ///
     /// Throws `zoneNotFound` if there never was such a zone, and `unknownItem` if there never was such a
-    /// record; but `invalidArguments`, with *history pruned*, where there may have been one that
-    /// compaction has left no trace of.
+    /// record; but `invalidArguments`, with ``SyncError/isHistoryPruned``, where there may have been one
+    /// that compaction has left no trace of.
     public func history(
         of record: RecordID,
         in database: DatabaseID = .standard

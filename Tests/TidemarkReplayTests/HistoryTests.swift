@@ -134,6 +134,7 @@ import TidemarkModel
             let error = await error("x", zone)
             #expect(error?.code == .invalidArguments)
             #expect(error?.message.hasPrefix("History pruned: no trace of the record x") ?? false)
+            #expect(error?.isHistoryPruned == true)
         }
     }
 

@@ -347,7 +347,8 @@ extension SyncError {
         SyncError(
             .invalidArguments,
             "History pruned: compaction has dropped what the store held as of event \(position). "
-                + "The oldest point that is still exact is event \(horizon)."
+                + "The oldest point that is still exact is event \(horizon).",
+            isHistoryPruned: true
         )
     }
 
@@ -359,7 +360,8 @@ extension SyncError {
         SyncError(
             .invalidArguments,
             "History pruned: no trace of the record \(record) is left. If there was one, it was gone "
-                + "by event \(position), and compaction has forgotten it."
+                + "by event \(position), and compaction has forgotten it.",
+            isHistoryPruned: true
         )
     }
 }

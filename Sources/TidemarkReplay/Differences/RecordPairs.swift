@@ -122,7 +122,8 @@ extension SyncError {
         SyncError(
             .invalidArguments,
             "History pruned: a version of a record in zone \(zone) at the first point is gone from the "
-                + "log. Compare from a later point."
+                + "log. Compare from a later point.",
+            isHistoryPruned: true
         )
     }
 }

@@ -165,11 +165,11 @@ import TidemarkModel
             let error = #expect(throws: SyncError.self) {
                 try store.record(id, of: database, asOf: point)
             }
-            #expect(error?.message.hasPrefix("History pruned") ?? false)
+            #expect(error?.isHistoryPruned == true)
             let other = #expect(throws: SyncError.self) {
                 try store.visitRecords(of: database, asOf: point) { _ in true }
             }
-            #expect(other?.message.hasPrefix("History pruned") ?? false)
+            #expect(other?.isHistoryPruned == true)
         }
         try world.verify()
         // Keeping more later brings nothing back, and takes nothing.

@@ -128,7 +128,7 @@ import TidemarkModel
                         asOf: answer.position
                     )
                 }
-                #expect(error?.message.hasPrefix("History pruned") ?? false)
+                #expect(error?.isHistoryPruned == true)
                 continue
             }
             let found = try await history.client.find(

@@ -274,7 +274,7 @@ import TidemarkModel
                 asOf: early
             )[0].get()
         }
-        #expect(pruned?.message.hasPrefix("History pruned") ?? false)
+        #expect(pruned?.isHistoryPruned == true)
         try store.close()
     }
 }

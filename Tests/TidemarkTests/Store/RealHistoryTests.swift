@@ -199,7 +199,7 @@ import TidemarkModel
             let error = #expect(throws: SyncError.self) {
                 try Digest(of: compacted, asOf: position)
             }
-            #expect(error?.message.hasPrefix("History pruned") ?? false)
+            #expect(error?.isHistoryPruned == true)
         }
         try compacted.close()
     }
