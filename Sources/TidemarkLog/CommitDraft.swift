@@ -17,6 +17,19 @@ package struct CommitDraft: Sendable {
     /// Where each event's payload ends in `payloads`, and the zone it belongs to.
     package private(set) var events: [Event] = []
 
+    /// Which part of a commit the events are, in a copy that lacks others; `nil` for all of it.
+    var part: Part?
+
+    /// Where the events of a draft stood in their commit.
+    struct Part: Sendable {
+        /// How many events the commit had.
+        var eventCount: Int
+        /// The index in it of the draft's first event.
+        var firstIndex: Int
+        /// Positions that hold nothing now, each run before the event at an index of the draft.
+        var gaps: [(before: Int, count: UInt32)] = []
+    }
+
     /// One event of a draft.
     package struct Event: Sendable {
         /// The zone's key; `ownSequence` for the event that creates its zone.

@@ -14,6 +14,9 @@ package struct BlobCopy: Sendable {
     /// Those that are not, because they cannot be read or are not what they should be.
     package private(set) var damage: [LogError] = []
 
+    /// Nothing was copied.
+    init() {}
+
     /// Copies all sound blobs of a store into another one's folder, unless one of the same length is
     /// there already.
     ///

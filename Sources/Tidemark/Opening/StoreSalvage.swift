@@ -46,23 +46,26 @@ extension Store {
         to destination: String,
         environment: StoreEnvironment = StoreEnvironment()
     ) throws(LogError) -> SalvagedStore {
+        let erasing = Result { () throws(LogError) in
+            try ErasureFiles(StoreFolder(source), environment).pending()
+        }
+        var assets = BlobCopy()
         let log = try Salvage.run(
             from: source,
             to: destination,
             environment: environment.log,
-            mending: RecordMending(StoreFolder(source), environment)
+            mending: RecordMending(StoreFolder(source), environment),
+            complete: { () throws(LogError) in
+                assets = try BlobCopy(
+                    from: StoreFolder(source),
+                    to: StoreFolder(destination),
+                    environment.log.fileSystem
+                )
+                if case .success(let subject?) = erasing {
+                    try ErasureFiles(StoreFolder(destination), environment).begin(subject)
+                }
+            }
         )
-        let assets = try BlobCopy(
-            from: StoreFolder(source),
-            to: StoreFolder(destination),
-            environment.log.fileSystem
-        )
-        let erasing = Result { () throws(LogError) in
-            try ErasureFiles(StoreFolder(source), environment).pending()
-        }
-        if case .success(let subject?) = erasing {
-            try ErasureFiles(StoreFolder(destination), environment).begin(subject)
-        }
         return SalvagedStore(log, assets, erasing: erasing)
     }
 }

@@ -43,7 +43,8 @@ struct FrameBuilder: Sendable {
     /// The most that adding a draft can add to the encoded frame, whatever its bytes compress to.
     static func byteCountBound(of draft: borrowing CommitDraft) -> Int {
         let commitHeader = 64 + draft.envelope.count
-        let events = draft.payloads.count + draft.events.count * 21
+        let entryCount = draft.events.count + (draft.part?.gaps.count ?? 0)
+        let events = draft.payloads.count + entryCount * 21
         // Every block repeats the commit's header, and holds an event at least. A block ends where
         // the next event has no room, so two neighbours hold more events than would fill one.
         let room = max(1, Layout.blockByteCount - commitHeader)
@@ -59,11 +60,22 @@ struct FrameBuilder: Sendable {
         lastTime = draft.time
         lastReceived = draft.received
         var payloadStart = 0
+        let start = positionCount
+        var gaps = (draft.part?.gaps ?? [])[...]
         for index in draft.events.indices {
             let event = draft.events[index]
             let payload = payloadStart..<event.payloadEnd
             payloadStart = event.payloadEnd
-            makeRoom(payload.count + 21, for: draft, eventIndex: index)
+            if let gap = gaps.first, gap.before == index {
+                appendGap(gap.count)
+                gaps.removeFirst()
+            }
+            makeRoom(
+                payload.count + 21,
+                for: draft,
+                eventIndex: (draft.part?.firstIndex ?? 0) + positionCount - start,
+                isFirst: index == 0
+            )
             let position = next.rawValue
             raw.append(
                 eventOf: event.zone == CommitDraft.ownSequence ? position : event.zone,
@@ -123,14 +135,14 @@ struct FrameBuilder: Sendable {
     private mutating func makeRoom(
         _ byteCount: Int,
         for draft: borrowing CommitDraft,
-        eventIndex: Int
+        eventIndex: Int,
+        isFirst: Bool
     ) {
-        let isFirst = eventIndex == 0
         let needed = byteCount + (isFirst ? 64 + draft.envelope.count : 0)
         if let block = blocks.last,
             raw.count - block.start + needed <= Layout.blockByteCount || block.positionCount == 0
         {
-            if isFirst { appendCommit(draft, eventIndex: 0) }
+            if isFirst { appendCommit(draft, eventIndex: eventIndex) }
         } else {
             blocks.append(RawFrame.Block(start: raw.count, first: next))
             appendCommit(draft, eventIndex: eventIndex)
@@ -140,7 +152,7 @@ struct FrameBuilder: Sendable {
     private mutating func appendCommit(_ draft: borrowing CommitDraft, eventIndex: Int) {
         let commit = LogCommit(
             first: .zero,
-            eventCount: draft.events.count,
+            eventCount: draft.part?.eventCount ?? draft.events.count,
             time: draft.time,
             received: draft.received
         )

@@ -55,6 +55,8 @@ package struct StoreFolder: Hashable, Sendable {
     package var current: String { path + "/CURRENT" }
     /// The next `CURRENT`, until it is renamed.
     package var nextCurrent: String { path + "/CURRENT.tmp" }
+    /// What `CURRENT` is called until a salvage has come to its end.
+    package var unfinishedCurrent: String { path + "/CURRENT.unfinished" }
     /// Room that is kept back for compacting a full disk.
     package var reserve: String { path + "/RESERVE" }
     /// Says what is being erased, until that is done.

@@ -48,6 +48,11 @@ package final class LogReader: EventSource {
         folder = StoreFolder(directory)
         self.fileSystem = fileSystem
         guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
+            let folder = folder
+            let isUnfinished = try LogError.wrapping { () throws(FileError) in
+                try fileSystem.exists(folder.unfinishedCurrent)
+            }
+            if isUnfinished { throw .unfinishedSalvage(folder) }
             throw LogError(
                 .notAStore,
                 "Expected a store's folder with a file CURRENT. Check the path, or create the "

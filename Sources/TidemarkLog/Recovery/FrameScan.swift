@@ -31,7 +31,8 @@ struct FrameScan {
         var reason: String
         /// How many bytes the frame covers, as far as that can be trusted.
         var extent: Int
-        /// The frame, if its header and its block table are sound and only a block is not.
+        /// The frame, if its header and its block table are sound and only a block is not, or the file
+        /// ends before its last block does.
         var frame: Frame?
     }
 
@@ -92,16 +93,20 @@ struct FrameScan {
         func unsound(_ reason: String, _ whole: Frame? = nil) -> Step {
             .stop(.unsound(Unsound(reason: reason, extent: extent, frame: whole)))
         }
-        guard UInt64(extent) <= limit - offset else {
-            return unsound("a frame of \(extent) bytes runs past the end of the file")
-        }
         guard frame.chain == chain else {
             return unsound("the frame does not follow the one before it (chain word)")
         }
         if let next, frame.first != next {
             return unsound("the frame begins with event \(frame.first), not \(next)")
         }
-        guard let blocks = try table(of: frame) else {
+        let blocks = try table(of: frame)
+        guard UInt64(extent) <= limit - offset else {
+            return unsound(
+                "a frame of \(extent) bytes runs past the end of the file",
+                blocks.map { Frame(header: frame, offset: offset, blocks: $0) }
+            )
+        }
+        guard let blocks else {
             return unsound("the frame's block table fails its checksum or does not add up")
         }
         let result = Frame(header: frame, offset: offset, blocks: blocks)

@@ -19,6 +19,8 @@ struct Gathering {
     private let mending: (any SalvageMending)?
     private var draft: CommitDraft?
     private var commit: LogCommit?
+    /// Which part of its commit the draft is.
+    private var part = CommitDraft.Part(eventCount: 0, firstIndex: 0)
     private var next: SequenceNumber
 
     init(copy: SegmentLog, _ mending: (any SalvageMending)?) {
@@ -30,24 +32,41 @@ struct Gathering {
     mutating func add(_ event: LogEvent) {
         // A segment may be there twice under two names; what is copied is not copied again.
         guard failure == nil, event.sequence >= next else { return }
-        if draft == nil || event.commit.first != commit?.first || event.sequence != next {
-            if event.commit.first != commit?.first { commitCount += 1 }
-            finish()
-            if event.sequence > copy.lastSequence.next {
-                mendZones(before: event)
-                skip(to: event.sequence)
-            }
-            commit = event.commit
-            draft = CommitDraft(
-                time: event.commit.time,
-                received: event.commit.received,
-                envelope: Array(event.envelope)
-            )
+        if draft == nil || event.commit.first != commit?.first || mends(before: event) {
+            begin(with: event)
+        } else if let draft, event.sequence > next {
+            // What is missing may have been dropped by a compaction: the commit is one all the same.
+            let gap = UInt32(event.sequence.rawValue - next.rawValue)
+            part.gaps.append((before: draft.events.count, count: gap))
         }
         let payload = mending?.amended(event).map { $0[...] } ?? event.payload
         draft?.append(zone: event.zone) { $0 += payload }
         eventCount += 1
         next = event.sequence.next
+    }
+
+    private mutating func begin(with event: LogEvent) {
+        if event.commit.first != commit?.first { commitCount += 1 }
+        finish()
+        if event.sequence > copy.lastSequence.next { mendZones(before: event) }
+        // Behind something that was made up in its midst the rest of a commit is one of its own.
+        let first = max(event.commit.first, copy.lastSequence.next)
+        part = CommitDraft.Part(
+            eventCount: Int(event.commit.last.rawValue - first.rawValue) + 1,
+            firstIndex: Int(event.sequence.rawValue - first.rawValue)
+        )
+        skip(to: event.sequence)
+        commit = event.commit
+        draft = CommitDraft(
+            time: event.commit.time,
+            received: event.commit.received,
+            envelope: Array(event.envelope)
+        )
+    }
+
+    /// Whether the creation of a zone is to be made up between an event and the one before.
+    private func mends(before event: LogEvent) -> Bool {
+        lostZones.first.map { $0 < event.sequence.rawValue } ?? false
     }
 
     /// Puts the creation of lost zones where it was, as far as that lies before an event.
@@ -108,11 +127,12 @@ struct Gathering {
 
     /// Appends what has been gathered of one commit.
     mutating func finish() {
-        guard let draft, let commit else { return }
+        guard var draft, let commit else { return }
         self.draft = nil
         if draft.events.count != commit.eventCount, partial.last?.first != commit.first {
             partial.append(commit)
         }
+        if draft.events.count != part.eventCount { draft.part = part }
         do throws(LogError) {
             let first = try copy.append(draft)
             // One commit at a time keeps the memory of a copy small.

@@ -71,7 +71,9 @@ struct LogOpening {
         let names = try LogError.wrapping { () throws(FileError) in
             try fileSystem.list(folder.path)
         }
-        if !names.contains("CURRENT") { try checkUnused(names, creating: creating) }
+        if !names.contains("CURRENT") {
+            try checkUnused(names, creating: creating, isCopy: original != nil)
+        }
         let lockFile = try lock()
         guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
             return try create(lockFile: lockFile, asCopyOf: original)
@@ -91,7 +93,12 @@ struct LogOpening {
 
     /// A folder without `CURRENT` is empty, or what a creation that was cut short has left; it
     /// must hold nothing else, and above all no commits.
-    private func checkUnused(_ names: [String], creating: Bool) throws(LogError) {
+    private func checkUnused(
+        _ names: [String],
+        creating: Bool,
+        isCopy: Bool
+    ) throws(LogError) {
+        if names.contains("CURRENT.unfinished"), !isCopy { throw .unfinishedSalvage(folder) }
         for id in try segmentFiles() where try holdsCommits(id) {
             throw LogError(
                 .corrupted,
@@ -101,7 +108,8 @@ struct LogOpening {
                 path: folder.current
             )
         }
-        let ours: Set<String> = ["LOCK", "CURRENT.tmp", "segments", "views"]
+        var ours: Set<String> = ["LOCK", "CURRENT.tmp", "segments", "views"]
+        if isCopy { ours.formUnion(["CURRENT.unfinished", "assets"]) }
         let isOurs = names.allSatisfy {
             ours.contains($0) || StoreFolder.manifestNumber($0) != nil
         }

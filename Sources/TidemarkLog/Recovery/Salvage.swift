@@ -31,19 +31,29 @@ package struct Salvage: Sendable {
 
     /// Reads a store's folder, with or without a readable manifest, and writes a new store.
     ///
+    /// `complete` puts beside the log what else belongs to the store: before it has returned nothing is
+    /// a store there, and another run begins anew.
+    ///
     /// Throws if there is nothing to read, if the destination is not free, or if it cannot be
     /// written. The source is not changed.
     package static func run(
         from source: String,
         to destination: String,
         environment: LogEnvironment,
-        mending: (any SalvageMending)? = nil
+        mending: (any SalvageMending)? = nil,
+        complete: () throws(LogError) -> Void = {}
     ) throws(LogError) -> Salvage {
         var salvage = Salvage(
             source: StoreFolder(source),
             fileSystem: environment.fileSystem
         )
-        try salvage.run(to: destination, environment: environment, mending)
+        let copy = UnfinishedStore(
+            folder: StoreFolder(destination),
+            fileSystem: environment.fileSystem
+        )
+        try salvage.run(to: copy, environment: environment, mending)
+        try complete()
+        try copy.finish()
         return salvage
     }
 
@@ -53,7 +63,7 @@ package struct Salvage: Sendable {
     }
 
     private mutating func run(
-        to destination: String,
+        to unfinished: UnfinishedStore,
         environment: LogEnvironment,
         _ mending: (any SalvageMending)?
     ) throws(LogError) {
@@ -65,9 +75,10 @@ package struct Salvage: Sendable {
                 path: source.segments
             )
         }
-        try StoreFolder(destination).checkOutsideOfStores(fileSystem)
+        try unfinished.folder.checkOutsideOfStores(fileSystem)
+        try unfinished.clear()
         let opening = LogOpening(
-            folder: StoreFolder(destination),
+            folder: unfinished.folder,
             configuration: LogConfiguration(),
             environment: environment
         )
@@ -76,9 +87,10 @@ package struct Salvage: Sendable {
             throw LogError(
                 .notAStore,
                 "A store is already here. Give a path where nothing is yet.",
-                path: destination
+                path: unfinished.folder.path
             )
         }
+        try unfinished.hide()
         let copy = SegmentLog(
             opened: opened,
             configuration: LogConfiguration(),
@@ -124,15 +136,23 @@ package struct Salvage: Sendable {
     private struct Source {
         var file: any LogFile
         var header: FileHeader
+        /// Where its frames end, if the manifest says so.
+        var framesEnd: UInt64?
     }
 
-    /// The segments that the manifest names, or, without one, every segment file there is.
+    /// The segments that the manifest names, or, where it cannot be read to its end, every segment file
+    /// there is: behind the damage it may have told of segments that took the place of others.
     private mutating func readableSegments() throws(LogError) -> [Source] {
         var ids: [SegmentID] = []
+        var ends: [SegmentID: UInt64] = [:]
         do throws(LogError) {
             if let loaded = try LoadedManifest.load(from: source, fileSystem: fileSystem) {
-                if let error = loaded.damage { damage.append(error) }
-                ids = loaded.manifest.segments.map(\.id)
+                for segment in loaded.manifest.segments { ends[segment.id] = segment.framesEnd }
+                if let error = loaded.damage {
+                    damage.append(error)
+                } else {
+                    ids = loaded.manifest.segments.map(\.id)
+                }
             }
         } catch {
             damage.append(error)
@@ -162,9 +182,8 @@ package struct Salvage: Sendable {
                 let file = try LogError.wrapping { () throws(FileError) in
                     try fileSystem.open(source.segment(id), .read)
                 }
-                sources.append(
-                    Source(file: file, header: try FileHeader.read(from: file, kind: .segment))
-                )
+                let header = try FileHeader.read(from: file, kind: .segment)
+                sources.append(Source(file: file, header: header, framesEnd: ends[id]))
             } catch {
                 damage.append(error)
             }
@@ -217,6 +236,7 @@ package struct Salvage: Sendable {
         var (fillers, missing) = try fillers(of: stretch, &found)
         var fold = Self.fold(of: stretch.source, meet: { found.append($0) })
         try fold.walkAll(
+            promised: stretch.source.framesEnd,
             meet: { found.append($0) },
             visit: { event in
                 while let filler = fillers.first, filler.sequence < event.sequence {
@@ -254,6 +274,7 @@ package struct Salvage: Sendable {
             var errors: [LogError] = []
             var old = Self.fold(of: source, meet: { errors.append($0) })
             try old.walkAll(
+                promised: source.framesEnd,
                 meet: { errors.append($0) },
                 visit: { if missing.overlap($0.sequence...$0.sequence) { events.append($0) } }
             )

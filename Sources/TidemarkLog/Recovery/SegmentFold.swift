@@ -51,9 +51,11 @@ struct SegmentFold {
 
     /// Walks all frames up to where they end.
     ///
-    /// `meet` throws to end the walk at damage, or returns to go on behind it.
+    /// `meet` throws to end the walk at damage, or returns to go on behind it. Where a frame's header or
+    /// block table is damaged, its blocks are those that `known` has in its place.
     mutating func walk(
         framesEnd: UInt64,
+        known: [BlockEntry] = [],
         meet: Meeting,
         visit: (LogEvent) -> Void = { _ in }
     ) throws(LogError) {
@@ -79,8 +81,14 @@ struct SegmentFold {
                         )
                     )
                 }
+                let start = scan.offset
                 let next = try scan.goOn(behind: stop)
-                if let frame = next.frame { try add(frame, meet: { _ in }, visit: visit) }
+                if let frame = next.frame {
+                    try add(frame, meet: { _ in }, visit: visit)
+                } else {
+                    let lost = start..<(next.goesOn ? scan.offset : framesEnd)
+                    try add(known.filter { lost.contains(UInt64($0.offset)) }, meet, visit)
+                }
                 guard next.goesOn else { return }
             }
         }
@@ -108,20 +116,25 @@ struct SegmentFold {
     }
 
     /// Walks whatever is sound in the file, however it ends.
+    ///
+    /// `promised` is where its frames end, if somebody knows.
     mutating func walkAll(
+        promised: UInt64? = nil,
         meet: Meeting,
         visit: (LogEvent) -> Void = { _ in }
     ) throws(LogError) {
         if let footer = try? SegmentReader.footerSummary(of: reader.file, header: reader.header) {
             lastKnown = footer.last
-            try walk(framesEnd: footer.offset, meet: meet, visit: visit)
+            let known = try? SegmentReader.footer(of: reader.file, header: reader.header).directory
+            try walk(framesEnd: footer.offset, known: known ?? [], meet: meet, visit: visit)
         } else {
-            try walkUnfinished(meet: meet, visit: visit)
+            try walkUnfinished(promised, meet: meet, visit: visit)
         }
         noteUnread(before: lastKnown.next)
     }
 
     private mutating func walkUnfinished(
+        _ promised: UInt64?,
         meet: Meeting,
         visit: (LogEvent) -> Void
     ) throws(LogError) {
@@ -131,7 +144,9 @@ struct SegmentFold {
             case .frame(let frame):
                 try add(frame, meet: meet, visit: visit)
             case .stop(let stop):
-                if case .corrupted(let error) = try scan.tail(after: stop) { try meet(error) }
+                if case .corrupted(let error) = try scan.tail(after: stop, promised: promised) {
+                    try meet(error)
+                }
                 let next = try scan.goOn(behind: stop)
                 if let frame = next.frame { try add(frame, meet: meet, visit: visit) }
                 guard next.goesOn else { return }
@@ -150,8 +165,36 @@ struct SegmentFold {
         guard frame.header.kind.holdsEvents else { return }
         summary.last = frame.header.last
         summary.commitCount += UInt64(frame.header.commitCount)
-        if frame.header.kind == .stripe { return try addStripe(frame, meet: meet, visit: visit) }
-        for entry in frame.blocks {
+        try add(frame.blocks, isStripe: frame.header.kind == .stripe, meet, visit)
+    }
+
+    /// Adds the blocks of frames whose headers or tables are gone, of which the footer knows.
+    private mutating func add(
+        _ blocks: [BlockEntry],
+        _ meet: Meeting,
+        _ visit: (LogEvent) -> Void
+    ) throws(LogError) {
+        var rest = blocks[...]
+        while let first = rest.first {
+            noteUnread(before: first.first)
+            // Maps begin a stripe, whose blocks lie within the maps' positions.
+            let maps = rest.prefix { $0.isMap }
+            let last = maps.last?.last ?? SequenceNumber(rawValue: .max)
+            let events = rest.dropFirst(maps.count).prefix { !$0.isMap && $0.last <= last }
+            let count = maps.count + events.count
+            try add(Array(rest.prefix(count)), isStripe: first.isMap, meet, visit)
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    private mutating func add(
+        _ blocks: [BlockEntry],
+        isStripe: Bool,
+        _ meet: Meeting,
+        _ visit: (LogEvent) -> Void
+    ) throws(LogError) {
+        if isStripe { return try addStripe(blocks, meet: meet, visit: visit) }
+        for entry in blocks {
             let index = UInt32(directory.count)
             directory.append(entry)
             summary.rawByteCount += UInt64(entry.rawByteCount)
@@ -206,14 +249,14 @@ struct SegmentFold {
 extension SegmentFold {
     /// Adds the events of a stripe in order, from whichever of its blocks can be read.
     private mutating func addStripe(
-        _ frame: FrameScan.Frame,
+        _ blocks: [BlockEntry],
         meet: Meeting,
         visit: (LogEvent) -> Void
     ) throws(LogError) {
         let base = directory.count
-        directory.append(contentsOf: frame.blocks)
+        directory.append(contentsOf: blocks)
         var stripe = DecodedStripe()
-        for (entry, result) in zip(frame.blocks, reader.decode(frame.blocks, mapping: false)) {
+        for (entry, result) in zip(blocks, reader.decode(blocks, mapping: false)) {
             if !entry.isMap { summary.rawByteCount += UInt64(entry.rawByteCount) }
             do throws(LogError) {
                 stripe.add(try result.get(), entry)
@@ -244,7 +287,7 @@ extension SegmentFold {
         }
         for entry in malformed { stripe.fail(entry) }
         unread += try stripe.unread()
-        next = frame.header.last.next
+        next = max(next, (blocks.prefix { $0.isMap }.last?.last ?? .zero).next)
     }
 }
 

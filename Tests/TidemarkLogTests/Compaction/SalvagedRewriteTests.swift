@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
 
 @testable import TidemarkLog
@@ -8,21 +9,6 @@ import Testing
 /// What salvage makes of logs that compaction has rewritten.
 @Suite struct SalvagedRewriteTests {
     private static let target = "/salvaged.tide"
-
-    /// What stays of an event in a copy: its commit may be several there.
-    private struct Copied: Hashable {
-        var sequence: UInt64
-        var zone: UInt64
-        var time: Int64
-        var payload: [UInt8]
-
-        init(_ event: WrittenEvent) {
-            sequence = event.sequence
-            zone = event.zone
-            time = event.time
-            payload = event.payload
-        }
-    }
 
     /// A closed log whose finished segments were rewritten, and a folder that still has the old ones.
     private struct World {
@@ -54,7 +40,8 @@ import Testing
             #expect(after == RewriteTests.kept(before, through: last.rawValue))
         }
 
-        func salvage() throws -> (Salvage, [Copied]) {
+        func salvage(on disk: SimulatedFileSystem? = nil) throws -> (Salvage, [WrittenEvent]) {
+            let disk = disk ?? self.disk
             let salvage = try Salvage.run(
                 from: CrashWorkload.path,
                 to: SalvagedRewriteTests.target,
@@ -62,7 +49,7 @@ import Testing
             )
             let reader = try LogReader(SalvagedRewriteTests.target, fileSystem: disk)
             #expect(try reader.verify().damage == [])
-            return (salvage, try reader.written().map(Copied.init))
+            return (salvage, try reader.written())
         }
 
         func dropManifest() throws {
@@ -123,7 +110,7 @@ import Testing
         #expect(salvage.lost == [])
         #expect(salvage.incomplete == [])
         #expect(salvage.damage == [])
-        #expect(copied == world.after.map(Copied.init))
+        #expect(copied == world.after)
         #expect(salvage.commitCount == UInt64(Set(world.after.map(\.commitFirst)).count))
     }
 
@@ -143,7 +130,7 @@ import Testing
                 == lost.sorted()
         )
         let sound = world.after.filter { !lost.contains($0.sequence) }
-        #expect(copied == sound.map(Copied.init))
+        #expect(copied == sound)
         let incomplete = Set(world.after.map(\.commitFirst)).filter { first in
             let events = sound.filter { $0.commitFirst == first }
             guard let event = events.first else { return false }
@@ -165,7 +152,72 @@ import Testing
         let events =
             world.after.filter { !lost.contains($0.sequence) }
             + world.before.filter { lost.contains($0.sequence) }
-        #expect(copied == events.map(Copied.init).sorted { $0.sequence < $1.sequence })
+        #expect(copied == events.sorted { $0.sequence < $1.sequence })
         #expect(copied.count > world.after.count)
+    }
+
+    @Test(arguments: [true, false])
+    func `A manifest that is damaged anywhere costs nothing`(hasOldSegments: Bool) throws {
+        let world = try World()
+        if !hasOldSegments {
+            let (log, _) = try CrashWorkload.open(world.disk, seed: 7)
+            #expect(try log.removeReplacedSegments())
+            try log.close()
+        }
+        let folder = StoreFolder(CrashWorkload.path)
+        let number = try #require(
+            try world.disk.list(folder.path).compactMap(StoreFolder.manifestNumber).max()
+        )
+        let manifest = folder.manifest(number)
+        let contents = try world.disk.contents(of: manifest)
+        let end = try #require(contents.lastIndex { $0 != 0 }) + 1
+        for offset in stride(from: 0, to: end, by: 23) {
+            let disk = world.disk.crash(.keepingEverything)
+            try disk.flipBit(manifest, at: offset, bit: offset % 8)
+            let (salvage, copied) = try world.salvage(on: disk)
+            #expect(salvage.lost == [], "byte \(offset)")
+            #expect(copied == world.after, "byte \(offset)")
+        }
+    }
+
+    @Test func `A salvage that is cut off leaves no store or all of it, and the next is whole`()
+        throws
+    {
+        let world = try World()
+        func salvage(_ fileSystem: any FileSystem) throws {
+            _ = try Salvage.run(
+                from: CrashWorkload.path,
+                to: Self.target,
+                environment: CrashWorkload.environment(fileSystem, seed: 501)
+            )
+        }
+        let image = world.disk.crash(.keepingEverything)
+        let counting = image.crash(.keepingEverything)
+        try salvage(counting)
+        let callCount = counting.callCount - image.crash(.keepingEverything).callCount
+        var cutCount = 0
+        for call in 1...callCount {
+            let disk = image.crash(.keepingEverything)
+            disk.failCall(disk.callCount + call, with: ENOSPC, forGood: true)
+            do {
+                try salvage(disk)
+                continue
+            } catch {
+                cutCount += 1
+            }
+            for outcome in disk.crashOutcomes(limit: 3) + [.processKilled] {
+                let found = disk.crash(outcome)
+                if let reader = try? LogReader(Self.target, fileSystem: found) {
+                    let isWhole = try reader.written() == world.after
+                    #expect(isWhole || reader.durableSequence == .zero, "call \(call), \(outcome)")
+                } else {
+                    try salvage(found)
+                    let copy = try LogReader(Self.target, fileSystem: found)
+                    #expect(try copy.written() == world.after, "call \(call), \(outcome)")
+                    #expect(try copy.verify().damage == [])
+                }
+            }
+        }
+        #expect(cutCount > 40)
     }
 }

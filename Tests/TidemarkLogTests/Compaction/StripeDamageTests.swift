@@ -38,6 +38,18 @@ import Testing
             return found
         }
 
+        /// What salvage finds on a disk.
+        func salvage(_ disk: SimulatedFileSystem) throws -> (Salvage, [WrittenEvent]) {
+            let salvage = try Salvage.run(
+                from: CrashWorkload.path,
+                to: StripeDamageTests.target,
+                environment: CrashWorkload.environment(disk, seed: 500)
+            )
+            let copy = try LogReader(StripeDamageTests.target, fileSystem: disk)
+            #expect(try copy.verify().damage == [])
+            return (salvage, try copy.written())
+        }
+
         /// A copy of the disk with bits turned over.
         func damaging(at offsets: [Int]) throws -> SimulatedFileSystem {
             let copy = disk.crash(.keepingEverything)
@@ -91,17 +103,10 @@ import Testing
         let blocks = entries.filter { !$0.isMap }
         for damaged in [maps, [blocks[1]], [blocks[0], blocks[3]], maps + [blocks[2]]] {
             let disk = try world.damaging(at: damaged.map { Int($0.offset) + 1 })
-            let salvage = try Salvage.run(
-                from: CrashWorkload.path,
-                to: Self.target,
-                environment: CrashWorkload.environment(disk, seed: 500)
-            )
+            let (salvage, copied) = try world.salvage(disk)
             let lost = try world.events(in: damaged)
             let sound = world.events.filter { !lost.contains($0.sequence) }
-            let copied = try LogReader(Self.target, fileSystem: disk).written()
-            #expect(copied.map(\.sequence) == sound.map(\.sequence))
-            #expect(copied.map(\.payload) == sound.map(\.payload))
-            #expect(copied.map(\.zone) == sound.map(\.zone))
+            #expect(copied == sound)
             // What was lost is told, and nothing that was kept is told as lost.
             let told = Set(
                 salvage.lost.flatMap { $0.lowerBound.rawValue...$0.upperBound.rawValue }
@@ -119,6 +124,45 @@ import Testing
             // Of a frame, what is met first is told.
             let offset = try #require(damaged.map(\.offset).min())
             #expect(salvage.damage.first?.message.contains("at offset \(offset),") == true)
+        }
+    }
+
+    @Test func `Salvage finds the blocks of a frame by the footer, where the frame does not say`()
+        throws
+    {
+        let world = try World()
+        let start = world.reader.header.framesOffset
+        let table = Layout.frameHeaderByteCount
+        let end = start + table + world.reader.blockCount * Layout.blockEntryByteCount
+        for offset in stride(from: start, to: end, by: 7) {
+            let disk = try world.damaging(at: [offset])
+            let (salvage, copied) = try world.salvage(disk)
+            #expect(copied == world.events, "byte \(offset)")
+            #expect(salvage.lost == [])
+            #expect(salvage.incomplete == [])
+            #expect(!salvage.damage.isEmpty)
+        }
+    }
+
+    @Test func `Of a file that was cut off salvage keeps what is in front of the cut`() throws {
+        let world = try World()
+        let byteCount = try world.disk.contents(of: world.path).count
+        let entries = world.reader.entries(0..<world.reader.blockCount)
+        let first = Int(try #require(entries.first).offset)
+        for length in stride(from: first, to: byteCount - 1, by: 977) {
+            let disk = world.disk.crash(.keepingEverything)
+            try disk.open(world.path, .readWrite).truncate(to: UInt64(length))
+            let lost = try world.events(
+                in: entries.filter { Int($0.offset) + Int($0.storedByteCount) > length }
+            )
+            let (salvage, copied) = try world.salvage(disk)
+            #expect(copied == world.events.filter { !lost.contains($0.sequence) }, "\(length)")
+            #expect(!salvage.damage.isEmpty, "\(length)")
+            let told = Set(
+                salvage.lost.flatMap { $0.lowerBound.rawValue...$0.upperBound.rawValue }
+            )
+            #expect(told.isSuperset(of: lost), "\(length)")
+            #expect(told.isDisjoint(with: copied.map(\.sequence)), "\(length)")
         }
     }
 

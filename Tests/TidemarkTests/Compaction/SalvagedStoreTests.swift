@@ -48,7 +48,7 @@ import TidemarkModel
         #expect(try Self.views(folder.path("copy.tide")) == Self.views(folder.path()))
     }
 
-    /// What the views on disk hold, but for requests, whose commits may be several in a copy.
+    /// What the views on disk hold.
     private static func views(_ path: String) throws -> [ViewTable: [ViewKey: ViewValue]] {
         let reader = try LogReader(path, fileSystem: PosixFileSystem())
         let snapshot = try LMDBViewIndex.open(
@@ -58,7 +58,7 @@ import TidemarkModel
         )
         .snapshot()
         var views: [ViewTable: [ViewKey: ViewValue]] = [:]
-        for table in ViewTable.allCases where table != .requests {
+        for table in ViewTable.allCases {
             try snapshot.scan(table, from: ViewKey(0, 0), through: ViewKey(.max, .max)) {
                 key,
                 value in

@@ -18,7 +18,8 @@ struct LogSalvageCommand: ParsableCommand {
             A zone whose creation is lost gets a new one, under its name as the views know it, or \
             else as salvaged-NUMBER. The bytes of assets are copied if they are sound. \
             Prints what was copied and which sequence numbers are lost. Ends with status 1 if \
-            anything was damaged, and with 0 if all could be read.
+            anything was damaged or lost, and with 0 if all could be read. Until it has come to \
+            its end the copy is no store; one that was cut off is made anew by the next run.
 
               tidemark log salvage notes.tide notes-salvaged.tide
             """
@@ -57,6 +58,7 @@ struct LogSalvageCommand: ParsableCommand {
         try output.flush()
         if salvaged.erasing != nil { noteCutOffErasure() }
         try finish(salvaged.damage)
+        if !salvage.lost.isEmpty || !salvage.incomplete.isEmpty { throw ExitCode.failure }
     }
 }
 
