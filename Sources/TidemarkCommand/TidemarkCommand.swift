@@ -29,13 +29,14 @@ struct TidemarkCommand: AsyncParsableCommand {
         ]
     )
 
+    /// Of a closed pipe, and of a write beyond the limit of file sizes: the write itself tells it.
+    static let ignoredSignals = [SIGPIPE, SIGXFSZ]
+
     /// Runs the command that the arguments name, and ends the process.
     ///
     /// Status 0: done; 1: refused, missing or damaged; 64: usage. A closed pipe is a normal end.
     static func main() async {
-        signal(SIGPIPE, SIG_IGN)
-        // A write beyond the limit of file sizes is to be told as what it is.
-        signal(SIGXFSZ, SIG_IGN)
+        for number in ignoredSignals { signal(number, SIG_IGN) }
         occupyStandardDescriptors()
         do {
             var command = try parseAsRoot()

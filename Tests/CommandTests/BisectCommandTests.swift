@@ -73,6 +73,14 @@ import Testing
         #expect(broken.status == 1 && broken.errors.contains("status 127"))
     }
 
+    @Test(arguments: ["HUP", "INT", "TERM", "PIPE", "XFSZ", "KILL"])
+    func `a command that is ended by a signal ends the search`(_ name: String) async throws {
+        let store = try await store(wrongFrom: 63)
+        let ended = try await Command.run("bisect", store, "--run", "kill -\(name) $$; exit 0")
+        #expect(ended.status == 1)
+        #expect(ended.errors.contains("ended by signal"), "\(ended.errors)")
+    }
+
     @Test func `where nothing can be told at the ends, that is said`() async throws {
         let store = try await store(wrongFrom: 63)
         let end = try await Command.run("bisect", store, "--run", "exit 125")

@@ -49,6 +49,26 @@ import Testing
         #expect(before.output == "")
     }
 
+    @Test func `a change stream up to the midst of a commit ends before that commit`() async throws
+    {
+        let saves = ["a", "b"].map { name in
+            #"{"op":"save","zone":"z","recordName":"\#(name)","recordType":"T","fields":{}}"#
+        }
+        let changes = saves.joined(separator: ",")
+        let line = #"{"time":9000000000000,"user":"u","request":"r1","changes":[\#(changes)]}"#
+        let store = try await folder.store([lines[0], line])
+        let all = try await Command.run("export", store, "--changes")
+        let last = try #require(try await commitEnds(store).last?.last)
+        let part = try await Command.run("export", store, "--changes", "--at", "\(last - 1)")
+        #expect(part.status == 0)
+        #expect(part.lines.count == all.lines.count - 1)
+        #expect(all.output.hasPrefix(part.output))
+        let whole = try await Command.run("export", store, "--changes", "--at", "\(last)")
+        #expect(whole.output == all.output)
+        let beyond = try await Command.run("export", store, "--changes", "--at", "\(last + 1)")
+        #expect(beyond.status == 1)
+    }
+
     @Test func `a zone is a part of the whole`() async throws {
         let store = try await folder.store(lines)
         let all = try await Command.run("export", store)

@@ -193,10 +193,22 @@ import TidemarkModel
     @Test func `the zone is gone`() async throws {
         let world = try await JournalledStore()
         try await world.modify([world.save("a")])
+        let saved = try await world.why("a")
         let request = ModifyZonesRequest(deletions: [world.zone])
         _ = try await world.store.modifyZones(request, as: world.caller())
         let why = try await world.why("a")
         #expect(why.hiding == .zoneGone && why.version?.happening == .zoneDeleted)
+        // What was in it is not in a zone of the same name.
+        let old = try #require(saved.version).origin.sequence
+        _ = try await world.store.modifyZones(
+            ModifyZonesRequest(saves: [world.zone]),
+            as: world.caller()
+        )
+        #expect(try await world.why("a", asOf: old).hiding == .zoneGone)
+        try await world.modify([world.save("a")])
+        let again = try await world.why("a", asOf: old)
+        #expect(again.hiding == .zoneGone && again.version?.happening == .created)
+        #expect(try await world.why("a").hiding == nil)
     }
 
     @Test func `not visible: no share, another one's, not accepted, left, no permission`()

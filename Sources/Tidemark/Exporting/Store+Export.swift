@@ -55,6 +55,27 @@ extension Store {
         try engine.visitCommits(from: first, through: last, visit)
     }
 
+    /// The last position at or before one at which a commit ends; the position itself, where it lies
+    /// behind the last event.
+    package func commitEnd(atOrBefore position: SequenceNumber) throws(SyncError) -> SequenceNumber
+    {
+        let source = try engine.source
+        guard position > .zero, position < source.durableSequence else { return position }
+        var end = position
+        do throws(LogError) {
+            // Where compaction has dropped the event, a later one may be of the same commit.
+            try source.scan(from: position, through: source.durableSequence) { event in
+                if event.commit.first <= position, event.commit.last > position {
+                    end = SequenceNumber(rawValue: event.commit.first.rawValue - 1)
+                }
+                return false
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        return end
+    }
+
     /// Visits the commits of some events as lines of a change stream, each with those of its events alone.
     ///
     /// The positions come in ascending order, each once. Costs the reading of these events.

@@ -55,7 +55,9 @@ struct ExportCommand: AsyncParsableCommand {
         let position = try point.position(in: store)
         var writer = LineWriter()
         if changes {
-            try store.visitCommits(through: position) { line in
+            // A part of a commit under its request's id would stand against the whole one.
+            let end = try position.map { try store.commitEnd(atOrBefore: $0) }
+            try store.visitCommits(through: end) { line in
                 var line = line
                 if let zone {
                     line.changes.removeAll { $0.zone != ZoneID(zoneName: zone) }

@@ -4,6 +4,12 @@
 import Foundation
 import TidemarkReplay
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// A shell command that looks at a state on its standard input and says by its status what it is: 0 good,
 /// 1 to 124 bad, 125 cannot tell.
 struct StateJudge {
@@ -21,7 +27,7 @@ struct StateJudge {
         process.standardInput = input
         process.standardOutput = FileHandle.standardError
         do {
-            try process.run()
+            try Self.start(process)
         } catch {
             throw CommandError("/bin/sh cannot be started: \(error.localizedDescription)")
         }
@@ -47,5 +53,22 @@ struct StateJudge {
         default:
             throw CommandError("The command was ended by signal \(status).")
         }
+    }
+
+    /// Starts a process with the signals that a shell would give it.
+    ///
+    /// Our threads hold signals back and we ignore some, and a process begins as its parent is: a
+    /// command that ended itself by a signal would not end.
+    private static func start(_ process: Process) throws {
+        var none = sigset_t()
+        var held = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &held)
+        for number in TidemarkCommand.ignoredSignals { signal(number, SIG_DFL) }
+        defer {
+            for number in TidemarkCommand.ignoredSignals { signal(number, SIG_IGN) }
+            pthread_sigmask(SIG_SETMASK, &held, nil)
+        }
+        try process.run()
     }
 }

@@ -46,12 +46,13 @@ struct Explaining {
             case .change(let change):
                 // To come under a share, and to leave it, are not versions.
                 if change.happening == .enteredShare || change.happening == .leftShare { continue }
+                // Also if a zone of that name is there now, which does not have the version.
+                if change.happening == .zoneDeleted { hasZoneEnded = true }
                 if let position, change.origin.sequence > position {
                     next = change.origin.sequence
                     continue
                 }
                 explanation.version = change
-                hasZoneEnded = change.happening == .zoneDeleted
                 return
             }
         }
