@@ -11,6 +11,7 @@ enum Name {
     static let insertBatches = "save.batch400.insert"
     static let updateBatches = "save.batch400.update"
     static let unchangedBatches = "save.batch400.ifUnchangedShare"
+    static let unchangedNeighbours = "save.batch400.neighbours.ifUnchangedShare"
     static let unchangedOneWriter = "save.oneWriter.ifUnchangedShare"
     static let subscribedInserts = "save.batch400.insert.subscribedShare"
     static let subscribedInsertsNotified = "save.batch400.insert.notifiedShare"
@@ -135,6 +136,7 @@ struct Measurement: Encodable {
             Measurement(name: Name.insertBatches, unit: "records/s", bar: .timesSQLite(5)),
             Measurement(name: Name.updateBatches, unit: "records/s", bar: .timesSQLite(2)),
             Measurement(name: Name.unchangedBatches, unit: "", bar: .atLeast(2 / 3)),
+            Measurement(name: Name.unchangedNeighbours, unit: "", bar: .atLeast(2 / 3)),
             Measurement(name: Name.unchangedOneWriter, unit: "", bar: .atLeast(2 / 3)),
             Measurement(name: Name.subscribedInserts, unit: "", bar: .atLeast(0.5)),
             Measurement(name: Name.subscribedInsertsNotified, unit: "", bar: .none),

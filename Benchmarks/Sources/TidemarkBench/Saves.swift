@@ -167,6 +167,21 @@ final class UnchangedBatches<Engine: Contender>: Trial {
         let share = try await share(of: updates, by: inserts, repetition, store)
         // The tags of what was just saved.
         try await held.fetch(from: store)
+        let neighbours = try (0..<4).flatMap {
+            try self.updates(ofZone: $0, repetition, store, isShuffled: false)
+        }
+        let moreInserts = try (0..<neighbours.count).map { batch in
+            let first = 4_000_000 + (repetition * neighbours.count + batch) * 400
+            let changes = (0..<400).map { Change(zone: batch % 4, number: first + $0) }
+            return try store.prepare(Batch(changes, isInsert: true), setting.pages)
+        }
+        let neighboursShare = try await self.share(
+            of: neighbours,
+            by: moreInserts,
+            repetition,
+            store
+        )
+        try await held.fetch(from: store)
         let order = Shuffle(count: history.recordCount(ofZone: 0), seed: repetition)
         let oldOnes = try (0..<min(count, history.recordCount(ofZone: 0))).map { save in
             let change = Change(zone: 0, number: order[save], version: 1_000 + repetition)
@@ -174,6 +189,7 @@ final class UnchangedBatches<Engine: Contender>: Trial {
         }
         return [
             Name.unchangedBatches: share,
+            Name.unchangedNeighbours: neighboursShare,
             Name.unchangedOneWriter: try await self.share(
                 of: oldOnes,
                 by: newOnes,
@@ -202,17 +218,25 @@ final class UnchangedBatches<Engine: Contender>: Trial {
     }
 
     /// A zone's part of a repetition's batches; no record comes in two of them.
+    ///
+    /// They are picked at random, or are those that were saved one after another.
     private func updates(
         ofZone zone: Int,
         _ repetition: Int,
-        _ store: TidemarkContender
+        _ store: TidemarkContender,
+        isShuffled: Bool = true
     ) throws -> [TidemarkContender.Prepared] {
         let recordCount = history.recordCount(ofZone: zone)
         let order = Shuffle(count: recordCount, seed: repetition * 4 + zone)
         let count = min(max(1, setting.scale.batchCount / 4), recordCount / 400)
+        let first = repetition * count * 400
         return try (0..<count).map { batch in
-            let changes = (batch * 400..<batch * 400 + 400).map {
-                Change(zone: zone, number: order[$0], version: repetition + 1)
+            let changes = (batch * 400..<batch * 400 + 400).map { place in
+                Change(
+                    zone: zone,
+                    number: isShuffled ? order[place] : (first + place) % recordCount,
+                    version: repetition + (isShuffled ? 1 : 501)
+                )
             }
             return try held.prepare(changes, for: store, setting.pages)
         }
