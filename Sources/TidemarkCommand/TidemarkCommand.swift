@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import TidemarkLog
+import TidemarkModel
 
 #if canImport(Glibc)
 import Glibc
@@ -48,7 +49,10 @@ struct TidemarkCommand: AsyncParsableCommand {
         } catch is ClosedPipe {
             exit(withError: nil)
         } catch let error as LogError {
-            exit(withError: CommandError(error.text))
+            exit(withError: CommandError(error.text.printable))
+        } catch let error as SyncError {
+            // It may quote names that somebody made up.
+            exit(withError: CommandError(error.description.printable))
         } catch {
             exit(withError: error)
         }

@@ -43,6 +43,18 @@ import TidemarkModel
         try await Command.run("export", store, "--owner", owner, "--zone", zone).output
     }
 
+    @Test func `a name that is nowhere in the log is told`() async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        for subject in [["--user", "ana-x"], ["--zone", "other", "--owner", "bert-x"]] {
+            for mode in [["--dry-run"], []] {
+                let result = try await Command.run(["erase", store] + subject + mode, input: [])
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(result.errors.contains("Nothing of it was in the log"))
+            }
+        }
+    }
+
     @Test func `a user is gone, others are not, and the receipt says so`() async throws {
         let folder = try TemporaryFolder()
         let store = try await makeStore(in: folder)
@@ -58,6 +70,7 @@ import TidemarkModel
         let done = try await Command.run("erase", store, "--user", "anna-x", "--text")
         #expect(done.status == 0, "\(done.errors)")
         #expect(done.output.hasPrefix("Erased the user anna-x.\n"))
+        #expect(!done.errors.contains("Nothing of it"))
         #expect(done.output.contains("events of the log"))
         #expect(done.output.contains("Not reached:"))
         #expect(done.output.contains("- backups"))

@@ -69,6 +69,15 @@ import Testing
         #expect(beyond.status == 1)
     }
 
+    @Test func `an error shows a name without what a terminal obeys`() async throws {
+        let store = try await folder.store(lines)
+        let name = "a\u{1B}[31m\nb"
+        let found = try await Command.run("record", store, name, "--zone", "lists")
+        #expect(found.status == 1)
+        #expect(found.errors.contains("a\u{FFFD}[31m\u{FFFD}b"), "\(found.errors)")
+        #expect(!found.errors.contains("\u{1B}"))
+    }
+
     @Test func `a zone is a part of the whole`() async throws {
         let store = try await folder.store(lines)
         let all = try await Command.run("export", store)

@@ -64,6 +64,9 @@ struct EraseCommand: ParsableCommand {
             for line in lines(of: receipt) { try output.line(line) }
         }
         try output.flush()
+        if receipt.zoneCount == 0, receipt.removedCount == 0, receipt.redactedCount == 0 {
+            note("Nothing of it was in the log. Is the name spelt as it was saved?")
+        }
     }
 
     private var subject: ErasureSubject {

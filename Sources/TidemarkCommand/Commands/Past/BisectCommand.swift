@@ -50,7 +50,7 @@ struct BisectCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A good point; the empty store, unless given. \(Point.explanation).",
+            "A good point: \(Point.explanation). The empty store, unless given.",
             valueName: "point"
         ),
         transform: { text in try Point(text) }
