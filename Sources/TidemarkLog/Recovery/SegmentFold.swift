@@ -86,7 +86,7 @@ struct SegmentFold {
                 if let frame = next.frame {
                     try add(frame, meet: { _ in }, visit: visit)
                 } else {
-                    let lost = start..<(next.goesOn ? scan.offset : framesEnd)
+                    let lost = start..<max(start, next.goesOn ? scan.offset : framesEnd)
                     try add(known.filter { lost.contains(UInt64($0.offset)) }, meet, visit)
                 }
                 guard next.goesOn else { return }

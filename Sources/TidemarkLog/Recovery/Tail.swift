@@ -74,7 +74,7 @@ extension FrameScan {
     mutating func goOn(behind stop: Stop) throws(LogError) -> (goesOn: Bool, frame: Frame?) {
         if case .unsound(let unsound) = stop, let frame = unsound.frame {
             try pass(frame)
-            return (true, frame)
+            return (offset <= limit, frame)
         }
         guard let (offset, frame) = try search(from: offset + 1) else { return (false, nil) }
         resume(at: offset, frame)
