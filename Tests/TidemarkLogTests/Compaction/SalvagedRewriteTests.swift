@@ -8,8 +8,6 @@ import Testing
 
 /// What salvage makes of logs that compaction has rewritten.
 @Suite struct SalvagedRewriteTests {
-    private static let target = "/salvaged.tide"
-
     /// A closed log whose finished segments were rewritten, and a folder that still has the old ones.
     private struct World {
         let disk = SimulatedFileSystem()
@@ -38,18 +36,6 @@ import Testing
             try log.close()
             after = try LogReader(CrashWorkload.path, fileSystem: disk).written()
             #expect(after == RewriteTests.kept(before, through: last.rawValue))
-        }
-
-        func salvage(on disk: SimulatedFileSystem? = nil) throws -> (Salvage, [WrittenEvent]) {
-            let disk = disk ?? self.disk
-            let salvage = try Salvage.run(
-                from: CrashWorkload.path,
-                to: SalvagedRewriteTests.target,
-                environment: CrashWorkload.environment(disk, seed: 500)
-            )
-            let reader = try LogReader(SalvagedRewriteTests.target, fileSystem: disk)
-            #expect(try reader.verify().damage == [])
-            return (salvage, try reader.written())
         }
 
         func dropManifest() throws {
@@ -106,7 +92,7 @@ import Testing
     ) throws {
         let world = try World()
         if !hasManifest { try world.dropManifest() }
-        let (salvage, copied) = try world.salvage()
+        let (salvage, copied) = try CrashWorkload.salvage(on: world.disk)
         #expect(salvage.lost == [])
         #expect(salvage.incomplete == [])
         #expect(salvage.damage == [])
@@ -124,7 +110,7 @@ import Testing
         #expect(try log.removeReplacedSegments())
         try log.close()
         let lost = try world.damage(id)
-        let (salvage, copied) = try world.salvage()
+        let (salvage, copied) = try CrashWorkload.salvage(on: world.disk)
         #expect(
             salvage.lost.flatMap { $0.lowerBound.rawValue...$0.upperBound.rawValue }
                 == lost.sorted()
@@ -146,7 +132,7 @@ import Testing
         try world.dropManifest()
         let id = try #require(try world.rewritten().first)
         let lost = try world.damage(id)
-        let (salvage, copied) = try world.salvage()
+        let (salvage, copied) = try CrashWorkload.salvage(on: world.disk)
         #expect(salvage.lost == [])
         #expect(!salvage.damage.isEmpty)
         let events =
@@ -174,7 +160,7 @@ import Testing
         for offset in stride(from: 0, to: end, by: 23) {
             let disk = world.disk.crash(.keepingEverything)
             try disk.flipBit(manifest, at: offset, bit: offset % 8)
-            let (salvage, copied) = try world.salvage(on: disk)
+            let (salvage, copied) = try CrashWorkload.salvage(on: disk)
             #expect(salvage.lost == [], "byte \(offset)")
             #expect(copied == world.after, "byte \(offset)")
         }
@@ -187,7 +173,7 @@ import Testing
         func salvage(_ fileSystem: any FileSystem) throws {
             _ = try Salvage.run(
                 from: CrashWorkload.path,
-                to: Self.target,
+                to: CrashWorkload.salvagedPath,
                 environment: CrashWorkload.environment(fileSystem, seed: 501)
             )
         }
@@ -208,7 +194,7 @@ import Testing
             }
             for outcome in disk.crashOutcomes(limit: 3) + [.processKilled] {
                 let found = disk.crash(outcome)
-                if let reader = try? LogReader(Self.target, fileSystem: found) {
+                if let reader = try? LogReader(CrashWorkload.salvagedPath, fileSystem: found) {
                     if reader.durableSequence == .zero {
                         emptyCalls.insert(call)
                     } else {
@@ -216,7 +202,7 @@ import Testing
                     }
                 } else {
                     try salvage(found)
-                    let copy = try LogReader(Self.target, fileSystem: found)
+                    let copy = try LogReader(CrashWorkload.salvagedPath, fileSystem: found)
                     #expect(try copy.written() == world.after, "call \(call), \(outcome)")
                     #expect(try copy.verify().damage == [])
                 }

@@ -7,8 +7,6 @@ import Testing
 
 /// Damage to segments whose events are grouped by zone.
 @Suite struct StripeDamageTests {
-    private static let target = "/salvaged.tide"
-
     /// A closed log whose first segment is one stripe of several zones.
     private struct World {
         let disk: SimulatedFileSystem
@@ -36,18 +34,6 @@ import Testing
                 while try cursor.advance() { found.insert(cursor.sequence.rawValue) }
             }
             return found
-        }
-
-        /// What salvage finds on a disk.
-        func salvage(_ disk: SimulatedFileSystem) throws -> (Salvage, [WrittenEvent]) {
-            let salvage = try Salvage.run(
-                from: CrashWorkload.path,
-                to: StripeDamageTests.target,
-                environment: CrashWorkload.environment(disk, seed: 500)
-            )
-            let copy = try LogReader(StripeDamageTests.target, fileSystem: disk)
-            #expect(try copy.verify().damage == [])
-            return (salvage, try copy.written())
         }
 
         /// A copy of the disk with bits turned over.
@@ -103,7 +89,7 @@ import Testing
         let blocks = entries.filter { !$0.isMap }
         for damaged in [maps, [blocks[1]], [blocks[0], blocks[3]], maps + [blocks[2]]] {
             let disk = try world.damaging(at: damaged.map { Int($0.offset) + 1 })
-            let (salvage, copied) = try world.salvage(disk)
+            let (salvage, copied) = try CrashWorkload.salvage(on: disk)
             let lost = try world.events(in: damaged)
             let sound = world.events.filter { !lost.contains($0.sequence) }
             #expect(copied == sound)
@@ -136,7 +122,7 @@ import Testing
         let end = start + table + world.reader.blockCount * Layout.blockEntryByteCount
         for offset in stride(from: start, to: end, by: 7) {
             let disk = try world.damaging(at: [offset])
-            let (salvage, copied) = try world.salvage(disk)
+            let (salvage, copied) = try CrashWorkload.salvage(on: disk)
             #expect(copied == world.events, "byte \(offset)")
             #expect(salvage.lost == [])
             #expect(salvage.incomplete == [])
@@ -155,7 +141,7 @@ import Testing
             let lost = try world.events(
                 in: entries.filter { Int($0.offset) + Int($0.storedByteCount) > length }
             )
-            let (salvage, copied) = try world.salvage(disk)
+            let (salvage, copied) = try CrashWorkload.salvage(on: disk)
             #expect(copied == world.events.filter { !lost.contains($0.sequence) }, "\(length)")
             #expect(!salvage.damage.isEmpty, "\(length)")
             let told = Set(

@@ -123,3 +123,22 @@ struct CrashWorkload: Sendable {
         progress.history.withLock { $0.acknowledge(in: log) }
     }
 }
+
+extension CrashWorkload {
+    /// Where ``salvage(on:)`` copies to.
+    static let salvagedPath = "/salvaged.tide"
+
+    /// Copies what is left of the log, and reads the copy, which is sound.
+    static func salvage(
+        on disk: SimulatedFileSystem
+    ) throws -> (salvage: Salvage, copied: [WrittenEvent]) {
+        let salvage = try Salvage.run(
+            from: path,
+            to: salvagedPath,
+            environment: environment(disk, seed: 500)
+        )
+        let copy = try LogReader(salvagedPath, fileSystem: disk)
+        #expect(try copy.verify().damage == [])
+        return (salvage, try copy.written())
+    }
+}
