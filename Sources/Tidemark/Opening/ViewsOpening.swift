@@ -21,10 +21,10 @@ struct ViewsOpening {
 
     /// Folding a longer stretch into an index on disk is a rebuild.
     private static let rebuildEventCount: UInt64 = 250_000
-    /// How many records are held when a whole log is folded, of about 200 bytes of memory each.
+    /// How many records are held when a whole log is folded, of about 150 bytes of memory each.
     ///
     /// Many, since a record is written once for every time that so many others have changed.
-    private static let rebuildForm = Replay.Form.rebuild(heldCount: 1_000_000)
+    private static let rebuildForm = Replay.Form.rebuild(heldCount: 2_000_000)
     /// A writer's index may be ahead of what its log vouches for to other processes, for as long as
     /// the writer is idle before it says so.
     ///

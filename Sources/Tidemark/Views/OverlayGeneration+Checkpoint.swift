@@ -17,27 +17,9 @@ extension OverlayGeneration {
         batch.reserve(entries.count, in: .sync)
         var forgetting = try Forgetting(self, over: snapshot)
         try forgetting.addRemovals(to: &batch)
-        for entry in entries {
-            if entry.older == SlotChains.none, entry.previous != 0 {
-                batch.remove(ViewKey(entry.zone, entry.previous), from: .sync)
-            }
-            if entry.newer == SlotChains.none {
-                if forgetting.forgets(entry) {
-                    batch.remove(ViewKey(entry.zone, entry.slot), from: .names)
-                    continue
-                }
-                let tag = entry.state.rawValue
-                batch.put(
-                    .word(entry.sequence, tag: tag),
-                    in: .names,
-                    for: ViewKey(entry.zone, entry.slot)
-                )
-                batch.put(
-                    .word(entry.slot, tag: tag),
-                    in: .sync,
-                    for: ViewKey(entry.zone, entry.sequence)
-                )
-            }
+        // One zone after another, as the keys are: so only a zone's changes have to be sorted.
+        for zone in zones.sorted(by: { $0.key < $1.key }) {
+            for index in zone.entries { add(entries[Int(index)], to: &batch, forgetting) }
         }
         var changed: [UInt64: ChangedZone] = [:]
         for zone in zones {
@@ -76,6 +58,24 @@ extension OverlayGeneration {
         for (key, zone) in changed { zone.add(to: &batch, key: key) }
         if let compaction { batch.put(compaction.run.stored, in: .zones, for: .compaction) }
         return batch
+    }
+
+    /// Adds what one entry changes in the tables of names and of the sync index.
+    @inline(__always)
+    private func add(_ entry: Entry, to batch: inout ViewBatch, _ forgetting: Forgetting) {
+        if entry.older == SlotChains.none, entry.previous != 0 {
+            batch.remove(ViewKey(entry.zone, entry.previous), from: .sync)
+        }
+        guard entry.newer == SlotChains.none else { return }
+        let name = ViewKey(entry.zone, entry.slot)
+        if forgetting.forgets(entry) { return batch.remove(name, from: .names) }
+        let tag = entry.state.rawValue
+        batch.put(.word(entry.sequence, tag: tag), in: .names, for: name)
+        batch.put(
+            .word(entry.slot, tag: tag),
+            in: .sync,
+            for: ViewKey(entry.zone, entry.sequence)
+        )
     }
 
     /// What is known of a zone once this generation is in the index.

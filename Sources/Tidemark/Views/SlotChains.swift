@@ -37,11 +37,13 @@ package struct SlotChains: Sendable {
     /// Chains without entries, with room for some.
     ///
     /// Where versions are not kept, an entry has the last sequence and state of its record, and
-    /// what was before the first.
+    /// what was before the first; and the table begins small, since how many of the events are of
+    /// the same records is not known, and a table with more room than it needs lies in more memory
+    /// than the processor's caches hold.
     package init(expectedEntryCount: Int, keepsVersions: Bool = true) {
         self.keepsVersions = keepsVersions
         var placeCount = 1 << 10
-        while placeCount < expectedEntryCount * 2 { placeCount *= 2 }
+        while keepsVersions, placeCount < expectedEntryCount * 2 { placeCount *= 2 }
         table = [UInt64](repeating: 0, count: placeCount)
         entries.reserveCapacity(expectedEntryCount)
     }

@@ -8,7 +8,8 @@ import Testing
 @Suite struct ChangeSortTests {
     /// How the keys of some changes lie.
     enum Keys: CaseIterable {
-        case random, slotsOfOneZone, slotsOfFewZones, ascending, descending, nearlyAscending
+        case random, slotsOfOneZone, slotsOfFewZones, slotsZoneByZone, ascending, descending,
+            nearlyAscending
         case oneKey, fewKeys, singleBits, farOutliers
 
         func key(_ index: Int, of count: Int, _ random: inout SeededGenerator) -> ViewKey {
@@ -17,6 +18,8 @@ import Testing
             case .random: return ViewKey(random.next(), random.next())
             case .slotsOfOneZone: return ViewKey(7, random.next())
             case .slotsOfFewZones: return ViewKey(random.next() % 3 * 1_000_003, random.next())
+            case .slotsZoneByZone:
+                return ViewKey(UInt64(index * 7 / max(1, count)), random.next() % 1_000)
             case .ascending: return ViewKey(1, number)
             case .descending: return ViewKey(UInt64(count - index), 5)
             case .nearlyAscending: return ViewKey(1, number % 97 == 0 ? random.next() : number)
