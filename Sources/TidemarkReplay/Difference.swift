@@ -63,10 +63,15 @@ public struct RecordDifference: Sendable {
         self.after = after
         fields = [FieldChange](from: before?.fields, to: after?.fields)
         guard let before, let after else { return }
-        let isSame =
-            fields.isEmpty && before.body.recordTypeBytes == after.body.recordTypeBytes
-            && before.parent == after.parent
+        let isSame = fields.isEmpty && recordTypeBefore == nil && before.parent == after.parent
         if isSame { return nil }
+    }
+
+    /// The record's type at the first point, if it had another one at the second.
+    public var recordTypeBefore: String? {
+        guard let before, let after, before.body.recordTypeBytes != after.body.recordTypeBytes
+        else { return nil }
+        return before.recordType
     }
 
     /// The record's parent at both points, if it differs; a record that is not there has none.

@@ -73,6 +73,26 @@ import Testing
         #expect(broken.status == 1 && broken.errors.contains("status 127"))
     }
 
+    @Test func `where history was dropped, the search begins with what is kept`() async throws {
+        let store = try await store(wrongFrom: 0)
+        #expect(try await Command.run("compact", store, "--keep-history", "none").status == 0)
+        let broken = #"""
+            {"time":900000,"user":"u","changes":[{"op":"save","zone":"z","recordName":"new","recordType":"Item","fields":{"count":1}}]}
+            {"time":901000,"user":"culprit","changes":[{"op":"save","zone":"z","recordName":"new","recordType":"Item","fields":{"count":-1}}]}
+
+            """#
+        #expect(try await Command.run("import", store, "-", input: broken).status == 0)
+        for search in [["--bad", "count < 0"], ["--run", "! grep -q '\"count\":-1'"]] {
+            let found = try await Command.run(["bisect", store] + search, input: []).objects()
+            let event = try #require(found.first?["event"] as? [String: Any])
+            #expect((event["commit"] as? [String: Any])?["user"] as? String == "culprit")
+            let command = search[0] == "--bad" ? "count > 0" : "exit 1"
+            let earlier = try await Command.run(["bisect", store, search[0], command], input: [])
+            #expect(earlier.status == 1)
+            #expect(earlier.errors.contains("The history that is kept begins there."))
+        }
+    }
+
     @Test(arguments: ["HUP", "INT", "TERM", "PIPE", "XFSZ", "KILL"])
     func `a command that is ended by a signal ends the search`(_ name: String) async throws {
         let store = try await store(wrongFrom: 63)

@@ -84,6 +84,23 @@ import Testing
         #expect(text.output.contains("(removed)"))
     }
 
+    @Test func `a record that came back as another type differs by its type`() async throws {
+        let lines = [
+            #""op":"save","recordType":"Old","fields":{"n":1}"#, #""op":"delete""#,
+            #""op":"save","recordType":"New","fields":{"n":1}"#,
+        ].map { change in
+            #"{"time":1000,"user":"u","changes":[{"zone":"z","recordName":"r",\#(change)}]}"#
+        }
+        let store = try await folder.store(lines)
+        let diff = try await Command.run("diff", store, "--from", "2").objects()
+        #expect(diff.count == 1)
+        #expect(diff.first?["happened"] as? String == "changed")
+        #expect(diff.first?["recordType"] as? String == "New")
+        #expect(diff.first?["recordTypeBefore"] as? String == "Old")
+        let text = try await Command.run("diff", store, "--from", "2", "--text").output
+        #expect(text.contains("~ z/r  Old → New"))
+    }
+
     @Test func `diff prints what exports at two points differ in`() async throws {
         let store = try await folder.store(SampleHistory.lines(120))
         func records(at point: Int) async throws -> [String: NSDictionary] {

@@ -89,14 +89,22 @@ extension Engine {
                 "The store's last event is \(picture.bound); there is no event \(position)."
             )
         }
-        let horizon: UInt64
+        let horizon = try historyHorizon(picture)
+        guard position.rawValue >= horizon else { throw .historyPruned(position, horizon) }
+        return position.rawValue
+    }
+
+    /// The first position that can be asked for.
+    func historyHorizon() throws(SyncError) -> SequenceNumber {
+        SequenceNumber(rawValue: try historyHorizon(picture(.visible)))
+    }
+
+    private func historyHorizon(_ picture: ViewPicture) throws(SyncError) -> UInt64 {
         do throws(ViewIndexError) {
-            horizon = try picture.compaction()?.history ?? 0
+            return try picture.compaction()?.history ?? 0
         } catch {
             throw SyncError(error)
         }
-        guard position.rawValue >= horizon else { throw .historyPruned(position, horizon) }
-        return position.rawValue
     }
 
     /// See ``Store/record(_:of:asOf:)``.

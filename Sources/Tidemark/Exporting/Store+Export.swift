@@ -92,6 +92,14 @@ extension Store {
         try engine.check(position)
     }
 
+    /// The first position as of which the store can be read: zero until a compaction has dropped
+    /// replaced versions.
+    ///
+    /// Reading as of an earlier one throws `invalidArguments`, with ``SyncError/isHistoryPruned``.
+    public func historyHorizon() throws(SyncError) -> SequenceNumber {
+        try engine.historyHorizon()
+    }
+
     /// The position of the last event of the last commit at or before a time in milliseconds since
     /// 1970; zero if there is none.
     public func position(atOrBefore time: Int64) throws(SyncError) -> SequenceNumber {

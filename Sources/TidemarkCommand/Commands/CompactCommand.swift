@@ -29,11 +29,17 @@ struct CompactCommand: AsyncParsableCommand {
 
     @OptionGroup var store: StoreArgument
 
-    @Option(help: "How long replaced versions are kept: a duration, all or none.")
-    var keepHistory = RetentionArgument(CompactionPolicy().history)
+    @Option(
+        help: "How long replaced versions are kept: a duration, all or none. (default: all)",
+        transform: retention
+    )
+    var keepHistory = CompactionPolicy().history
 
-    @Option(help: "How long deletions are kept: a duration, all or none.")
-    var tombstones = RetentionArgument(CompactionPolicy().tombstones)
+    @Option(
+        help: "How long deletions are kept: a duration, all or none. (default: 180d)",
+        transform: retention
+    )
+    var tombstones = CompactionPolicy().tombstones
 
     @Flag(help: "Only tell what would be won, and which change tokens would expire.")
     var dryRun = false
@@ -42,8 +48,8 @@ struct CompactCommand: AsyncParsableCommand {
 
     func run() async throws {
         var policy = CompactionPolicy()
-        policy.history = keepHistory.retention
-        policy.tombstones = tombstones.retention
+        policy.history = keepHistory
+        policy.tombstones = tombstones
         try await store.write { store in
             try print(try await store.compact(policy, isDryRun: dryRun))
         }

@@ -4,41 +4,29 @@
 import ArgumentParser
 import Tidemark
 
-/// How long something is kept, as an argument: `all`, `none`, or a duration such as `30d`.
-struct RetentionArgument: ExpressibleByArgument {
-    let retention: CompactionPolicy.Retention
+/// Milliseconds by the first letters of seconds, minutes, hours, days, weeks and years.
+private let units: [Character: Int64] = [
+    "s": 1000, "m": 60 * 1000, "h": 60 * 60 * 1000, "d": 24 * 60 * 60 * 1000,
+    "w": 7 * 24 * 60 * 60 * 1000, "y": 365 * 24 * 60 * 60 * 1000,
+]
 
-    private static let units: [(letter: Character, milliseconds: Int64)] = [
-        ("s", 1000), ("m", 60 * 1000), ("h", 60 * 60 * 1000), ("d", 24 * 60 * 60 * 1000),
-        ("w", 7 * 24 * 60 * 60 * 1000), ("y", 365 * 24 * 60 * 60 * 1000),
-    ]
-
-    init(_ retention: CompactionPolicy.Retention) {
-        self.retention = retention
-    }
-
-    /// A number and the first letter of seconds, minutes, hours, days, weeks or years.
-    init?(argument: String) {
-        switch argument {
-        case "all": retention = .all
-        case "none": retention = .none
-        default:
-            guard let letter = argument.last, let number = Int64(argument.dropLast()), number >= 0,
-                argument.first?.isNumber ?? false,
-                let unit = Self.units.first(where: { $0.letter == letter })
-            else { return nil }
-            let (product, overflow) = number.multipliedReportingOverflow(by: unit.milliseconds)
-            retention = overflow ? .all : .milliseconds(product)
+/// Reads how long something is kept: `all`, `none`, or a duration such as `30d`.
+func retention(_ text: String) throws -> CompactionPolicy.Retention {
+    switch text {
+    case "all": return .all
+    case "none": return .none
+    default:
+        guard let unit = text.last.flatMap({ units[$0] }), text.first?.isNumber ?? false,
+            let number = Int64(text.dropLast())
+        else {
+            throw ValidationError(
+                """
+                '\(text)' is not how long something is kept: all, none, or a number and s, m, h, d, \
+                w or y, such as 12h or 30d.
+                """
+            )
         }
-    }
-
-    var defaultValueDescription: String {
-        switch retention {
-        case .all: "all"
-        case .none: "none"
-        case .milliseconds(let count):
-            Self.units.last { count % $0.milliseconds == 0 && $0.letter != "w" }
-                .map { "\(count / $0.milliseconds)\($0.letter)" } ?? "\(count) ms"
-        }
+        let (product, overflow) = number.multipliedReportingOverflow(by: unit)
+        return overflow ? .all : .milliseconds(product)
     }
 }

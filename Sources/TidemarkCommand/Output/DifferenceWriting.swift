@@ -30,6 +30,7 @@ extension [UInt8] {
         append(jsonString: difference.id.recordName)
         append(literal: ",\"recordType\":")
         append(jsonString: (difference.after ?? difference.before)?.recordType ?? "")
+        append(member: ",\"recordTypeBefore\":", difference.recordTypeBefore)
         append(literal: ",\"happened\":")
         append(jsonString: difference.kind.rawValue)
         append(membersOf: difference.fields)
@@ -137,7 +138,8 @@ extension RecordDifference {
             case .changed: ("~", .position)
             case .removed: ("-", .removed)
             }
-        let type = (after ?? before)?.recordType ?? ""
+        let type = [recordTypeBefore, (after ?? before)?.recordType]
+            .compactMap(\.self).joined(separator: " → ")
         let place = "\(id.zone.zoneName)/\(id.recordName)"
         return ink.text("\(mark) \(place)  \(type)".printable, colour)
     }

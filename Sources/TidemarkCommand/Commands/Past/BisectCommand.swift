@@ -50,7 +50,10 @@ struct BisectCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A good point: \(Point.explanation). The empty store, unless given.",
+            """
+            A good point: \(Point.explanation). The empty store, or where the history that is kept \
+            begins, unless given.
+            """,
             valueName: "point"
         ),
         transform: { text in try Point(text) }
@@ -75,7 +78,7 @@ struct BisectCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await store.read { store in
-            let first = try from?.position(in: store) ?? .zero
+            let first = try from?.position(in: store) ?? store.historyHorizon()
             let last = try to?.position(in: store) ?? store.lastSequence
             guard first < last else {
                 throw CommandError("There are no events between \(first) and \(last).")
@@ -88,6 +91,12 @@ struct BisectCommand: AsyncParsableCommand {
                 }
             try await print(finding, of: store)
         }
+    }
+
+    /// What to do where the first point is not good.
+    private func beginning(_ first: SequenceNumber, isEarlier: Bool) -> String {
+        if from == nil, first > .zero { return "The history that is kept begins there." }
+        return isEarlier ? "Begin earlier." : "Begin at a point where it is."
     }
 
     private var zoneID: ZoneID? { zone.map { ZoneID(zoneName: $0) } }
@@ -124,7 +133,8 @@ extension BisectCommand {
         )
         if holding.heldAtFirst {
             throw CommandError(
-                "It is bad already as of event \(first): a record fulfils the predicate. Begin earlier."
+                "It is bad already as of event \(first): a record fulfils the predicate. "
+                    + beginning(first, isEarlier: true)
             )
         }
         guard let began = holding.began else {
@@ -153,7 +163,9 @@ extension BisectCommand {
         guard start == .good else {
             let found =
                 start == .bad ? "It is not good" : "The command cannot tell whether it is good"
-            throw CommandError("\(found) as of event \(first). Begin at a point where it is.")
+            throw CommandError(
+                "\(found) as of event \(first). \(beginning(first, isEarlier: false))"
+            )
         }
         var bisection = Bisection(good: first, bad: last)
         while let position = bisection.next {
