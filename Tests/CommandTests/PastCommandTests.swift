@@ -84,6 +84,22 @@ import Testing
         #expect(text.output.contains("(removed)"))
     }
 
+    @Test func `who looks in the wrong place is told where else to look`() async throws {
+        let store = try await folder.store(SampleHistory.lines(20))
+        for command in ["history", "blame", "record"] {
+            let noZone = try await Command.run(command, store, "item 1", "--zone", "nowhere")
+            #expect(noZone.status == 1)
+            #expect(noZone.errors.contains("There is no zone nowhere. `tidemark zones list` tells"))
+            let noRecord = try await Command.run(command, store, "nothing", "--zone", "lists")
+            #expect(noRecord.status == 1)
+            #expect(
+                noRecord.errors.contains(
+                    "There is no record nothing in zone lists. It may be in another zone"
+                )
+            )
+        }
+    }
+
     @Test func `a record that came back as another type differs by its type`() async throws {
         let lines = [
             #""op":"save","recordType":"Old","fields":{"n":1}"#, #""op":"delete""#,

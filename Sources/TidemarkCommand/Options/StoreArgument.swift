@@ -45,7 +45,7 @@ struct StoreArgument: ParsableArguments {
             try await command(store)
         } catch let error as SyncError {
             let damage = try store.reader?.damage ?? []
-            guard !damage.isEmpty else { throw error }
+            guard !damage.isEmpty else { throw CommandError(lookingFor: error) ?? error }
             for damage in damage { note("Damaged: \(damage.text)") }
             throw CommandError(
                 "\(self.store): \(error.message) The store is damaged, as said above. "
@@ -53,5 +53,19 @@ struct StoreArgument: ParsableArguments {
             )
         }
         if let reader = try store.reader { try finish(reader) }
+    }
+}
+
+extension CommandError {
+    /// What was looked for and is not there, with what somebody who reads a store can do about it: the
+    /// error's own remedy is for apps that have a copy. `nil` for other errors.
+    fileprivate init?(lookingFor error: SyncError) {
+        let remedy: String
+        switch error.code {
+        case .unknownItem: remedy = "It may be in another zone (--zone) or database (--database)."
+        case .zoneNotFound: remedy = "`tidemark zones list` tells which there are; --zone names one."
+        default: return nil
+        }
+        self.init("\(error.code) (\(error.code.rawValue)): \(error.message) \(remedy)".printable)
     }
 }
