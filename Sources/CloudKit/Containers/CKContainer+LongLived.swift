@@ -41,6 +41,6 @@ extension CKContainer {
 
     /// Runs a callback where nobody waits for it.
     private func callBack(_ body: @escaping @Sendable () -> Void) {
-        DispatchQueue.global().async { self.device.run(body) }
+        DispatchQueue(label: "CloudKit.callbacks").async { self.device.run(body) }
     }
 }

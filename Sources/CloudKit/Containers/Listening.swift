@@ -21,7 +21,7 @@ final class Listening: Sendable {
     ) {
         self.service = service
         // Detached, so as not to inherit the device that the code runs as, and keep it.
-        beginning = Task.detached { [weak device] in
+        beginning = Task.detached(executorPreference: OwnThreads.shared) { [weak device] in
             var feeds: [Task<Void, Never>] = []
             if let statuses = try? await service.accountStatuses(as: caller) {
                 feeds.append(Self.post(statuses, by: device))
@@ -43,14 +43,16 @@ final class Listening: Sendable {
     /// Hears nothing more.
     func end() {
         let beginning = beginning
-        Task { for feed in await beginning.value { feed.cancel() } }
+        Task(executorPreference: OwnThreads.shared) {
+            for feed in await beginning.value { feed.cancel() }
+        }
     }
 
     private static func post(
         _ statuses: AsyncThrowingStream<AccountStatus, any Error>,
         by device: TidemarkDevice?
     ) -> Task<Void, Never> {
-        Task { [weak device] in
+        Task(executorPreference: OwnThreads.shared) { [weak device] in
             // The first is the status as it is, which is no change.
             var isFirst = true
             // A feed that fails has no more to say: the device hears again when its user changes.
@@ -69,7 +71,7 @@ final class Listening: Sendable {
         as caller: Caller
     ) -> Task<Void, Never> {
         let queue = DispatchQueue(label: "CloudKit.remoteNotifications")
-        return Task { [weak device] in
+        return Task(executorPreference: OwnThreads.shared) { [weak device] in
             try? await pushes.takeAll { push in
                 guard !Task.isCancelled else { return }
                 let device = device

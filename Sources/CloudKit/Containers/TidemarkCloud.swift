@@ -92,7 +92,9 @@ public final class TidemarkCloud: Sendable {
             case .closed:
                 return .failure(SyncError(.serviceUnavailable, "The cloud at \(path) was closed."))
             case .not:
-                let task = Task { await StoreDoor(path: path, options: options).open() }
+                let task = Task(executorPreference: OwnThreads.shared) {
+                    await StoreDoor(path: path, options: options).open()
+                }
                 opened = .opening(task)
                 return .success(task)
             }
@@ -115,7 +117,7 @@ public final class TidemarkCloud: Sendable {
             return opened
         }
         guard case .opening(let opening) = before else { return nil }
-        return Task {
+        return Task(executorPreference: OwnThreads.shared) {
             if case .success(let service) = await opening.value, let store = service as? Store {
                 try? store.close()
             }

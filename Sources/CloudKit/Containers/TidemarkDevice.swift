@@ -55,6 +55,7 @@ public final class TidemarkDevice: Sendable {
     let places: NotificationPlaces
     /// Runs the operations that are added to containers and databases.
     let operations = OperationQueue()
+    private let operationStarts = DispatchQueue(label: "CloudKit.operations")
     private let state: Lock<State>
 
     /// Describes a device.
@@ -90,6 +91,8 @@ public final class TidemarkDevice: Sendable {
         places = NotificationPlaces(self.folder)
         state = Lock(State(user: user.map { UserID($0) }))
         operations.name = "CloudKit on \(name)"
+        // One of its own, which gets a thread also where all those of the global queues wait.
+        operations.underlyingQueue = operationStarts
     }
 
     deinit {
@@ -192,6 +195,7 @@ extension TidemarkDevice {
         }
         guard isNew else { return }
         listenAnew()
+        run { NotificationCenter.default.post(name: .NSUbiquityIdentityDidChange, object: nil) }
         postAccountChanged()
     }
 
@@ -248,7 +252,9 @@ extension TidemarkDevice {
         }
         for (container, listening) in before {
             listening.end()
-            Task { await self.listen(to: container, listening.service) }
+            Task(executorPreference: OwnThreads.shared) {
+                await self.listen(to: container, listening.service)
+            }
         }
     }
 }

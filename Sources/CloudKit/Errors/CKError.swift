@@ -17,6 +17,11 @@ public struct CKError: CustomNSError, @unchecked Sendable {
     /// Describes a failure.
     public init(_ code: Code, userInfo: [String: Any] = [:]) {
         self.code = code
+        var userInfo = userInfo
+        // As on Apple's systems, where programs write and read it as any kind of number.
+        if let seconds = userInfo[CKErrorRetryAfterKey] as? NSNumber {
+            userInfo[CKErrorRetryAfterKey] = NSNumber(value: seconds.doubleValue)
+        }
         self.userInfo = userInfo
     }
 

@@ -26,6 +26,7 @@ open class CKOperation: Operation, @unchecked Sendable {
     private struct Progress {
         var step = Step.waiting
         var work: Task<Void, Never>?
+        var completionBlock: (@Sendable () -> Void)?
     }
 
     private let progress = Lock(Progress())
@@ -128,7 +129,9 @@ open class CKOperation: Operation, @unchecked Sendable {
         }
         guard begins else { return }
         didChangeValue(forKey: "isExecuting")
-        if isCancelled { begin() } else { main() }
+        if isCancelled { return begin() }
+        // A program's `main()` may wait for something; the queue has others to start.
+        callbacks.async { self.main() }
     }
 
     /// Does the work, and returns before it is done: what `start()` calls.
@@ -139,7 +142,12 @@ open class CKOperation: Operation, @unchecked Sendable {
     }
 
     private func begin() {
-        let work = Task(priority: TaskPriority(qualityOfService)) { await self.work() }
+        let work = Task(
+            executorPreference: OwnThreads.shared,
+            priority: TaskPriority(qualityOfService)
+        ) {
+            await self.work()
+        }
         progress.withLock { $0.work = work }
         if isCancelled { work.cancel() }
     }
@@ -152,13 +160,25 @@ open class CKOperation: Operation, @unchecked Sendable {
         progress.withLock { $0.work }?.cancel()
     }
 
+    /// Called once, when the operation has ended; last of all its blocks.
+    ///
+    /// Kept here, since Foundation on Linux would run it on a thread of the global queues, which a
+    /// program may all hold up.
+    open override var completionBlock: (@Sendable () -> Void)? {
+        get { progress.withLock { $0.completionBlock } }
+        set { progress.withLock { $0.completionBlock = newValue } }
+    }
+
     private func finish() {
-        progress.withLock { progress in
+        let completionBlock = progress.withLock { progress in
+            defer { progress.completionBlock = nil }
             progress.step = .finished
             progress.work = nil
+            return progress.completionBlock
         }
         didChangeValue(forKey: "isExecuting")
         didChangeValue(forKey: "isFinished")
+        if let completionBlock { device.run(completionBlock) }
     }
 
     // MARK: What kinds of operations do

@@ -144,14 +144,14 @@ final class FirstOutcome<Value: Sendable>: Sendable {
         _ body: @escaping @Sendable () async throws(SyncError) -> Value
     ) async throws(SyncError) -> Value {
         let first = FirstOutcome()
-        let work = Task {
+        let work = Task(executorPreference: OwnThreads.shared) {
             do throws(SyncError) {
                 first.give(.success(try await body()))
             } catch {
                 first.give(.failure(error))
             }
         }
-        let timer = Task {
+        let timer = Task(executorPreference: OwnThreads.shared) {
             do {
                 try await Task.sleep(for: .seconds(seconds))
                 first.give(.failure(late))

@@ -71,7 +71,7 @@ extension SyncEngineDriver {
             self?.change { loop, _ in loop.noteAccountChange() }
         }
         let reference = EngineReference(engine)
-        let run = Task { [device] in
+        let run = Task(executorPreference: OwnThreads.shared) { [device] in
             await TidemarkDevice.$bound.withValue(device) { await self.run(reference) }
         }
         guarded.withLock { guarded in
@@ -265,7 +265,9 @@ extension SyncEngineDriver {
             }
         }
         let errands = errands.inGroup(group)
-        let errand = Task { await errands.answer(step, batch) }
+        let errand = Task(executorPreference: OwnThreads.shared) {
+            await errands.answer(step, batch)
+        }
         guarded.withLock { $0.errand = errand }
         defer { guarded.withLock { $0.errand = nil } }
         if guarded.withLock({ $0.isEnded }) { errand.cancel() }
@@ -311,7 +313,7 @@ extension SyncEngineDriver {
         guard look({ $0.isAutomatic }), let user = device.userID else { return }
         let caller = device.caller(of: database.container, .private)
         let scope = database.databaseScope.model
-        let listening = Task { [weak self, device] in
+        let listening = Task(executorPreference: OwnThreads.shared) { [weak self, device] in
             guard let service = try? await device.cloud.service(),
                 let pushes = try? await service.notifications(since: nil, as: caller)
             else { return }
@@ -338,7 +340,7 @@ extension SyncEngineDriver {
     private func rest(until time: Int64?) async {
         for waiting in guarded.withLock({ takeRest(&$0) }) { waiting.resume() }
         let timer = time.map { time in
-            Task { [weak self] in
+            Task(executorPreference: OwnThreads.shared) { [weak self] in
                 let wait = max(0, time - Self.now)
                 guard (try? await Task.sleep(for: .milliseconds(wait))) != nil else { return }
                 self?.wake()

@@ -7,7 +7,7 @@ public import Foundation
 ///
 /// Strings, dates, data, numbers, truth values, places, references, assets, and arrays of one kind of
 /// these; values of Swift and objects of Foundation alike. Other types cannot be stored, also where
-/// they adopt the protocol.
+/// they adopt the protocol, nor can arrays of other elements.
 public protocol CKRecordValueProtocol {}
 
 /// The same as `CKRecordValueProtocol`.
@@ -36,7 +36,9 @@ extension UInt32: CKRecordValueProtocol {}
 extension UInt64: CKRecordValueProtocol {}
 extension Float: CKRecordValueProtocol {}
 extension Double: CKRecordValueProtocol {}
-extension Array: CKRecordValueProtocol where Element: CKRecordValueProtocol {}
+// Of any elements, since it is one of Foundation's for a cast on Apple's systems: `as? CKRecordValue`
+// takes what a program has read from JSON.
+extension Array: CKRecordValueProtocol {}
 
 extension NSString: CKRecordValueProtocol {}
 extension NSDate: CKRecordValueProtocol {}

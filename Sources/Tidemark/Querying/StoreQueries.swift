@@ -16,6 +16,7 @@ final class StoreQueries: Sendable {
     private let folder: String?
     /// Whether the records of a zone can be asked for.
     private let isQueried: @Sendable (UInt64) -> Bool
+    private let queue = WorkQueue(label: "tidemark.queries")
     private let state = Lock(State())
 
     private struct State {
@@ -101,10 +102,11 @@ final class StoreQueries: Sendable {
             if index.position.sequence >= bound { return index }
             let task = state.withLock { state in
                 if let catchingUp = state.catchingUp { return catchingUp }
-                let task = Task {
+                // Not on the threads that all tasks share: it waits for the disk for long.
+                let task = Task(executorPreference: queue) {
                     // Before the task ends, so that who waited for it does not find it again.
                     defer { self.state.withLock { $0.catchingUp = nil } }
-                    try await takeIn(through: bound, index)
+                    try await self.takeIn(through: bound, index)
                 }
                 state.catchingUp = task
                 return task

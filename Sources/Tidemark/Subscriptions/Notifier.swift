@@ -60,7 +60,10 @@ actor Notifier {
 
     /// Says that something has become durable.
     nonisolated func ring() {
-        if bell.ring() { Task(priority: .utility) { await listen() } }
+        if bell.ring() {
+            // Not on the threads that all tasks share: a program may hold them up.
+            Task(executorPreference: queue, priority: .utility) { await self.listen() }
+        }
     }
 
     private func listen() async {

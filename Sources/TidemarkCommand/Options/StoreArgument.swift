@@ -57,13 +57,16 @@ struct StoreArgument: ParsableArguments {
 }
 
 extension CommandError {
-    /// What was looked for and is not there, with what somebody who reads a store can do about it: the
-    /// error's own remedy is for apps that have a copy. `nil` for other errors.
+    /// What was looked for and is not there, with what somebody who reads a store can do about it; `nil`
+    /// for other errors.
+    ///
+    /// The error's own remedy is for apps that have a copy.
     fileprivate init?(lookingFor error: SyncError) {
         let remedy: String
         switch error.code {
         case .unknownItem: remedy = "It may be in another zone (--zone) or database (--database)."
-        case .zoneNotFound: remedy = "`tidemark zones list` tells which there are; --zone names one."
+        case .zoneNotFound:
+            remedy = "`tidemark zones list` tells which there are; --zone names one."
         default: return nil
         }
         self.init("\(error.code) (\(error.code.rawValue)): \(error.message) \(remedy)".printable)

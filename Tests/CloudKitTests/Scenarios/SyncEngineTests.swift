@@ -204,8 +204,13 @@ import Tidemark
     @Test func `that is cancelled answers those who wait`() async throws {
         let phone = book(on: "phone")
         let engine = await phone.engine()
+        let begun = Heard<Bool>()
         await phone.whenSent { engine in
-            Task { await engine.cancelOperations() }
+            Task {
+                begun.add(true)
+                await engine.cancelOperations()
+            }
+            try? await begun.wait(for: 1)
             try? await Task.sleep(for: .milliseconds(200))
         }
         let pending = await phone.engine().state
