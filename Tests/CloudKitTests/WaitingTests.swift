@@ -26,8 +26,10 @@ import Testing
                 }
             case .query:
                 let query = CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
-                database.perform(query, inZoneWith: zone) { records, _ in
-                    if records?.isEmpty == false { isOver.signal() }
+                database.fetch(withQuery: query, inZoneWith: zone) { result in
+                    if case .success(let found) = result, !found.matchResults.isEmpty {
+                        isOver.signal()
+                    }
                 }
             case .changes:
                 let operation = CKFetchRecordZoneChangesOperation(
@@ -53,28 +55,69 @@ import Testing
         let zone = CKRecordZone.ID(zoneName: "Notes")
         try await container.privateCloudDatabase.save(CKRecordZone(zoneID: zone))
         let count = 2 * ProcessInfo.processInfo.activeProcessorCount
-        for number in 0..<2 * count {
+        for number in 0..<2 * count where call != .save {
             let record = CKRecord(
                 recordType: "Note",
                 recordID: CKRecord.ID(recordName: "\(number)", zoneID: zone)
             )
-            if call != .save { try await container.privateCloudDatabase.save(record) }
+            try await container.privateCloudDatabase.save(record)
         }
-        let answers = Heard<Bool>()
-        let waiting = DispatchGroup()
-        for number in 0..<count {
-            waiting.enter()
-            Task.detached {
-                answers.add(call.wait(container, zone, number))
-                waiting.leave()
-            }
-            DispatchQueue.global().async(group: waiting) {
-                answers.add(call.wait(container, zone, count + number))
-            }
-        }
-        await withCheckedContinuation { continuation in
-            waiting.notify(queue: .global()) { continuation.resume() }
-        }
-        #expect(answers.items == Array(repeating: true, count: 2 * count))
+        await holdUpEveryThread(count: count) { number in call.wait(container, zone, number) }
     }
+
+    @Test func `is told in time that a service does not answer, or is asked again`() async throws {
+        let rigged = RiggedService(CloudFixture().cloud)
+        let database = TidemarkDevice(TidemarkCloud(rigged), user: "anna").container()
+            .privateCloudDatabase
+        rigged.hold()
+        await holdUpEveryThread(count: 80) { _ in
+            let isOver = DispatchSemaphore(value: 0)
+            let operation = CKFetchRecordZonesOperation.fetchAllRecordZonesOperation()
+            operation.timeoutIntervalForRequest = 0.05
+            operation.fetchRecordZonesResultBlock = { result in
+                if (result.error as? CKError)?.code == .networkFailure { isOver.signal() }
+            }
+            database.add(operation)
+            return isOver.wait(timeout: .now() + 60) == .success
+        }
+        rigged.release()
+        rigged.failNext(.save, with: .zoneBusy, retryAfter: 0.05, times: 3)
+        await holdUpEveryThread(count: 80) { number in
+            let isOver = DispatchSemaphore(value: 0)
+            let operation = CKModifyRecordsOperation(recordsToSave: [
+                CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "\(number)"))
+            ])
+            operation.qualityOfService = .utility
+            operation.modifyRecordsResultBlock = { result in
+                if result.error == nil { isOver.signal() }
+            }
+            database.add(operation)
+            return isOver.wait(timeout: .now() + 60) == .success
+        }
+    }
+}
+
+/// Calls a closure on every thread of tasks and of the global queue at once, and expects that each of
+/// the calls is true.
+///
+/// It is called `count` times in tasks, and as often by the queue. On Linux, a queue whose threads are
+/// all held up is given another one each second, behind what it was asked for before.
+private func holdUpEveryThread(
+    count: Int,
+    _ wait: @escaping @Sendable (Int) -> Bool
+) async {
+    let answers = Heard<Bool>()
+    let waiting = DispatchGroup()
+    for number in 0..<count {
+        waiting.enter()
+        Task.detached {
+            answers.add(wait(number))
+            waiting.leave()
+        }
+        DispatchQueue.global().async(group: waiting) { answers.add(wait(count + number)) }
+    }
+    await withCheckedContinuation { continuation in
+        waiting.notify(queue: .global()) { continuation.resume() }
+    }
+    #expect(answers.items == Array(repeating: true, count: 2 * count))
 }

@@ -145,7 +145,7 @@ private struct StoreDoor {
                     return .failure(refusal(error))
                 }
             }
-            try? await Task.sleep(for: .milliseconds(50))
+            await pause(seconds: 0.05)
         }
     }
 

@@ -118,7 +118,7 @@ struct Session: Sendable {
                     throw CKError(error, seenBy: user)
                 }
                 attempt += 1
-                try? await Task.sleep(for: .seconds(wait))
+                await pause(seconds: wait)
                 if Task.isCancelled {
                     throw CKError(.operationCancelled, "The operation was cancelled.")
                 }
@@ -152,10 +152,8 @@ final class FirstOutcome<Value: Sendable>: Sendable {
             }
         }
         let timer = Task(executorPreference: OwnThreads.shared) {
-            do {
-                try await Task.sleep(for: .seconds(seconds))
-                first.give(.failure(late))
-            } catch {}
+            await pause(seconds: seconds)
+            if !Task.isCancelled { first.give(.failure(late)) }
         }
         defer {
             work.cancel()

@@ -342,8 +342,8 @@ extension SyncEngineDriver {
         let timer = time.map { time in
             Task(executorPreference: OwnThreads.shared) { [weak self] in
                 let wait = max(0, time - Self.now)
-                guard (try? await Task.sleep(for: .milliseconds(wait))) != nil else { return }
-                self?.wake()
+                await pause(seconds: Double(wait) / 1000)
+                if !Task.isCancelled { self?.wake() }
             }
         }
         await withCheckedContinuation { sleeper in
