@@ -21,7 +21,8 @@ package final class SegmentLog: EventSource {
     /// Whether somebody may still have been reading the store, as it was before this opening, when
     /// it began: such a reader holds an older manifest.
     package let hasOlderReaders: Bool
-    let environment: LogEnvironment
+    /// With the store's folder held on to.
+    package let environment: LogEnvironment
     let folder: StoreFolder
     let files: LogFiles
     let manifest: ManifestFile
@@ -67,17 +68,18 @@ package final class SegmentLog: EventSource {
         onDurable: @escaping @Sendable (SequenceNumber) -> Void,
         onFinished: @escaping @Sendable () -> Void = {}
     ) throws(LogError) -> (log: SegmentLog, report: RecoveryReport) {
-        let opening = LogOpening(
+        let opening = try LogOpening(
             folder: StoreFolder(directory),
             configuration: configuration,
             environment: environment
         )
+        .holdingFolder(creating: creating)
         let opened = try opening.openUsingReserve(creating: creating)
         let report = opened.report
         let log = SegmentLog(
             opened: opened,
             configuration: configuration,
-            environment: environment,
+            environment: opening.environment,
             onDurable: onDurable,
             onFinished: onFinished
         )
@@ -468,14 +470,25 @@ extension SegmentLog {
         if isSampled, let reader = files.segments.last?.reader {
             sample = try DictionarySample.taken(from: reader)
         }
-        return try SpareSegment.prepare(
-            room: max(min(nextRoom, room), bound + AppendQueue.reserveByteCount),
-            number: spareNumber.add(1, ordering: .relaxed).newValue,
-            store: store,
-            in: folder,
-            sample: sample,
-            environment: environment
-        )
+        let least = bound + AppendQueue.reserveByteCount
+        var room = max(min(nextRoom, room), least)
+        while true {
+            do throws(LogError) {
+                return try SpareSegment.prepare(
+                    room: room,
+                    number: spareNumber.add(1, ordering: .relaxed).newValue,
+                    store: store,
+                    in: folder,
+                    sample: sample,
+                    environment: environment
+                )
+            } catch {
+                // What a nearly full disk still has room for.
+                let smaller = max(room / 2, least, Layout.smallestSegmentByteCount)
+                guard error.code == .full, smaller < room else { throw error }
+                room = smaller
+            }
+        }
     }
 
     /// Prepares the next segment in the background once the active one is half full.

@@ -90,7 +90,11 @@ public struct SyncError: Error, Hashable, Sendable {
     public var message: String { content.message }
 
     /// What to do about it.
-    public var remedy: String { code.remedy }
+    public var remedy: String {
+        let isTemporary = [.serviceUnavailable, .requestRateLimited, .zoneBusy].contains(code)
+        return isTemporary && retryAfter == nil
+            ? "Repeat the request once the cause is gone." : code.remedy
+    }
 
     /// After how many seconds the request may be repeated as it is; `nil` where it should not be.
     public var retryAfter: Double? { content.retryAfter }

@@ -63,7 +63,8 @@ extension Store {
         var hasViews = false
         if position == nil {
             // Before the log: then the log goes at least as far.
-            try LogRestore.makeFolder(destination, environment.log)
+            let reader = try LogReader(path, fileSystem: environment.log.fileSystem)
+            try LogRestore.makeFolder(destination, for: reader.store, environment.log)
             hasViews = try views.copy(through: nil)
         }
         var log = try LogRestore(
@@ -147,7 +148,7 @@ private struct ForkedViews {
             // Where the folder is not there, nothing is.
             guard error.reason == .damaged else {
                 let code: LogError.Code = error.reason == .full ? .full : .unreadable
-                throw LogError(code, error.message, path: destination.views)
+                throw LogError(code, error.message)
             }
         }
     }

@@ -161,7 +161,7 @@ struct ErasureFiles {
                 try fileSystem.exists(folder.views)
             }
             guard !isThere else {
-                throw LogError(.unreadable, error.message, path: folder.views)
+                throw LogError(.unreadable, error.message)
             }
         }
         let folders = cacheFolders

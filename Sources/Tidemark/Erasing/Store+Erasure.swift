@@ -47,13 +47,14 @@ extension Store {
         environment: StoreEnvironment
     ) throws(LogError) -> ErasureReceipt {
         let folder = StoreFolder(path)
-        let erasure = Erasure(of: subject, in: folder, environment)
-        if isDryRun { return try erasure.estimate() }
+        if isDryRun { return try Erasure(of: subject, in: folder, environment).estimate() }
         let opening = StoreOpening(folder: folder, options: options, environment: environment)
         let (log, _) = try opening.openLog(creating: false)
         let receipt: ErasureReceipt
         do throws(LogError) {
-            receipt = try erasure.run(on: log)
+            var held = environment
+            held.log = log.environment
+            receipt = try Erasure(of: subject, in: folder, held).run(on: log)
         } catch {
             // The failure is the one to tell.
             try? log.close()

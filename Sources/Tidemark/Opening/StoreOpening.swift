@@ -85,16 +85,16 @@ struct StoreOpening {
             source: log,
             views: views,
             line: line,
-            blobs: BlobStore(folder, environment.log.fileSystem),
-            journalReader: JournalReader(folder, of: log.store, environment.log.fileSystem),
-            environment: environment.log,
+            blobs: BlobStore(folder, log.environment.fileSystem),
+            journalReader: JournalReader(folder, of: log.store, log.environment.fileSystem),
+            environment: log.environment,
             writing: Engine.Writing(
                 log: log,
                 committer: Committer(log: log, views: views, checkpointer: checkpointer),
                 checkpointer: checkpointer,
                 queries: queries(of: log, views),
                 notifier: notifier,
-                journal: OpenJournal(folder, of: log.store, line.current, options, environment.log),
+                journal: OpenJournal(folder, of: log.store, line.current, options, log.environment),
                 compactor: compactor,
                 arrivals: arrivals
             )
@@ -123,10 +123,10 @@ struct StoreOpening {
         }
         let opened = try open()
         do throws(LogError) {
-            guard let subject = try ErasureFiles(folder, environment).pending() else {
-                return opened
-            }
-            _ = try Erasure(of: subject, in: folder, environment).run(on: opened.log)
+            var held = environment
+            held.log = opened.log.environment
+            guard let subject = try ErasureFiles(folder, held).pending() else { return opened }
+            _ = try Erasure(of: subject, in: folder, held).run(on: opened.log)
         } catch {
             // The failure is the one to tell.
             try? opened.log.close()
@@ -158,8 +158,8 @@ struct StoreOpening {
             source: reader,
             views: views,
             line: line,
-            blobs: BlobStore(folder, environment.log.fileSystem),
-            journalReader: JournalReader(folder, of: reader.store, environment.log.fileSystem),
+            blobs: BlobStore(folder, reader.fileSystem),
+            journalReader: JournalReader(folder, of: reader.store, reader.fileSystem),
             environment: environment.log,
             writing: nil
         )

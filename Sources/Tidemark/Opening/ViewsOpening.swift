@@ -167,11 +167,8 @@ struct ViewsOpening {
             switch error {
             case .log(let error): throw error
             case .views(let error):
-                throw LogError(
-                    error.reason == .full ? .full : .unreadable,
-                    error.message,
-                    path: folder.views
-                )
+                // The message says where.
+                throw LogError(error.reason == .full ? .full : .unreadable, error.message)
             }
         }
     }

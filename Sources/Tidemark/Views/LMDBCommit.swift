@@ -48,7 +48,7 @@ extension LMDBEnvironment {
         }
         code = mdb_txn_commit(transaction)
         // What LMDB calls an I/O error is mostly a write that was cut short by a full disk.
-        if code == EIO, ViewFiles(path).isDiskFull { code = ENOSPC }
+        if code == EIO, files.isDiskFull { code = ENOSPC }
         guard code == 0 else { throw .lmdb(code, "committing a checkpoint", path) }
         return state
     }

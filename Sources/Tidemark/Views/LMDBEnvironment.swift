@@ -18,6 +18,8 @@ import Glibc
 final class LMDBEnvironment: Sendable {
     /// The folder that holds it.
     let path: String
+    /// Its files, wherever the folder is moved meanwhile.
+    let files: ViewFiles
     private let opened: LMDBOpening
     /// The number by which it is shared with others in this process; `nil` if it is not.
     private let number: Int?
@@ -31,6 +33,7 @@ final class LMDBEnvironment: Sendable {
         mapByteCount: Int = LMDBOpening.largestMapByteCount
     ) throws(ViewIndexError) {
         self.path = path
+        files = try ViewFiles(holding: path)
         if access == .readingStill {
             number = nil
             opened = try LMDBOpening(path, access)
@@ -112,7 +115,8 @@ extension ViewIndexError {
             MDB_CURSOR_FULL, MDB_INCOMPATIBLE:
             return .damaged(what)
         default:
-            return ViewIndexError(.system, what)
+            let remedy = FileError(call: .open, path: path, errorNumber: code).remedy
+            return ViewIndexError(.system, "\(what). \(remedy ?? "")")
         }
     }
 

@@ -127,7 +127,7 @@ struct LMDBOpening: @unchecked Sendable {
     }
 }
 
-/// The environments that this process has open with LMDB's locks, by their folders' paths.
+/// The environments that this process has open with LMDB's locks, by their folders.
 ///
 /// LMDB must not open one twice in a process: closing either would drop the locks of both. So a
 /// reader joins an environment that is open here already.
@@ -136,12 +136,18 @@ enum LMDBOpenFolders {
         let opening: LMDBOpening
         var userCount = 1
         /// The folder that it is found by; `nil` once other files are in its place there.
-        var folder: String?
+        var folder: Folder?
+    }
+
+    /// What tells one folder from another, whatever it is called and whatever links lead to it.
+    private struct Folder: Hashable {
+        let device: UInt64
+        let number: UInt64
     }
 
     private struct Entries {
         var all: [Int: Entry] = [:]
-        var numbers: [String: Int] = [:]
+        var numbers: [Folder: Int] = [:]
         var lastNumber = 0
     }
 
@@ -154,7 +160,7 @@ enum LMDBOpenFolders {
         _ access: ViewAccess,
         mapByteCount: Int
     ) throws(ViewIndexError) -> (number: Int, opening: LMDBOpening) {
-        let folder = try resolve(path)
+        let folder = try folder(at: path)
         return try entries.withLock { entries throws(ViewIndexError) in
             if let number = entries.numbers[folder], let entry = entries.all[number] {
                 guard access == .readingLive else {
@@ -199,14 +205,16 @@ enum LMDBOpenFolders {
         }
     }
 
-    /// The one absolute path of a folder, whatever links lead to it.
-    private static func resolve(_ path: String) throws(ViewIndexError) -> String {
-        guard let resolved = realpath(path, nil) else {
-            let error = FileError(call: .open, path: path, errorNumber: errno)
+    private static func folder(at path: String) throws(ViewIndexError) -> Folder {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            let error = FileError(call: .stat, path: path, errorNumber: errno)
             throw ViewIndexError(error.isMissing ? .damaged : .system, "\(error)")
         }
-        defer { free(resolved) }
-        return String(cString: resolved)
+        return Folder(
+            device: UInt64(truncatingIfNeeded: status.st_dev),
+            number: UInt64(status.st_ino)
+        )
     }
 }
 

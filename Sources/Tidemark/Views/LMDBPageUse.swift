@@ -13,7 +13,6 @@ extension LMDBEnvironment {
     func makeChecks(_ store: StoreID, after old: ViewChecks?) throws(ViewIndexError) -> ViewChecks {
         let transaction = try beginReading()
         defer { endReading(transaction) }
-        let files = ViewFiles(path)
         let file = try files.openData()
         let pageByteCount = try pageByteCount()
         let metaPages = try files.readMetaPages(file, pageByteCount: pageByteCount)

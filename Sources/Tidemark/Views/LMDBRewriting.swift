@@ -27,7 +27,7 @@ extension LMDBEnvironment {
             entryCount += figures.ms_entries
         }
         let needed = entryCount * Self.entryByteCount
-        return try ViewFiles(path).dataByteCount() > 2 * needed + Self.worthwhileByteCount
+        return try files.dataByteCount() > 2 * needed + Self.worthwhileByteCount
     }
 
     /// Puts every entry of the last commit into an environment that has none, and returns where that

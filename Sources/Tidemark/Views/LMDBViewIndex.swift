@@ -129,7 +129,7 @@ package final class LMDBViewIndex: ViewIndex {
     package static func renew(_ path: String, store: StoreID) throws(ViewIndexError) {
         let files = ViewFiles(path)
         guard try files.exist() else { return }
-        let copy = ViewFiles(path + "/renewed")
+        let copy = files.renewed
         try copy.createFolder()
         try copy.remove()
         try Self.copy(from: path, to: copy.folder, store: store)
@@ -155,9 +155,9 @@ package final class LMDBViewIndex: ViewIndex {
     /// For a writer's last call: those who have the old files open keep them, and nothing can be
     /// applied afterwards. If it is cut short, the index is as it was, or counts as damaged.
     package func condense() throws(ViewIndexError) {
-        let files = ViewFiles(environment.path)
+        let files = environment.files
         guard access == .writing, try environment.isSparse() else { return }
-        let copy = ViewFiles(environment.path + "/renewed")
+        let copy = files.renewed
         do throws(ViewIndexError) {
             try copy.createFolder()
             try copy.remove()
@@ -224,17 +224,17 @@ package final class LMDBViewIndex: ViewIndex {
         let (state, old) = progress.withLock { ($0.state, $0.checks) }
         if let old, old.transaction == state?.transaction { return }
         let checks = try environment.makeChecks(store, after: old)
-        try ViewFiles(environment.path).write(checks)
+        try environment.files.write(checks)
         progress.withLock { $0.checks = checks }
     }
 
     package var byteCount: UInt64 {
-        (try? ViewFiles(environment.path).byteCount()) ?? 0
+        (try? environment.files.byteCount()) ?? 0
     }
 
     /// Bytes of the file that hold nothing now and are used by checkpoints to come.
     package var spareByteCount: UInt64 {
-        let files = ViewFiles(environment.path)
+        let files = environment.files
         let checks = progress.withLock { $0.checks } ?? (try? files.readChecks())
         guard let used = checks?.usedByteCount, let all = try? files.dataByteCount(), all > used
         else { return 0 }

@@ -18,11 +18,28 @@ import Glibc
 /// would drop the locks that LMDB holds.
 struct ViewFiles {
     let folder: String
-    private let fileSystem = PosixFileSystem()
+    private let fileSystem: any FileSystem
 
     init(_ folder: String) {
-        self.folder = folder
+        self.init(folder, PosixFileSystem())
     }
+
+    private init(_ folder: String, _ fileSystem: any FileSystem) {
+        self.folder = folder
+        self.fileSystem = fileSystem
+    }
+
+    /// The files of the folder that is there now, which they stay if it is moved.
+    init(holding folder: String) throws(ViewIndexError) {
+        let plain = ViewFiles(folder)
+        self.init(
+            folder,
+            try plain.translated { () throws(FileError) in try plain.fileSystem.holding(folder) }
+        )
+    }
+
+    /// Those of a copy that is to come in the place of these.
+    var renewed: ViewFiles { ViewFiles(folder + "/renewed", fileSystem) }
 
     /// LMDB's file: everything there is.
     var data: String { folder + "/data.mdb" }

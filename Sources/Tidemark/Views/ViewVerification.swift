@@ -124,7 +124,7 @@ struct ChunkReader {
                     + "\(offset + wanted) are in use"
             )
         }
-        buffer.withUnsafeMutableBytes { bytes in
+        buffer.withUnsafeMutableBytes { [pageByteCount] bytes in
             for page in 0..<ViewChecks.chunkPageCount where used >> page & 1 == 0 {
                 bytes[page * pageByteCount..<(page + 1) * pageByteCount].initializeMemory(
                     as: UInt8.self,

@@ -100,21 +100,48 @@ package struct LogBackup {
         )
         .lock()
         previous = try LoadedManifest.load(from: folder, fileSystem: environment.fileSystem)
-        if let previous { try check(previous) }
+        if let previous { try check(previous) } else { try checkLeftovers() }
+    }
+
+    /// Refuses a store that has lost its `CURRENT`: the copy would be written over commits that may be
+    /// nowhere else.
+    ///
+    /// What a copy has left that was cut off has a manifest only if it came to its end, one without a
+    /// segment that takes events.
+    private func checkLeftovers() throws(LogError) {
+        for number in try destination.names(fileSystem).compactMap(StoreFolder.manifestNumber) {
+            let manifest: Manifest
+            do throws(LogError) {
+                manifest = try LoadedManifest.load(
+                    number,
+                    from: destination,
+                    fileSystem: fileSystem
+                )
+                .manifest
+            } catch {
+                if error.cause != nil { throw error }
+                // One that was being written says nothing yet.
+                continue
+            }
+            let last = manifest.segments.last?.last ?? .zero
+            guard manifest.active == nil, last <= figures.last else {
+                throw .lostCurrent(destination)
+            }
+        }
     }
 
     /// Makes the folder, or sees to it that it is empty or holds a store or what a first backup of
     /// this one has left that was cut off.
-    private static func prepare(
+    static func prepare(
         _ folder: StoreFolder,
         for store: StoreID,
         _ fileSystem: any FileSystem
     ) throws(LogError) {
         try folder.checkOutsideOfStores(fileSystem)
-        let names = try LogError.wrapping { () throws(FileError) -> [String] in
+        try LogError.wrapping { () throws(FileError) in
             try fileSystem.createDirectory(folder.path)
-            return try fileSystem.list(folder.path)
         }
+        let names = try folder.names(fileSystem)
         if names.contains("CURRENT") { return }
         let ours: Set<String> = ["LOCK", "CURRENT.tmp", "segments", "assets", "views"]
         let isOurs = names.allSatisfy {

@@ -62,16 +62,15 @@ package struct LogRestore {
         )
     }
 
-    /// Makes the folder of the new log, or throws `notAStore` if there is a store in it already: for
-    /// those who put something there before the log comes.
+    /// Makes the folder of a new log from a store's, or throws what making that log would throw about
+    /// the folder: for those who put something there before the log comes.
     package static func makeFolder(
         _ path: String,
+        for store: StoreID,
         _ environment: LogEnvironment
     ) throws(LogError) {
         try check(free: path, environment)
-        try LogError.wrapping { () throws(FileError) in
-            try environment.fileSystem.createDirectory(path)
-        }
+        try LogBackup.prepare(StoreFolder(path), for: store, environment.fileSystem)
     }
 
     private static func check(

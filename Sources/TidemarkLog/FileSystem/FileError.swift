@@ -70,15 +70,21 @@ extension FileError: CustomStringConvertible {
     }
 
     /// What somebody can do about it, as one or two sentences.
-    private var remedy: String? {
+    package var remedy: String? {
         switch errorNumber {
         case ENOSPC: "Free space on that disk, then try again."
         case EDQUOT: "Free space, or have the disk quota raised, then try again."
         case EACCES, EPERM:
             "Give the user who runs this permission for the file and for the folders above it."
         case EROFS: "The disk is mounted read-only. Mount it for writing, or use another folder."
+        case ENOENT where call == .sync:
+            "The file was removed while it was open, and what is written to it would be lost. Bring "
+                + "it back from a backup, then open it again."
         case ENOENT: "Nothing is there. Check the path."
         case ENOTDIR: "A part of the path is a file, not a folder. Check the path."
+        case ENXIO: "A pipe, a socket or a device is there, where a file is expected. Remove it."
+        case ENOMEM:
+            "Raise this process's limit of memory (ulimit -v), or give the machine more of it."
         case EISDIR: "A folder is there, where a file is expected. Check the path."
         case EEXIST: "Something is there already. Use another path, or remove it if it is stale."
         case EIO:

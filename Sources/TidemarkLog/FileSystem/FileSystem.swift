@@ -66,9 +66,16 @@ package protocol FileSystem: Sendable {
 
     /// Makes the creations, renames and removals in a directory durable.
     func syncDirectory(_ path: String) throws(FileError)
+
+    /// The same file system with a directory held on to: paths that begin with that directory's lead
+    /// into it, wherever it is moved and whatever is put in its place. Other paths are as before.
+    func holding(_ directory: String) throws(FileError) -> any FileSystem
 }
 
 extension FileSystem {
+    /// For file systems whose directories cannot be moved.
+    package func holding(_ directory: String) throws(FileError) -> any FileSystem { self }
+
     /// Gives a file another name; `false` if the file system cannot, so that it has to be copied.
     package func linkIfPossible(
         _ path: String,
@@ -102,6 +109,8 @@ package protocol LogFile: AnyObject, Sendable {
     func write(_ bytes: RawSpan, at offset: UInt64) throws(FileError)
 
     /// Makes all that was written, and the length, durable (`fdatasync`).
+    ///
+    /// Throws also if the machine's file has no name any more: then nobody will find what it holds.
     func sync() throws(FileError)
 
     /// Cuts or extends (with zeros) to a length.

@@ -88,7 +88,11 @@ final class PosixFile: LogFile {
     func sync() throws(FileError) {
         // Never repeated, not even after EINTR: a second sync may succeed although the first one
         // has thrown the pages away.
-        guard makeDurable(openDescriptor(), .file) == 0 else { throw failure(.sync, errno) }
+        let descriptor = openDescriptor()
+        guard makeDurable(descriptor, .file) == 0 else { throw failure(.sync, errno) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw failure(.stat, errno) }
+        guard status.st_nlink > 0 else { throw failure(.sync, ENOENT) }
     }
 
     func truncate(to byteCount: UInt64) throws(FileError) {

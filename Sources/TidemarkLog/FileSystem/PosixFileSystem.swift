@@ -14,11 +14,31 @@ import Glibc
 /// Files are made with mode 0644 and directories with 0755, less the process's umask. Every
 /// descriptor is closed in child processes.
 package struct PosixFileSystem: FileSystem {
-    /// The file system; it has no state of its own.
-    package init() {}
+    private let held: HeldDirectory?
+
+    /// The file system, with no directory held on to.
+    package init() { held = nil }
+
+    private init(_ held: HeldDirectory) { self.held = held }
+
+    package func holding(_ directory: String) throws(FileError) -> any FileSystem {
+        let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
+        return PosixFileSystem(
+            HeldDirectory(
+                path: directory,
+                descriptor: try openDescriptor(directory, flags, for: .open)
+            )
+        )
+    }
+
+    /// Where the calls that begin at a directory find a path.
+    private func place(of path: String) -> (directory: Int32, path: String) {
+        held?.place(of: path) ?? (AT_FDCWD, path)
+    }
 
     package func createDirectory(_ path: String) throws(FileError) {
-        guard mkdir(path, 0o755) != 0 else { return }
+        let place = place(of: path)
+        guard mkdirat(place.directory, place.path, 0o755) != 0 else { return }
         let number = errno
         if number == EEXIST, let status = try readStatus(path), status.st_mode & S_IFMT == S_IFDIR {
             return
@@ -33,10 +53,18 @@ package struct PosixFileSystem: FileSystem {
             case .readWrite: O_RDWR
             case .create: O_RDWR | O_CREAT | O_EXCL
             }
-        return PosixFile(
-            descriptor: try openDescriptor(path, flags | O_CLOEXEC, for: .open),
-            path: path
-        )
+        // A pipe in the place of a file would keep whoever opens it waiting for its other end.
+        let descriptor = try openDescriptor(path, flags | O_CLOEXEC | O_NONBLOCK, for: .open)
+        let file = PosixFile(descriptor: descriptor, path: path)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw FileError(call: .stat, path: path, errorNumber: errno)
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: return file
+        case S_IFDIR: throw FileError(call: .open, path: path, errorNumber: EISDIR)
+        default: throw FileError(call: .open, path: path, errorNumber: ENXIO)
+        }
     }
 
     package func exists(_ path: String) throws(FileError) -> Bool {
@@ -58,8 +86,15 @@ package struct PosixFileSystem: FileSystem {
     }
 
     package func list(_ directory: String) throws(FileError) -> [String] {
-        guard let stream = opendir(directory) else {
-            throw FileError(call: .list, path: directory, errorNumber: errno)
+        let descriptor = try openDescriptor(
+            directory,
+            O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+            for: .list
+        )
+        guard let stream = fdopendir(descriptor) else {
+            let number = errno
+            closeDescriptor(descriptor)
+            throw FileError(call: .list, path: directory, errorNumber: number)
         }
         defer { closedir(stream) }
         var names: [String] = []
@@ -78,19 +113,22 @@ package struct PosixFileSystem: FileSystem {
     }
 
     package func rename(_ path: String, to target: String) throws(FileError) {
-        guard renameAtomically(path, target) == 0 else {
+        let (old, new) = (place(of: path), place(of: target))
+        guard renameat(old.directory, old.path, new.directory, new.path) == 0 else {
             throw FileError(call: .rename, path: path, errorNumber: errno)
         }
     }
 
     package func link(_ path: String, to target: String) throws(FileError) {
-        guard addName(path, target) == 0 else {
+        let (old, new) = (place(of: path), place(of: target))
+        guard linkat(old.directory, old.path, new.directory, new.path, 0) == 0 else {
             throw FileError(call: .link, path: target, errorNumber: errno)
         }
     }
 
     package func remove(_ path: String) throws(FileError) {
-        guard unlink(path) == 0 else {
+        let place = place(of: path)
+        guard unlinkat(place.directory, place.path, 0) == 0 else {
             throw FileError(call: .remove, path: path, errorNumber: errno)
         }
     }
@@ -110,7 +148,8 @@ package struct PosixFileSystem: FileSystem {
     /// What the system knows of what is at a path, or nothing if nothing is there.
     private func readStatus(_ path: String) throws(FileError) -> stat? {
         var status = stat()
-        if stat(path, &status) == 0 { return status }
+        let place = place(of: path)
+        if fstatat(place.directory, place.path, &status, 0) == 0 { return status }
         let number = errno
         if number == ENOENT || number == ENOTDIR { return nil }
         throw FileError(call: .stat, path: path, errorNumber: number)
@@ -121,8 +160,9 @@ package struct PosixFileSystem: FileSystem {
         _ flags: Int32,
         for call: FileError.Call
     ) throws(FileError) -> Int32 {
+        let place = place(of: path)
         while true {
-            let descriptor = openPath(path, flags)
+            let descriptor = openat(place.directory, place.path, flags, 0o644)
             if descriptor >= 0 { return descriptor }
             let number = errno
             guard number == EINTR else {
@@ -132,18 +172,30 @@ package struct PosixFileSystem: FileSystem {
     }
 }
 
-// The methods above have the names of the calls they make, which hides those calls inside them.
+/// A directory that stays the one it was, and the path by which it was found.
+private final class HeldDirectory: Sendable {
+    private let path: String
+    private let descriptor: Int32
 
-private func openPath(_ path: String, _ flags: Int32) -> Int32 {
-    open(path, flags, 0o644)
-}
+    init(path: String, descriptor: Int32) {
+        self.path = path
+        self.descriptor = descriptor
+    }
 
-private func renameAtomically(_ path: String, _ target: String) -> Int32 {
-    rename(path, target)
-}
+    deinit {
+        closeDescriptor(descriptor)
+    }
 
-private func addName(_ path: String, _ target: String) -> Int32 {
-    link(path, target)
+    /// The directory and the rest of a path that begins with its own; `nil` for any other path.
+    func place(of path: String) -> (directory: Int32, path: String)? {
+        // As bytes: strings that are equal for Unicode may be different names.
+        guard path.utf8.starts(with: self.path.utf8) else { return nil }
+        let rest = path.utf8.dropFirst(self.path.utf8.count)
+        let slash = UInt8(ascii: "/")
+        guard rest.first ?? slash == slash else { return nil }
+        let name = String(decoding: rest.drop { $0 == slash }, as: UTF8.self)
+        return (descriptor, name.isEmpty ? "." : name)
+    }
 }
 
 private func modificationTime(_ status: stat) -> timespec {

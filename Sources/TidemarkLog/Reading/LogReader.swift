@@ -18,7 +18,8 @@ import Glibc
 package final class LogReader: EventSource {
     package let store: StoreID
     let folder: StoreFolder
-    let fileSystem: any FileSystem
+    /// With the store's folder held on to.
+    package let fileSystem: any FileSystem
     let files: LogFiles
     private let state: Lock<State>
 
@@ -45,14 +46,24 @@ package final class LogReader: EventSource {
         fileSystem: any FileSystem,
         cacheByteCount: Int = 16 << 20
     ) throws(LogError) {
-        folder = StoreFolder(directory)
+        let folder = StoreFolder(directory)
+        let fileSystem = try LogError.wrapping { () throws(FileError) in
+            try fileSystem.exists(directory) ? try fileSystem.holding(directory) : fileSystem
+        }
+        self.folder = folder
         self.fileSystem = fileSystem
         guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
-            let folder = folder
             let isUnfinished = try LogError.wrapping { () throws(FileError) in
                 try fileSystem.exists(folder.unfinishedCurrent)
             }
             if isUnfinished { throw .unfinishedSalvage(folder) }
+            let isThere = try LogError.wrapping { () throws(FileError) in
+                try fileSystem.exists(directory)
+            }
+            if isThere {
+                _ = try folder.names(fileSystem)
+                try folder.checkHoldsNoCommits(fileSystem)
+            }
             throw LogError(
                 .notAStore,
                 "Expected a store's folder with a file CURRENT. Check the path, or create the "

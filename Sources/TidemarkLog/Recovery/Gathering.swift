@@ -29,6 +29,9 @@ struct Gathering {
         next = copy.lastSequence.next
     }
 
+    /// Whether all that can be said of the positions up to one has been.
+    func hasSurveyed(through end: SequenceNumber) -> Bool { surveyed >= end }
+
     mutating func add(_ event: LogEvent) {
         // A segment may be there twice under two names; what is copied is not copied again.
         guard failure == nil, event.sequence >= next else { return }

@@ -54,28 +54,32 @@ struct LogOpening {
 
     private var fileSystem: any FileSystem { environment.fileSystem }
 
-    /// Opens, or creates if that is asked for and nothing is there.
+    /// The same opening, of the folder that is at the path at this moment, whatever comes there later;
+    /// makes it if that is asked for and nothing is there.
+    func holdingFolder(creating: Bool) throws(LogError) -> LogOpening {
+        let (isThere, isStore) = try LogError.wrapping { () throws(FileError) in
+            (try fileSystem.exists(folder.path), try fileSystem.exists(folder.current))
+        }
+        if creating, !isStore { try folder.checkOutsideOfStores(fileSystem) }
+        guard isThere || creating else { throw notAStore("Nothing is at this path") }
+        var held = environment
+        held.fileSystem = try LogError.wrapping { () throws(FileError) in
+            if !isThere { try fileSystem.createDirectory(folder.path) }
+            return try fileSystem.holding(folder.path)
+        }
+        return LogOpening(folder: folder, configuration: configuration, environment: held)
+    }
+
+    /// Opens, or creates if that is asked for and nothing is there but the folder.
     func open(
         creating: Bool,
         asCopyOf original: StoreID? = nil
     ) throws(LogError) -> OpenedLog {
-        let isThere = try LogError.wrapping { () throws(FileError) in
-            try fileSystem.exists(folder.path)
-        }
-        if !isThere {
-            guard creating else { throw notAStore("Nothing is at this path") }
-            try LogError.wrapping { () throws(FileError) in
-                try fileSystem.createDirectory(folder.path)
-            }
-        }
-        let names = try LogError.wrapping { () throws(FileError) in
-            try fileSystem.list(folder.path)
-        }
-        if !names.contains("CURRENT") {
-            try checkUnused(names, creating: creating, isCopy: original != nil)
-        }
+        try checkUnused(creating: creating, isCopy: original != nil)
         let lockFile = try lock()
         guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
+            // Creating removes what is there, so this must be so now that nobody else writes.
+            try checkUnused(creating: creating, isCopy: original != nil)
             return try create(lockFile: lockFile, asCopyOf: original)
         }
         if let damage = loaded.damage { throw damage }
@@ -93,23 +97,13 @@ struct LogOpening {
 
     /// A folder without `CURRENT` is empty, or what a creation that was cut short has left; it
     /// must hold nothing else, and above all no commits.
-    private func checkUnused(
-        _ names: [String],
-        creating: Bool,
-        isCopy: Bool
-    ) throws(LogError) {
+    private func checkUnused(creating: Bool, isCopy: Bool) throws(LogError) {
+        let names = try folder.names(fileSystem)
+        if names.contains("CURRENT") { return }
         if names.contains("CURRENT.unfinished"), !isCopy { throw .unfinishedSalvage(folder) }
-        for id in try segmentFiles() where try holdsCommits(id) {
-            throw LogError(
-                .corrupted,
-                "The file CURRENT is missing, and the folder has segments with commits. Bring "
-                    + "it back from a backup; `tidemark log salvage` rebuilds the store from its "
-                    + "segments.",
-                path: folder.current
-            )
-        }
+        try folder.checkHoldsNoCommits(fileSystem)
         var ours: Set<String> = ["LOCK", "CURRENT.tmp", "segments", "views"]
-        if isCopy { ours.formUnion(["CURRENT.unfinished", "assets"]) }
+        if isCopy { ours.formUnion(["CURRENT.unfinished", "RESERVE", "assets"]) }
         let isOurs = names.allSatisfy {
             ours.contains($0) || StoreFolder.manifestNumber($0) != nil
         }
@@ -463,29 +457,6 @@ struct LogOpening {
         }
     }
 
-    private func segmentFiles() throws(LogError) -> [SegmentID] {
-        try segmentFolderNames().compactMap(SegmentID.init(fileName:))
-    }
-
-    private func holdsCommits(_ id: SegmentID) throws(LogError) -> Bool {
-        let file = try LogError.wrapping { () throws(FileError) in
-            try fileSystem.open(folder.segment(id), .read)
-        }
-        let header: FileHeader
-        do throws(LogError) {
-            header = try FileHeader.read(from: file, kind: .segment)
-        } catch {
-            // What cannot be understood may be commits; what cannot be read may be read later.
-            if error.cause != nil { throw error }
-            return true
-        }
-        var scan = try FrameScan(file, header: header)
-        while case .frame(let frame) = try scan.step() {
-            if frame.header.kind.holdsEvents { return true }
-        }
-        return false
-    }
-
     /// What a crash left behind: prepared segments, a segment that got its name but not its line in
     /// the manifest, and segments that compaction was about to remove.
     ///
@@ -498,7 +469,7 @@ struct LogOpening {
         for name in try segmentFolderNames() {
             if let id = SegmentID(fileName: name) {
                 if known.contains(id) { continue }
-                if manifest.active != nil, try holdsCommits(id),
+                if manifest.active != nil, try folder.holdsCommits(id, fileSystem),
                     manifest.segments.last.map({ id > $0.id }) ?? true
                 {
                     throw LogError(

@@ -68,20 +68,20 @@ package struct Salvage: Sendable {
         _ mending: (any SalvageMending)?
     ) throws(LogError) {
         let segments = try readableSegments()
-        guard let store = segments.first?.header.store else {
+        guard let store = (segments.first(where: \.isListed) ?? segments.first)?.header.store else {
             throw LogError(
                 .notAStore,
                 "No segment of a store with a sound header is here; there is nothing to copy.",
                 path: source.segments
             )
         }
-        try unfinished.folder.checkOutsideOfStores(fileSystem)
         try unfinished.clear()
-        let opening = LogOpening(
+        let opening = try LogOpening(
             folder: unfinished.folder,
             configuration: LogConfiguration(),
             environment: environment
         )
+        .holdingFolder(creating: true)
         let opened = try opening.open(creating: true, asCopyOf: store)
         guard opened.report.isNew else {
             throw LogError(
@@ -94,14 +94,15 @@ package struct Salvage: Sendable {
         let copy = SegmentLog(
             opened: opened,
             configuration: LogConfiguration(),
-            environment: environment,
+            environment: opening.environment,
             onDurable: { _ in }
         )
         let ours = segments.filter { $0.header.store == store }
         mending?.begin(store: store)
         var gathering = Gathering(copy: copy, mending)
         if mending != nil { gathering.lostZones = try lostZones(in: ours) }
-        for stretch in try stretches(of: ours) {
+        for stretch in try stretches(of: ours)
+        where stretch.source.isListed || !gathering.hasSurveyed(through: stretch.last) {
             try copyEvents(of: stretch, with: &gathering)
         }
         eventCount = gathering.eventCount
@@ -138,10 +139,15 @@ package struct Salvage: Sendable {
         var header: FileHeader
         /// Where its frames end, if the manifest says so.
         var framesEnd: UInt64?
+        /// Whether a manifest that can be read to its end says that it is part of the log.
+        var isListed: Bool
     }
 
-    /// The segments that the manifest names, or, where it cannot be read to its end, every segment file
-    /// there is: behind the damage it may have told of segments that took the place of others.
+    /// Every segment file there is: those that the manifest does not name may hold what is missing of
+    /// those that it does.
+    ///
+    /// Where it cannot be read to its end it counts as naming none: behind the damage it may have told
+    /// of segments that took the place of others.
     private mutating func readableSegments() throws(LogError) -> [Source] {
         var ids: [SegmentID] = []
         var ends: [SegmentID: UInt64] = [:]
@@ -170,61 +176,99 @@ package struct Salvage: Sendable {
                 )
             )
         }
-        // Beyond what a readable manifest knows there may be segments it has lost sight of.
         let known = Set(ids)
-        let newest = ids.max()
-        ids += present.filter { id in
-            !known.contains(id) && (newest.map { id > $0 } ?? true)
-        }
         var sources: [Source] = []
-        for id in ids.sorted() where present.contains(id) {
+        for id in present.sorted() {
             do throws(LogError) {
                 let file = try LogError.wrapping { () throws(FileError) in
                     try fileSystem.open(source.segment(id), .read)
                 }
                 let header = try FileHeader.read(from: file, kind: .segment)
-                sources.append(Source(file: file, header: header, framesEnd: ends[id]))
+                sources.append(
+                    Source(
+                        file: file,
+                        header: header,
+                        framesEnd: ends[id],
+                        isListed: known.contains(id)
+                    )
+                )
             } catch {
-                damage.append(error)
+                // What no manifest speaks of may be damaged: it was needed no longer.
+                if ids.isEmpty || known.contains(id) { damage.append(error) }
             }
         }
         return sources
     }
 
-    /// A segment, and those whose place it has taken.
+    /// Positions that are read from one segment, and others that hold, or once held, some of the same.
     ///
-    /// Where a compaction was cut off, or somebody read the old segments meanwhile, these are still
-    /// there. Of them only what cannot be read in the new one is wanted: the rest has been forgotten.
+    /// Where a compaction was cut off, or somebody read the old segments meanwhile, those that it has
+    /// replaced are still there, or some that it had not yet put in their place. Of them only what
+    /// cannot be read in the segment itself is wanted: the rest has been forgotten.
     private struct Stretch {
         var source: Source
-        var replaced: [Source]
+        var first: SequenceNumber
+        var last: SequenceNumber
+        var others: [Source]
+
+        func holds(_ event: LogEvent) -> Bool { first <= event.sequence && event.sequence <= last }
     }
 
-    /// What to read, in the order of the log.
+    /// What to read, in the order of the log: what the manifest names, and between that what it does
+    /// not.
+    ///
+    /// What lies in two stretches is taken from the first.
     private func stretches(of segments: [Source]) throws(LogError) -> [Stretch] {
-        var stretches: [Stretch] = []
         // The newer first: compaction merges neighbours and never divides, so what it writes begins
         // no later than what it replaces.
-        var rest = segments.sorted {
+        let sorted = segments.sorted {
             ($0.header.first, $1.header.generation) < ($1.header.first, $0.header.generation)
-        }[...]
-        while let source = rest.popFirst() {
-            let first = source.header.first
-            var last = try? SegmentReader.footerSummary(of: source.file, header: source.header).last
-            if let next = rest.first?.header.first,
-                next == first || last.map({ next <= $0 }) ?? true
-            {
-                var fold = Self.fold(of: source, meet: { _ in })
-                try fold.walkAll(meet: { _ in })
-                last = fold.lastKnown
-            }
-            let replaced = rest.prefix {
-                $0.header.first == first || $0.header.first <= last ?? .zero
-            }
-            rest.removeFirst(replaced.count)
-            stretches.append(Stretch(source: source, replaced: Array(replaced)))
         }
-        return stretches
+        let unlisted = sorted.filter { !$0.isListed }
+        var stretches: [Stretch] = []
+        var gaps: [ClosedRange<SequenceNumber>] = []
+        var next = SequenceNumber(rawValue: 1)
+        for source in sorted where source.isListed {
+            let first = source.header.first
+            let last = try lastKnown(of: source)
+            stretches.append(Stretch(source: source, first: first, last: last, others: unlisted))
+            if next < first { gaps.append(next...first.previous) }
+            next = max(next, last.next)
+        }
+        gaps.append(next...SequenceNumber(rawValue: .max))
+        for (index, source) in unlisted.enumerated() {
+            let last = try lastKnown(of: source)
+            for gap in gaps where source.header.first <= gap.upperBound && gap.lowerBound <= last {
+                stretches.append(
+                    Stretch(
+                        source: source,
+                        first: max(source.header.first, gap.lowerBound),
+                        last: min(last, gap.upperBound),
+                        others: Array(unlisted[(index + 1)...])
+                    )
+                )
+            }
+        }
+        for index in stretches.indices {
+            let (first, last) = (stretches[index].first, stretches[index].last)
+            stretches[index].others.removeAll { other in
+                other.header.first > last || footerEnd(of: other).map { $0 < first } ?? false
+            }
+        }
+        // In the order in which they were made where they begin at the same position.
+        return stretches.enumerated().sorted { ($0.1.first, $0.0) < ($1.1.first, $1.0) }.map(\.1)
+    }
+
+    /// The last position that anything sound in a segment speaks of.
+    private func lastKnown(of segment: Source) throws(LogError) -> SequenceNumber {
+        if let end = footerEnd(of: segment) { return end }
+        var fold = Self.fold(of: segment, meet: { _ in })
+        try fold.walkAll(promised: segment.framesEnd, meet: { _ in })
+        return fold.lastKnown
+    }
+
+    private func footerEnd(of segment: Source) -> SequenceNumber? {
+        try? SegmentReader.footerSummary(of: segment.file, header: segment.header).last
     }
 
     /// Copies the events of a stretch that were not copied before.
@@ -239,6 +283,7 @@ package struct Salvage: Sendable {
             promised: stretch.source.framesEnd,
             meet: { found.append($0) },
             visit: { event in
+                guard stretch.holds(event) else { return }
                 while let filler = fillers.first, filler.sequence < event.sequence {
                     gathering.add(filler)
                     fillers.removeFirst()
@@ -246,31 +291,31 @@ package struct Salvage: Sendable {
                 gathering.add(event)
             }
         )
-        for filler in fillers { gathering.add(filler) }
-        if stretch.replaced.isEmpty { missing = fold.unread }
+        for filler in fillers where stretch.holds(filler) { gathering.add(filler) }
+        if stretch.others.isEmpty { missing = fold.unread }
         gathering.finish(
-            from: stretch.source.header.first,
-            through: fold.lastKnown,
+            from: stretch.first,
+            through: stretch.last,
             missing: missing
         )
         for error in found where !damage.contains(error) { damage.append(error) }
         if let failure = gathering.failure { throw failure }
     }
 
-    /// What the replaced segments have of that which cannot be read in the one that took their place,
-    /// in order, and the positions that even they say nothing of.
+    /// What the other segments of a stretch have of that which cannot be read in its own, in order, and
+    /// the positions that even they say nothing of.
     ///
     /// All of it is in memory at once; where nothing is damaged that is nothing.
     private func fillers(
         of stretch: Stretch,
         _ found: inout [LogError]
     ) throws(LogError) -> (events: ArraySlice<LogEvent>, missing: [ClosedRange<SequenceNumber>]) {
-        if stretch.replaced.isEmpty { return ([], []) }
+        if stretch.others.isEmpty { return ([], []) }
         var fold = Self.fold(of: stretch.source, meet: { _ in })
         try fold.walkAll(meet: { _ in })
         var missing = fold.unread
         var events: [LogEvent] = []
-        for source in stretch.replaced where !missing.isEmpty {
+        for source in stretch.others where !missing.isEmpty {
             var errors: [LogError] = []
             var old = Self.fold(of: source, meet: { errors.append($0) })
             try old.walkAll(

@@ -24,7 +24,7 @@ struct UnfinishedStore {
             where StoreFolder.manifestNumber(name) != nil {
                 try fileSystem.remove(folder.path + "/" + name)
             }
-            for path in [folder.nextCurrent, folder.erasing, folder.nextErasing]
+            for path in [folder.nextCurrent, folder.reserve, folder.erasing, folder.nextErasing]
             where try fileSystem.exists(path) {
                 try fileSystem.remove(path)
             }

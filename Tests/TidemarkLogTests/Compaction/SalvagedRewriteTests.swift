@@ -125,11 +125,10 @@ import Testing
         #expect(salvage.incomplete.map(\.rawValue) == incomplete.sorted())
     }
 
-    @Test func `Without a manifest the old segments fill what cannot be read in the new one`()
-        throws
-    {
+    @Test(arguments: [true, false])
+    func `The old segments fill what cannot be read in the new one`(hasManifest: Bool) throws {
         let world = try World()
-        try world.dropManifest()
+        if !hasManifest { try world.dropManifest() }
         let id = try #require(try world.rewritten().first)
         let lost = try world.damage(id)
         let (salvage, copied) = try CrashWorkload.salvage(on: world.disk)
@@ -140,6 +139,55 @@ import Testing
             + world.before.filter { lost.contains($0.sequence) }
         #expect(copied == events.sorted { $0.sequence < $1.sequence })
         #expect(copied.count > world.after.count)
+    }
+
+    @Test func `Old segments are read where the manifest names a new one that is gone`() throws {
+        let world = try World()
+        let id = try #require(try world.rewritten().first)
+        try world.disk.remove(StoreFolder(CrashWorkload.path).segment(id))
+        let (salvage, copied) = try CrashWorkload.salvage(on: world.disk)
+        #expect(salvage.lost == [])
+        #expect(salvage.damage.map(\.path) == [StoreFolder(CrashWorkload.path).segment(id)])
+        let last = try #require(world.before.last?.sequence)
+        #expect(copied == world.before + world.after.filter { $0.sequence > last })
+    }
+
+    @Test
+    func `A new segment that the manifest does not name yet is read only for what is missing`()
+        throws
+    {
+        let world = try World()
+        let folder = StoreFolder(CrashWorkload.path)
+        let id = try #require(try world.rewritten().first)
+        let new = try world.disk.contents(of: folder.segment(id))
+        // The store as it was, with what a compaction has left that was cut off.
+        let disk = SimulatedFileSystem()
+        let (log, last) = try RewriteTests.makeLog(on: disk, commitCount: 250, payload: 200...700)
+        #expect(try log.written() == world.before)
+        try log.close()
+        try disk.make(folder.segment(id), new)
+        let (first, whole) = try CrashWorkload.salvage(on: disk.crash(.keepingEverything))
+        #expect(first.damage == [])
+        #expect(whole == world.before)
+        // Of a segment that is gone, what the new one has of it is left.
+        let lost = try #require(
+            try disk.list(folder.segments).compactMap(SegmentID.init(fileName:))
+                .filter { $0.generation == 0 }.dropFirst(2).first
+        )
+        let next = try #require(
+            try disk.list(folder.segments).compactMap(SegmentID.init(fileName:))
+                .first { $0.first > lost.first }
+        )
+        try disk.remove(folder.segment(lost))
+        let (salvage, copied) = try CrashWorkload.salvage(on: disk)
+        #expect(salvage.damage.map(\.path) == [folder.segment(lost)])
+        let range = lost.first.rawValue..<next.first.rawValue
+        #expect(last.rawValue >= range.upperBound)
+        let expected =
+            world.before.filter { !range.contains($0.sequence) }
+            + world.after.filter { range.contains($0.sequence) }
+        #expect(copied == expected.sorted { $0.sequence < $1.sequence })
+        #expect(copied.count < world.before.count)
     }
 
     @Test(arguments: [true, false])
@@ -183,6 +231,7 @@ import Testing
         let callCount = counting.callCount - image.crash(.keepingEverything).callCount
         var cutCount = 0
         var emptyCalls: Set<Int> = []
+        var reserveCount = 0
         for call in 1...callCount {
             let disk = image.crash(.keepingEverything)
             disk.failCall(disk.callCount + call, with: ENOSPC, forGood: true)
@@ -201,6 +250,12 @@ import Testing
                         #expect(try reader.written() == world.after, "call \(call), \(outcome)")
                     }
                 } else {
+                    let folder = StoreFolder(CrashWorkload.salvagedPath)
+                    if try found.exists(folder.unfinishedCurrent) {
+                        // A longer one keeps room back as every store does.
+                        try found.make(folder.reserve, [0])
+                        reserveCount += 1
+                    }
                     try salvage(found)
                     let copy = try LogReader(CrashWorkload.salvagedPath, fileSystem: found)
                     #expect(try copy.written() == world.after, "call \(call), \(outcome)")
@@ -209,6 +264,7 @@ import Testing
             }
         }
         #expect(cutCount > 40)
+        #expect(reserveCount > 40)
         // An empty store it is while its creation is made durable, its name is changed, and that is
         // made durable: three calls.
         #expect(emptyCalls.count <= 3)

@@ -38,4 +38,46 @@ import Testing
         #expect(try disk.exists(path))
         try log.close()
     }
+
+    @Test func `an opening on a full disk takes no more of it than it needs`() throws {
+        let source = SimulatedFileSystem()
+        let (log, _) = try CrashWorkload.open(source, seed: 1)
+        var drafts = DraftSource(seed: 1)
+        while try !source.exists(path) {
+            _ = try log.append(drafts.draft(payload: 300...900))
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        let before = try #require(try source.status(of: path)).byteCount
+        let disk = source.crash(.processKilled)
+        disk.setCapacity(try disk.storeByteCount)
+        let (opened, _) = try SegmentLog.open(
+            CrashWorkload.path,
+            creating: false,
+            configuration: CrashWorkload.configuration,
+            environment: CrashWorkload.environment(disk, seed: 2),
+            onDurable: { _ in }
+        )
+        let after = try #require(try disk.status(of: path)).byteCount
+        #expect(after < before)
+        #expect(after >= before / 4)
+        #expect(try opened.useReserve())
+    }
+
+    @Test func `on a nearly full disk the next segment is as long as there is room for`() throws {
+        let disk = SimulatedFileSystem(keepsTrace: false)
+        let (log, _) = try CrashWorkload.open(disk, seed: 1, segmentByteCount: 64 << 20)
+        var drafts = DraftSource(seed: 1)
+        func append() throws {
+            _ = try log.append(drafts.draft(events: 1...1, payload: 50_000...50_000))
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        // The next segment is to be longer than what the disk will have.
+        while try disk.storeByteCount < 16 << 20 { try append() }
+        _ = try log.append(drafts.draft(), beginsSegment: true)
+        let room = 3 << 20
+        disk.setCapacity(try disk.storeByteCount + room)
+        let start = log.lastSequence
+        #expect(throws: LogError.self) { while true { try append() } }
+        #expect(Int(log.durableSequence.rawValue - start.rawValue) * 50_000 > room / 2)
+    }
 }

@@ -142,3 +142,18 @@ extension CrashWorkload {
         return (salvage, try copy.written())
     }
 }
+
+extension SimulatedFileSystem {
+    /// Bytes of all files of a workload's store.
+    var storeByteCount: Int {
+        get throws {
+            var byteCount = 0
+            for folder in [CrashWorkload.path, CrashWorkload.path + "/segments"] {
+                for name in try list(folder) where name != "segments" {
+                    byteCount += try contents(of: folder + "/" + name).count
+                }
+            }
+            return byteCount
+        }
+    }
+}

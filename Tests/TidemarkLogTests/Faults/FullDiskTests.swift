@@ -8,17 +8,6 @@ import Testing
 /// The disk runs out of space at every point: commits are refused before they take a position,
 /// what is there can be read, and writing goes on when space returns.
 @Suite struct FullDiskTests {
-    /// The length of all files together.
-    private func used(_ disk: SimulatedFileSystem) throws -> Int {
-        var byteCount = 0
-        for folder in [CrashWorkload.path, CrashWorkload.path + "/segments"] {
-            for name in try disk.list(folder) where name != "segments" {
-                byteCount += try disk.contents(of: folder + "/" + name).count
-            }
-        }
-        return byteCount
-    }
-
     /// Appends until the disk is full; a refusal must leave everything as it was.
     private func fill(
         _ log: SegmentLog,
@@ -44,7 +33,7 @@ import Testing
     @Test func `A full disk refuses commits, reads, and goes on when there is space`() throws {
         let empty = SimulatedFileSystem()
         _ = try CrashWorkload.open(empty, seed: 1)
-        let least = try used(empty)
+        let least = try empty.storeByteCount
         for room in stride(from: 0, to: 30_000, by: CrashTests.isLong ? 97 : 997) {
             let disk = SimulatedFileSystem(capacity: least + room)
             var drafts = DraftSource(seed: UInt64(room))
@@ -83,7 +72,7 @@ import Testing
             environment: CrashWorkload.environment(disk, seed: 1),
             onDurable: { _ in }
         )
-        disk.setCapacity(try used(disk))
+        disk.setCapacity(try disk.storeByteCount)
         let before = disk.callCount(of: .allocate)
         var drafts = DraftSource(seed: 1, isAllNoise: true)
         for _ in 0..<80 {
@@ -103,7 +92,11 @@ import Testing
     @Test func `An opening that finds no space says so, and works later`() throws {
         let whole = SimulatedFileSystem()
         _ = try CrashWorkload.open(whole, seed: 1)
-        for capacity in stride(from: 0, to: try used(whole), by: CrashTests.isLong ? 97 : 1997) {
+        for capacity in stride(
+            from: 0,
+            to: try whole.storeByteCount,
+            by: CrashTests.isLong ? 97 : 1997
+        ) {
             let disk = SimulatedFileSystem(capacity: capacity)
             #expect { try CrashWorkload.open(disk, seed: 1) } throws: {
                 ($0 as? LogError)?.code == .full
@@ -129,11 +122,11 @@ import Testing
             }
         }
         let full = source.crash(.processKilled)
-        full.setCapacity(try used(source))
+        full.setCapacity(try source.storeByteCount)
         // What is kept back for compaction lets it be opened.
         _ = try CrashWorkload.open(full, seed: 2)
         try source.remove(CrashWorkload.path + "/RESERVE")
-        let least = try used(source)
+        let least = try source.storeByteCount
         var refusedCount = 0
         for room in stride(from: 0, to: 200_000, by: CrashTests.isLong ? 501 : 4999) {
             let disk = source.crash(.processKilled)
@@ -164,7 +157,7 @@ import Testing
         // Enough segments that their edits fill more than the manifest was made for.
         while try disk.contents(of: manifest).count == first {
             // Space for the next segment, and for nothing else.
-            disk.setCapacity(try used(disk) + 9_000)
+            disk.setCapacity(try disk.storeByteCount + 9_000)
             let draft = drafts.draft(events: 1...1, payload: 5000...5000)
             do throws(LogError) {
                 _ = try log.append(draft)

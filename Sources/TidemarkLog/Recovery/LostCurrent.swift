@@ -1,0 +1,68 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a folder may be whose `CURRENT` does not lead to a manifest.
+extension StoreFolder {
+    /// The names in the folder; throws if `CURRENT` is one of them and leads nowhere.
+    func names(_ fileSystem: any FileSystem) throws(LogError) -> [String] {
+        let (names, isThere) = try LogError.wrapping { () throws(FileError) in
+            (try fileSystem.list(path), try fileSystem.exists(current))
+        }
+        guard isThere || !names.contains("CURRENT") else {
+            throw LogError(
+                .corrupted,
+                "CURRENT is a symbolic link to where nothing is. Bring the file back from a backup; "
+                    + "`tidemark log salvage` rebuilds the store from its segments.",
+                path: current
+            )
+        }
+        return names
+    }
+
+    /// Throws if the folder has segments with commits: what is left of a store.
+    func checkHoldsNoCommits(_ fileSystem: any FileSystem) throws(LogError) {
+        let names = try LogError.wrapping { () throws(FileError) in
+            try fileSystem.exists(segments) ? try fileSystem.list(segments) : []
+        }
+        for id in names.compactMap(SegmentID.init(fileName:))
+        where try holdsCommits(id, fileSystem) {
+            throw .lostCurrent(self)
+        }
+    }
+
+    /// Whether a segment has frames with events, or cannot be understood.
+    func holdsCommits(
+        _ id: SegmentID,
+        _ fileSystem: any FileSystem
+    ) throws(LogError) -> Bool {
+        let file = try LogError.wrapping { () throws(FileError) in
+            try fileSystem.open(segment(id), .read)
+        }
+        let header: FileHeader
+        do throws(LogError) {
+            header = try FileHeader.read(from: file, kind: .segment)
+        } catch {
+            // What cannot be understood may be commits; what cannot be read may be read later.
+            if error.cause != nil { throw error }
+            return true
+        }
+        var scan = try FrameScan(file, header: header)
+        while case .frame(let frame) = try scan.step() {
+            if frame.header.kind.holdsEvents { return true }
+        }
+        return false
+    }
+}
+
+extension LogError {
+    /// A folder without `CURRENT` that has commits.
+    static func lostCurrent(_ folder: StoreFolder) -> LogError {
+        LogError(
+            .corrupted,
+            "The file CURRENT is missing, and the folder has segments with commits. `tidemark log "
+                + "salvage` rebuilds the store from them in another folder. A backup may have fewer; "
+                + "restore it into another folder too.",
+            path: folder.current
+        )
+    }
+}
