@@ -11,11 +11,6 @@ extension Engine {
         bytesPerSecond: Int? = nil,
         isDryRun: Bool = false
     ) async throws(SyncError) -> CompactionReport {
-        let log = try writer().log
-        guard compacting.withLock({ $0.begin() }) else {
-            throw SyncError(.zoneBusy, "A compaction of this store is under way.")
-        }
-        defer { compacting.withLock { $0.end() } }
         if isDryRun {
             return try await blockingWork.run { () throws(SyncError) in
                 let marks = try self.marks(policy, bytesPerSecond)
@@ -23,6 +18,11 @@ extension Engine {
                 return try self.dryRun(marks, plan, bytesPerSecond)
             }
         }
+        let log = try writer().log
+        guard compacting.withLock({ $0.begin() }) else {
+            throw SyncError(.zoneBusy, "A compaction of this store is under way.")
+        }
+        defer { compacting.withLock { $0.end() } }
         do throws(SyncError) {
             return try await run(policy, bytesPerSecond)
         } catch {
@@ -219,11 +219,16 @@ extension Engine {
         _ plan: Plan,
         _ bytesPerSecond: Int?
     ) throws(SyncError) -> CompactionReport {
-        let log = try writer().log
+        let segments =
+            writing?.log.segmentLoads() ?? (source as? LogReader)?.segmentLoads() ?? []
         var fates = plan.fates(marks)
         do throws(LogError) {
-            let loads = try loads(of: log.segmentLoads(), &fates, bytesPerSecond)
-            return report(marks, plan, fates, log.rewrites(of: loads), of: loads)
+            let loads = try loads(of: segments, &fates, bytesPerSecond)
+            let groups = SegmentLoad.rewrites(
+                of: loads,
+                segmentByteCount: options.segmentByteCount
+            )
+            return report(marks, plan, fates, groups, of: loads)
         } catch {
             throw SyncError(error)
         }

@@ -9,7 +9,7 @@ extension Store {
     /// The store goes on as usual meanwhile. What is forgotten is written into the log first, so a
     /// compaction that is cut off at any moment has lost nothing else, and the next one goes on with
     /// it. Every change token that is not reported as expired is answered as before. A dry run changes
-    /// nothing.
+    /// nothing, and can be had of a store that is open for reading.
     ///
     /// While others write it does a third of what it could. A store that has finished a segment keeps
     /// room back, so that this also works when the disk is full; until it is over, commits that need

@@ -41,7 +41,12 @@ struct CompactCommand: AsyncParsableCommand {
     )
     var tombstones = CompactionPolicy().tombstones
 
-    @Flag(help: "Only tell what would be won, and which change tokens would expire.")
+    @Flag(
+        help: """
+            Only tell what would be won, and which change tokens would expire; also while another \
+            process writes to the store.
+            """
+    )
     var dryRun = false
 
     @OptionGroup var options: OutputOptions
@@ -50,8 +55,10 @@ struct CompactCommand: AsyncParsableCommand {
         var policy = CompactionPolicy()
         policy.history = keepHistory
         policy.tombstones = tombstones
-        try await store.write { store in
-            try print(try await store.compact(policy, isDryRun: dryRun))
+        if dryRun {
+            try await store.read { try print(try await $0.compact(policy, isDryRun: true)) }
+        } else {
+            try await store.write { try print(try await $0.compact(policy)) }
         }
     }
 

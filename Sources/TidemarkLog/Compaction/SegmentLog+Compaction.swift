@@ -53,6 +53,71 @@ package struct SegmentLoad: Hashable, Sendable {
     }
 }
 
+extension SegmentLoad {
+    /// Which neighbours of some segments are worth being written anew as one of a length, oldest first.
+    ///
+    /// A segment that compaction has written and that loses nothing stays as it is, unless it is
+    /// small. All others are written anew, which makes them shorter even where nothing is dropped.
+    package static func rewrites(
+        of loads: [SegmentLoad],
+        segmentByteCount: Int
+    ) -> [[SegmentLoad]] {
+        let target = UInt64(segmentByteCount)
+        var groups: [[SegmentLoad]] = []
+        var group: [SegmentLoad] = []
+        var byteCount: UInt64 = 0
+        func isSettled(_ load: SegmentLoad) -> Bool { load.isCompacted && load.changedCount == 0 }
+        func endGroup() {
+            if group.count > 1 || group.contains(where: { !isSettled($0) }) { groups.append(group) }
+            group = []
+            byteCount = 0
+        }
+        for load in loads {
+            if isSettled(load), load.byteCount >= target / 4 {
+                endGroup()
+                continue
+            }
+            if !group.isEmpty, byteCount + load.expectedByteCount > target { endGroup() }
+            group.append(load)
+            byteCount += load.expectedByteCount
+        }
+        endGroup()
+        return groups
+    }
+}
+
+extension LogReader {
+    /// All segments, as they are: what a compaction would look at if it began now.
+    package func segmentLoads() -> [SegmentLoad] { finishedManifest.segmentLoads }
+}
+
+extension Manifest {
+    /// Makes of the segment that takes events, if there is one, a finished one that ends at a position.
+    mutating func finish(through last: SequenceNumber, framesEnd: UInt64) {
+        closing = nil
+        guard let active else { return }
+        if last < active.id.first {
+            segments.removeLast()
+        } else {
+            segments[segments.count - 1].last = last
+            segments[segments.count - 1].framesEnd = framesEnd
+        }
+    }
+
+    /// Its finished segments.
+    fileprivate var segmentLoads: [SegmentLoad] {
+        segments.compactMap { segment in
+            guard let last = segment.last, let framesEnd = segment.framesEnd else { return nil }
+            return SegmentLoad(
+                id: segment.id,
+                last: last,
+                byteCount: segment.fileByteCount ?? framesEnd,
+                isCompacted: segment.isCompacted
+            )
+        }
+    }
+}
+
 /// What rewriting some segments came to.
 package struct SegmentRewrite: Hashable, Sendable {
     /// Bytes of the files of the old segments.
@@ -92,48 +157,15 @@ extension SegmentLog {
 
     /// All segments, as they are: what a compaction would look at if it began now.
     package func segmentLoads() -> [SegmentLoad] {
-        let durable = durableSequence
+        var now = manifest.manifest
         // The file of a segment that takes events is longer than what is in it.
-        let activeByteCount = disk.withLock { $0.active.offset }
-        return manifest.manifest.segments.compactMap { segment in
-            guard let last = segment.last ?? (durable >= segment.id.first ? durable : nil) else {
-                return nil
-            }
-            return SegmentLoad(
-                id: segment.id,
-                last: last,
-                byteCount: segment.fileByteCount ?? segment.framesEnd ?? activeByteCount,
-                isCompacted: segment.isCompacted
-            )
-        }
+        now.finish(through: durableSequence, framesEnd: disk.withLock { $0.active.offset })
+        return now.segmentLoads
     }
 
     /// Which neighbouring segments are worth being written anew as one, oldest first.
-    ///
-    /// A segment that compaction has written and that loses nothing stays as it is, unless it is
-    /// small. All others are written anew, which makes them shorter even where nothing is dropped.
     package func rewrites(of loads: [SegmentLoad]) -> [[SegmentLoad]] {
-        let target = UInt64(configuration.segmentByteCount)
-        var groups: [[SegmentLoad]] = []
-        var group: [SegmentLoad] = []
-        var byteCount: UInt64 = 0
-        func isSettled(_ load: SegmentLoad) -> Bool { load.isCompacted && load.changedCount == 0 }
-        func endGroup() {
-            if group.count > 1 || group.contains(where: { !isSettled($0) }) { groups.append(group) }
-            group = []
-            byteCount = 0
-        }
-        for load in loads {
-            if isSettled(load), load.byteCount >= target / 4 {
-                endGroup()
-                continue
-            }
-            if !group.isEmpty, byteCount + load.expectedByteCount > target { endGroup() }
-            group.append(load)
-            byteCount += load.expectedByteCount
-        }
-        endGroup()
-        return groups
+        SegmentLoad.rewrites(of: loads, segmentByteCount: configuration.segmentByteCount)
     }
 
     /// Writes neighbouring segments anew as one that holds what is kept of them, and puts it in

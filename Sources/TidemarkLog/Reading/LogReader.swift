@@ -119,16 +119,7 @@ package final class LogReader: EventSource {
     var finishedManifest: Manifest {
         state.withLock { state in
             var manifest = state.loaded.manifest
-            manifest.closing = nil
-            guard let active = manifest.segments.indices.last,
-                manifest.segments[active].last == nil
-            else { return manifest }
-            if state.durable < manifest.segments[active].id.first {
-                manifest.segments.removeLast()
-            } else {
-                manifest.segments[active].last = state.durable
-                manifest.segments[active].framesEnd = state.framesEnd
-            }
+            manifest.finish(through: state.durable, framesEnd: state.framesEnd)
             return manifest
         }
     }

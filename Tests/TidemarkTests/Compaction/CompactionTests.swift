@@ -192,6 +192,22 @@ import TidemarkModel
         let before = try names()
         let last = client.store.figures
         let dry = try await world.compact(history: .none, tombstones: .none, isDryRun: true)
+        // Whoever reads beside the writer may ask too, once the last commit can be read.
+        var reader = try Store.open(at: world.folder.path(), access: .reading)
+        while reader.lastSequence < client.store.lastSequence {
+            try reader.close()
+            reader = try Store.open(at: world.folder.path(), access: .reading)
+        }
+        var policy = CompactionPolicy()
+        policy.history = .none
+        policy.tombstones = .none
+        let beside = try await reader.compact(policy, isDryRun: true)
+        #expect(beside.eventCount == dry.eventCount)
+        #expect(beside.droppedCount == dry.droppedCount)
+        #expect(beside.expiries == dry.expiries)
+        #expect(beside.historyHorizon == dry.historyHorizon)
+        await #expect(throws: SyncError.self) { try await reader.compact(policy) }
+        try reader.close()
         #expect(try names() == before)
         #expect(try client.store.figures() == last())
         #expect(try await client.changes(since: token).changes.count == 1)
