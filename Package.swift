@@ -50,8 +50,13 @@ let package = Package(
             pkgConfig: "lmdb",
             providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]
         ),
+        .systemLibrary(name: "CPrefetch"),
         .target(name: "TidemarkModel", swiftSettings: shipped),
-        .target(name: "TidemarkLog", dependencies: ["CLZ4", "CXXHash"], swiftSettings: shipped),
+        .target(
+            name: "TidemarkLog",
+            dependencies: ["CLZ4", "CPrefetch", "CXXHash"],
+            swiftSettings: shipped
+        ),
         .target(
             name: "TidemarkQuery",
             dependencies: [

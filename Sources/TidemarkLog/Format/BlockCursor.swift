@@ -98,6 +98,11 @@ struct BlockCursor {
         let isFound = try place.advance(in: event.block.span.bytes, to: target)
         self.place = place
         if isFound {
+            // The next event is about as long as this one.
+            event.block.span.bytes.prefetch(
+                at: place.offset,
+                byteCount: place.payload.count + 64
+            )
             event.sequence = sequence
             event.zone = place.zone
             event.commit = place.commit
