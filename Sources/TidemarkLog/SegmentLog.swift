@@ -114,6 +114,11 @@ package final class SegmentLog: EventSource {
         disk = Lock(Disk(active: opened.active))
     }
 
+    /// Whether the store's path still leads to it.
+    package func isInPlace() throws(LogError) -> Bool {
+        try LogError.wrapping { () throws(FileError) in try environment.fileSystem.isInPlace() }
+    }
+
     package var line: IncarnationLine { manifest.manifest.line }
 
     package var compactedThrough: SequenceNumber { manifest.manifest.compactedThrough }

@@ -77,6 +77,8 @@ struct StoreOpening {
             source: log,
             line: line
         ).openForWriting(besideReaders: log.hasOlderReaders, progress)
+        // LMDB opened its files by their path.
+        guard try log.isInPlace() else { throw .movedMeanwhile(folder) }
         let checkpointer = makeCheckpointer(views.index, log)
         checkpointer.begin(views)
         log.sealLeftovers()
@@ -167,16 +169,20 @@ struct StoreOpening {
     }
 
     private func queries(of log: SegmentLog, _ views: ZoneViews) -> StoreQueries {
-        // SQLite knows the machine's own files alone.
+        // SQLite knows the machine's own files alone, and those by their path.
         let isPosix = environment.log.fileSystem is PosixFileSystem
         return StoreQueries(
             source: log,
             line: log.line,
-            folder: environment.queryFolder ?? (isPosix ? folder.queries : nil)
-        ) { zone in
-            guard let standing = try? views.picture(.visible).zone(zone) else { return true }
-            return standing.end == nil && !standing.identity.isSystem
-        }
+            folder: { [folder, environment] in
+                if let folder = environment.queryFolder { return folder }
+                return isPosix && (try? log.isInPlace()) == true ? folder.queries : nil
+            },
+            isQueried: { zone in
+                guard let standing = try? views.picture(.visible).zone(zone) else { return true }
+                return standing.end == nil && !standing.identity.isSystem
+            }
+        )
     }
 
     /// Lets notifications be made in the background; in a simulation they are made when somebody waits
@@ -205,6 +211,17 @@ struct StoreOpening {
             budget: options.checkpointEventCount,
             runsInline: environment.log.writesInline,
             awaitDurable: { (sequence) throws(LogError) in try log.blockUntilDurable(sequence) }
+        )
+    }
+}
+
+extension LogError {
+    /// The store that was being opened is not at its path any more.
+    fileprivate static func movedMeanwhile(_ folder: StoreFolder) -> LogError {
+        LogError(
+            .unreadable,
+            "The store's folder was moved while it was being opened. Open it where it is now.",
+            path: folder.path
         )
     }
 }

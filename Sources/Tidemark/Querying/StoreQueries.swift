@@ -12,8 +12,8 @@ import TidemarkQuery
 final class StoreQueries: Sendable {
     private let source: any EventSource
     private let line: IncarnationLine
-    /// Where the index is kept; `nil` for memory.
-    private let folder: String?
+    /// Where the index is kept now; `nil` for memory.
+    private let place: @Sendable () -> String?
     /// Whether the records of a zone can be asked for.
     private let isQueried: @Sendable (UInt64) -> Bool
     private let queue = WorkQueue(label: "tidemark.queries")
@@ -35,12 +35,12 @@ final class StoreQueries: Sendable {
     init(
         source: any EventSource,
         line: IncarnationLine,
-        folder: String?,
+        folder place: @escaping @Sendable () -> String?,
         isQueried: @escaping @Sendable (UInt64) -> Bool
     ) {
         self.source = source
         self.line = line
-        self.folder = folder
+        self.place = place
         self.isQueried = isQueried
     }
 
@@ -91,7 +91,7 @@ final class StoreQueries: Sendable {
     private var isThere: Bool {
         get throws {
             if state.withLock({ $0.opened != nil }) { return true }
-            guard let folder else { return false }
+            guard let folder = place() else { return false }
             return try PosixFileSystem().exists(folder + "/" + Self.fileName)
         }
     }
@@ -133,7 +133,7 @@ extension StoreQueries {
     /// Opens the index that is there, or makes it.
     private func read() throws -> QueryIndex {
         let index: QueryIndex
-        if let folder {
+        if let folder = place() {
             let files = PosixFileSystem()
             if try !files.exists(folder) { try files.createDirectory(folder) }
             let path = folder + "/" + Self.fileName
@@ -173,7 +173,7 @@ extension StoreQueries {
                 state.discardCount += 1
                 state.opened?.close()
                 state.opened = nil
-                guard let folder else { return }
+                guard let folder = place() else { return }
                 let files = PosixFileSystem()
                 guard try files.exists(folder) else { return }
                 for name in try files.list(folder) where name.hasPrefix(Self.fileName) {

@@ -125,7 +125,7 @@ package struct LogBackup {
             }
             let last = manifest.segments.last?.last ?? .zero
             guard manifest.active == nil, last <= figures.last else {
-                throw .lostCurrent(destination)
+                throw .lostCurrent(destination, mayBeCopy: false)
             }
         }
     }

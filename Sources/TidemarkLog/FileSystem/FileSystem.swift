@@ -70,11 +70,18 @@ package protocol FileSystem: Sendable {
     /// The same file system with a directory held on to: paths that begin with that directory's lead
     /// into it, wherever it is moved and whatever is put in its place. Other paths are as before.
     func holding(_ directory: String) throws(FileError) -> any FileSystem
+
+    /// Whether the path of the directory that is held on to still leads to it: for those who have files
+    /// opened by others, which know paths alone.
+    func isInPlace() throws(FileError) -> Bool
 }
 
 extension FileSystem {
     /// For file systems whose directories cannot be moved.
     package func holding(_ directory: String) throws(FileError) -> any FileSystem { self }
+
+    /// For the same.
+    package func isInPlace() throws(FileError) -> Bool { true }
 
     /// Gives a file another name; `false` if the file system cannot, so that it has to be copied.
     package func linkIfPossible(

@@ -31,6 +31,14 @@ package struct PosixFileSystem: FileSystem {
         )
     }
 
+    package func isInPlace() throws(FileError) -> Bool {
+        guard let held else { return true }
+        guard let there = try PosixFileSystem().readStatus(held.path),
+            let mine = try readStatus(held.path)
+        else { return false }
+        return there.st_dev == mine.st_dev && there.st_ino == mine.st_ino
+    }
+
     /// Where the calls that begin at a directory find a path.
     private func place(of path: String) -> (directory: Int32, path: String) {
         held?.place(of: path) ?? (AT_FDCWD, path)
@@ -174,7 +182,7 @@ package struct PosixFileSystem: FileSystem {
 
 /// A directory that stays the one it was, and the path by which it was found.
 private final class HeldDirectory: Sendable {
-    private let path: String
+    let path: String
     private let descriptor: Int32
 
     init(path: String, descriptor: Int32) {

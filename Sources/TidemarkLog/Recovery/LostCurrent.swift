@@ -26,7 +26,7 @@ extension StoreFolder {
         }
         for id in names.compactMap(SegmentID.init(fileName:))
         where try holdsCommits(id, fileSystem) {
-            throw .lostCurrent(self)
+            throw .lostCurrent(self, mayBeCopy: true)
         }
     }
 
@@ -55,13 +55,18 @@ extension StoreFolder {
 }
 
 extension LogError {
-    /// A folder without `CURRENT` that has commits.
-    static func lostCurrent(_ folder: StoreFolder) -> LogError {
-        LogError(
+    /// A folder without `CURRENT` that has commits: a store that has lost it, or what a backup, a
+    /// restore or a fork has left that was cut off.
+    static func lostCurrent(_ folder: StoreFolder, mayBeCopy: Bool) -> LogError {
+        let copy =
+            mayBeCopy
+            ? "If a backup, a restore or a fork into it was cut off, run that again. Otherwise "
+            : ""
+        return LogError(
             .corrupted,
-            "The file CURRENT is missing, and the folder has segments with commits. `tidemark log "
-                + "salvage` rebuilds the store from them in another folder. A backup may have fewer; "
-                + "restore it into another folder too.",
+            "The file CURRENT is missing, and the folder has segments with commits. \(copy)`tidemark "
+                + "log salvage` rebuilds the store from them in another folder. A backup may have "
+                + "fewer; restore it into another folder too.",
             path: folder.current
         )
     }

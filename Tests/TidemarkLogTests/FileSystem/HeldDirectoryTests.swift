@@ -13,8 +13,12 @@ import TidemarkLog
             for path in [old, beside] { try files.createDirectory(path) }
             try files.make(old + "/x", [1])
             let held = try files.holding(old)
+            #expect(try held.isInPlace())
             try files.rename(old, to: new)
+            #expect(try !held.isInPlace())
             try files.createDirectory(old)
+            #expect(try !held.isInPlace())
+            #expect(try files.isInPlace())
             try files.make(old + "/y", [2])
 
             #expect(try held.list(old) == ["x"])
