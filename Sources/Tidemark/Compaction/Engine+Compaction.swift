@@ -224,6 +224,7 @@ extension Engine {
         var fates = plan.fates(marks)
         do throws(LogError) {
             let loads = try loads(of: segments, &fates, bytesPerSecond)
+            if let damage = (source as? LogReader)?.damage.first { throw damage }
             let groups = SegmentLoad.rewrites(
                 of: loads,
                 segmentByteCount: options.segmentByteCount

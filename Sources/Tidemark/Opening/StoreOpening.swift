@@ -70,14 +70,24 @@ struct StoreOpening {
             onFinished: { compactor.ring() }
         )
         let line = log.line
-        let views = try ViewsOpening(
+        let opening = ViewsOpening(
             folder: folder,
             options: options,
             environment: environment,
             source: log,
             line: line
-        ).openForWriting(besideReaders: log.hasOlderReaders, progress)
-        // LMDB opened its files by their path.
+        )
+        // LMDB opens its files by their path.
+        guard try log.isInPlace() else { throw .movedMeanwhile(folder) }
+        let views: ZoneViews
+        do throws(LogError) {
+            views = try opening.openForWriting(besideReaders: log.hasOlderReaders, progress)
+        } catch {
+            // On a full disk the views need room too, for whoever is to compact the store.
+            guard error.code == .full, try log.useReserve() else { throw error }
+            defer { log.restoreReserve() }
+            views = try opening.openForWriting(besideReaders: log.hasOlderReaders, progress)
+        }
         guard try log.isInPlace() else { throw .movedMeanwhile(folder) }
         let checkpointer = makeCheckpointer(views.index, log)
         checkpointer.begin(views)

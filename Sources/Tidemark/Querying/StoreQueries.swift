@@ -21,6 +21,7 @@ final class StoreQueries: Sendable {
 
     private struct State {
         var opened: QueryIndex?
+        var isInMemory = false
         /// How many indexes were thrown away.
         var discardCount = 0
         /// What brings the index forward; one at a time.
@@ -123,17 +124,20 @@ extension StoreQueries {
 
     private func open() throws -> QueryIndex {
         try state.withLock { state in
-            if let opened = state.opened { return opened }
-            let index = try read()
+            // One that was opened before the store was moved would open the rest by the old path.
+            if let opened = state.opened, state.isInMemory || place() != nil { return opened }
+            let folder = place()
+            let index = try read(folder)
             state.opened = index
+            state.isInMemory = folder == nil
             return index
         }
     }
 
     /// Opens the index that is there, or makes it.
-    private func read() throws -> QueryIndex {
+    private func read(_ folder: String?) throws -> QueryIndex {
         let index: QueryIndex
-        if let folder = place() {
+        if let folder {
             let files = PosixFileSystem()
             if try !files.exists(folder) { try files.createDirectory(folder) }
             let path = folder + "/" + Self.fileName

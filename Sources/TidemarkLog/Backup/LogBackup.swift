@@ -100,34 +100,7 @@ package struct LogBackup {
         )
         .lock()
         previous = try LoadedManifest.load(from: folder, fileSystem: environment.fileSystem)
-        if let previous { try check(previous) } else { try checkLeftovers() }
-    }
-
-    /// Refuses a store that has lost its `CURRENT`: the copy would be written over commits that may be
-    /// nowhere else.
-    ///
-    /// What a copy has left that was cut off has a manifest only if it came to its end, one without a
-    /// segment that takes events.
-    private func checkLeftovers() throws(LogError) {
-        for number in try destination.names(fileSystem).compactMap(StoreFolder.manifestNumber) {
-            let manifest: Manifest
-            do throws(LogError) {
-                manifest = try LoadedManifest.load(
-                    number,
-                    from: destination,
-                    fileSystem: fileSystem
-                )
-                .manifest
-            } catch {
-                if error.cause != nil { throw error }
-                // One that was being written says nothing yet.
-                continue
-            }
-            let last = manifest.segments.last?.last ?? .zero
-            guard manifest.active == nil, last <= figures.last else {
-                throw .lostCurrent(destination, mayBeCopy: false)
-            }
-        }
+        if let previous { try check(previous) }
     }
 
     /// Makes the folder, or sees to it that it is empty or holds a store or what a first backup of
@@ -143,7 +116,7 @@ package struct LogBackup {
         }
         let names = try folder.names(fileSystem)
         if names.contains("CURRENT") { return }
-        let ours: Set<String> = ["LOCK", "CURRENT.tmp", "segments", "assets", "views"]
+        let ours: Set<String> = ["LOCK", "COPYING", "CURRENT.tmp", "segments", "assets", "views"]
         let isOurs = names.allSatisfy {
             ours.contains($0) || StoreFolder.manifestNumber($0) != nil
         }
@@ -154,6 +127,13 @@ package struct LogBackup {
                     + "this store.",
                 path: folder.path
             )
+        }
+        guard names.contains("COPYING") else {
+            // The copy would be written over commits that may be nowhere else.
+            try folder.checkHoldsNoCommits(fileSystem)
+            return try LogError.wrapping { () throws(FileError) in
+                try fileSystem.open(folder.copying, .create).sync()
+            }
         }
         guard names.contains("segments") else { return }
         let segments = try LogError.wrapping { () throws(FileError) in
@@ -215,7 +195,7 @@ package struct LogBackup {
                 segment.id,
                 store: manifest.store,
                 in: source,
-                fileSystem: fileSystem
+                fileSystem: reader.fileSystem
             )
             if segment.fileByteCount != nil {
                 let summary = try SegmentReader.footerSummary(of: file, header: header)
@@ -255,7 +235,7 @@ package struct LogBackup {
             segment.id,
             store: manifest.store,
             in: source,
-            fileSystem: fileSystem
+            fileSystem: reader.fileSystem
         )
         let cut = try frame(after: figures.last, of: file, header, segment)
         let rest = try beginning(of: cut, of: file, header)
@@ -480,6 +460,11 @@ package struct LogBackup {
             environment: environment
         )
         try LoadedManifest.makeCurrent(number, in: destination, fileSystem: fileSystem)
+        try LogError.wrapping { () throws(FileError) in
+            if try fileSystem.exists(destination.copying) {
+                try fileSystem.remove(destination.copying)
+            }
+        }
         previous?.file.close()
         if !file.removeOlder(in: destination, fileSystem: fileSystem) {
             try LogError.wrapping { () throws(FileError) in try removeUnused() }

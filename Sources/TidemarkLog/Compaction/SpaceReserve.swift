@@ -73,7 +73,12 @@ extension LogOpening {
         if status.byteCount < UInt64(least) {
             try fileSystem.remove(folder.reserve)
         } else {
-            try fileSystem.open(folder.reserve, .readWrite).truncate(to: status.byteCount / 2)
+            do throws(FileError) {
+                try fileSystem.open(folder.reserve, .readWrite).truncate(to: status.byteCount / 2)
+            } catch {
+                // A full disk may take a removal and no truncation.
+                try fileSystem.remove(folder.reserve)
+            }
         }
         return true
     }

@@ -49,6 +49,9 @@ extension FileError {
     /// Nothing is at the path.
     package var isMissing: Bool { errorNumber == ENOENT || errorNumber == ENOTDIR }
 
+    /// The user may not do it.
+    package var isForbidden: Bool { errorNumber == EACCES || errorNumber == EPERM }
+
     /// The file cannot have another name there; a copy of it can be made.
     package var meansNoLink: Bool {
         switch errorNumber {

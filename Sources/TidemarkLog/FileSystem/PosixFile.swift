@@ -18,11 +18,14 @@ final class PosixFile: LogFile {
     private let descriptor: Atomic<Int32>
     /// Whether a lock was ever taken.
     private let hasLocked = Atomic<Bool>(false)
+    /// Whether its file system counts the names that a file has.
+    private let hasCountedNames: Bool
     private static let closed: Int32 = -1
 
-    init(descriptor: Int32, path: String) {
+    init(descriptor: Int32, path: String, hasCountedNames: Bool) {
         self.descriptor = Atomic(descriptor)
         self.path = path
+        self.hasCountedNames = hasCountedNames
     }
 
     deinit {
@@ -90,6 +93,7 @@ final class PosixFile: LogFile {
         // has thrown the pages away.
         let descriptor = openDescriptor()
         guard makeDurable(descriptor, .file) == 0 else { throw failure(.sync, errno) }
+        guard hasCountedNames else { return }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure(.stat, errno) }
         guard status.st_nlink > 0 else { throw failure(.sync, ENOENT) }

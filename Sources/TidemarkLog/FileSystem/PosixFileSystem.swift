@@ -61,17 +61,39 @@ package struct PosixFileSystem: FileSystem {
             case .readWrite: O_RDWR
             case .create: O_RDWR | O_CREAT | O_EXCL
             }
-        // A pipe in the place of a file would keep whoever opens it waiting for its other end.
-        let descriptor = try openDescriptor(path, flags | O_CLOEXEC | O_NONBLOCK, for: .open)
-        let file = PosixFile(descriptor: descriptor, path: path)
+        let descriptor = try openWithoutWaiting(path, flags | O_CLOEXEC)
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
-            throw FileError(call: .stat, path: path, errorNumber: errno)
+            let number = errno
+            closeDescriptor(descriptor)
+            throw FileError(call: .stat, path: path, errorNumber: number)
         }
-        switch status.st_mode & S_IFMT {
-        case S_IFREG: return file
-        case S_IFDIR: throw FileError(call: .open, path: path, errorNumber: EISDIR)
-        default: throw FileError(call: .open, path: path, errorNumber: ENXIO)
+        let kind = status.st_mode & S_IFMT
+        guard kind == S_IFREG else {
+            closeDescriptor(descriptor)
+            throw FileError(
+                call: .open,
+                path: path,
+                errorNumber: kind == S_IFDIR ? EISDIR : ENXIO
+            )
+        }
+        return PosixFile(
+            descriptor: descriptor,
+            path: path,
+            hasCountedNames: status.st_nlink > 0
+        )
+    }
+
+    /// A pipe in the place of a file would keep whoever opens it waiting for its other end.
+    private func openWithoutWaiting(_ path: String, _ flags: Int32) throws(FileError) -> Int32 {
+        do throws(FileError) {
+            return try openDescriptor(path, flags | O_NONBLOCK, for: .open)
+        } catch {
+            // A file that another process has a lease on is worth waiting for.
+            guard error.errorNumber == EWOULDBLOCK, let status = try readStatus(path),
+                status.st_mode & S_IFMT == S_IFREG
+            else { throw error }
+            return try openDescriptor(path, flags, for: .open)
         }
     }
 

@@ -210,18 +210,6 @@ extension LoadedManifest {
         )
     }
 
-    /// Reads one of the manifests in a folder, whichever counts.
-    static func load(
-        _ number: UInt64,
-        from folder: StoreFolder,
-        fileSystem: any FileSystem
-    ) throws(LogError) -> LoadedManifest {
-        let file = try LogError.wrapping { () throws(FileError) in
-            try fileSystem.open(folder.manifest(number), .read)
-        }
-        return try read(file, number: number)
-    }
-
     private static func openLocked(
         _ path: String,
         fileSystem: any FileSystem

@@ -57,6 +57,9 @@ package struct StoreFolder: Hashable, Sendable {
     package var nextCurrent: String { path + "/CURRENT.tmp" }
     /// What `CURRENT` is called until a salvage has come to its end.
     package var unfinishedCurrent: String { path + "/CURRENT.unfinished" }
+    /// There from the first call of a backup, restore or fork into a folder that was no store until its
+    /// `CURRENT` is there.
+    package var copying: String { path + "/COPYING" }
     /// Room that is kept back for compacting a full disk.
     package var reserve: String { path + "/RESERVE" }
     /// Says what is being erased, until that is done.
@@ -104,9 +107,14 @@ package struct StoreFolder: Hashable, Sendable {
         var above = StoreFolder(parent)
         // No file of a store lies deeper. The system follows links where it goes up.
         for _ in 0..<4 {
-            let isStore = try LogError.wrapping { () throws(FileError) in
-                guard try fileSystem.exists(above.current) else { return false }
-                return try fileSystem.exists(above.segments)
+            let isStore: Bool
+            do throws(FileError) {
+                let hasCurrent = try fileSystem.exists(above.current)
+                isStore = try fileSystem.exists(above.segments) && hasCurrent
+            } catch {
+                // Who may not look there has no store of theirs there.
+                if error.isForbidden { return }
+                throw LogError(error)
             }
             guard !isStore else {
                 throw LogError(

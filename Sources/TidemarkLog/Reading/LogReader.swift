@@ -47,30 +47,18 @@ package final class LogReader: EventSource {
         cacheByteCount: Int = 16 << 20
     ) throws(LogError) {
         let folder = StoreFolder(directory)
-        let fileSystem = try LogError.wrapping { () throws(FileError) in
-            try fileSystem.exists(directory) ? try fileSystem.holding(directory) : fileSystem
+        let fileSystem = try LogError.wrapping { () throws(FileError) -> any FileSystem in
+            do throws(FileError) {
+                return try fileSystem.holding(directory)
+            } catch {
+                // Nothing is there, or a file: said below.
+                if error.isMissing { return fileSystem }
+                throw error
+            }
         }
         self.folder = folder
         self.fileSystem = fileSystem
-        guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
-            let isUnfinished = try LogError.wrapping { () throws(FileError) in
-                try fileSystem.exists(folder.unfinishedCurrent)
-            }
-            if isUnfinished { throw .unfinishedSalvage(folder) }
-            let isThere = try LogError.wrapping { () throws(FileError) in
-                try fileSystem.exists(directory)
-            }
-            if isThere {
-                _ = try folder.names(fileSystem)
-                try folder.checkHoldsNoCommits(fileSystem)
-            }
-            throw LogError(
-                .notAStore,
-                "Expected a store's folder with a file CURRENT. Check the path, or create the "
-                    + "store by importing into it.",
-                path: directory
-            )
-        }
+        let loaded = try Self.load(folder, fileSystem)
         // After the manifest: a writer that starts later has another one, and shows as live.
         let isLive = try Self.isLive(folder, fileSystem: fileSystem)
         store = loaded.manifest.store
@@ -85,6 +73,41 @@ package final class LogReader: EventSource {
         state = Lock(State(loaded: loaded, isLive: isLive))
         if let damage = loaded.damage { try files.meet(damage) }
         try state.withLock { (state) throws(LogError) in try advance(&state) }
+    }
+
+    /// The manifest that counts, or an error that says what is there instead.
+    private static func load(
+        _ folder: StoreFolder,
+        _ fileSystem: any FileSystem
+    ) throws(LogError) -> LoadedManifest {
+        if let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) {
+            return loaded
+        }
+        do throws(LogError) {
+            let (isThere, isUnfinished) = try LogError.wrapping { () throws(FileError) in
+                (
+                    try fileSystem.exists(folder.segments),
+                    try fileSystem.exists(folder.unfinishedCurrent)
+                )
+            }
+            if isUnfinished { throw .unfinishedSalvage(folder) }
+            if isThere {
+                _ = try folder.names(fileSystem)
+                try folder.checkHoldsNoCommits(fileSystem)
+            }
+        } catch {
+            // Somebody may have made it meanwhile.
+            if let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) {
+                return loaded
+            }
+            throw error
+        }
+        throw LogError(
+            .notAStore,
+            "Expected a store's folder with a file CURRENT. Check the path, or create the store by "
+                + "importing into it.",
+            path: folder.path
+        )
     }
 
     package var line: IncarnationLine { state.withLock { $0.loaded.manifest.line } }

@@ -19,14 +19,18 @@ extension StoreFolder {
         return names
     }
 
-    /// Throws if the folder has segments with commits: what is left of a store.
+    /// Throws if the folder, which has no `CURRENT`, has segments with commits: what is left of a store.
     func checkHoldsNoCommits(_ fileSystem: any FileSystem) throws(LogError) {
+        let isCopy = try LogError.wrapping { () throws(FileError) in
+            try fileSystem.exists(copying)
+        }
+        if isCopy { throw .unfinishedCopy(self) }
         let names = try LogError.wrapping { () throws(FileError) in
             try fileSystem.exists(segments) ? try fileSystem.list(segments) : []
         }
         for id in names.compactMap(SegmentID.init(fileName:))
         where try holdsCommits(id, fileSystem) {
-            throw .lostCurrent(self, mayBeCopy: true)
+            throw .lostCurrent(self)
         }
     }
 
@@ -47,27 +51,34 @@ extension StoreFolder {
             return true
         }
         var scan = try FrameScan(file, header: header)
-        while case .frame(let frame) = try scan.step() {
-            if frame.header.kind.holdsEvents { return true }
+        while true {
+            switch try scan.step() {
+            case .frame(let frame): if frame.header.kind.holdsEvents { return true }
+            case .stop(.unsound): return true
+            case .stop: return false
+            }
         }
-        return false
     }
 }
 
 extension LogError {
-    /// A folder without `CURRENT` that has commits: a store that has lost it, or what a backup, a
-    /// restore or a fork has left that was cut off.
-    static func lostCurrent(_ folder: StoreFolder, mayBeCopy: Bool) -> LogError {
-        let copy =
-            mayBeCopy
-            ? "If a backup, a restore or a fork into it was cut off, run that again. Otherwise "
-            : ""
-        return LogError(
+    /// A folder without `CURRENT` that has commits.
+    static func lostCurrent(_ folder: StoreFolder) -> LogError {
+        LogError(
             .corrupted,
-            "The file CURRENT is missing, and the folder has segments with commits. \(copy)`tidemark "
-                + "log salvage` rebuilds the store from them in another folder. A backup may have "
-                + "fewer; restore it into another folder too.",
+            "The file CURRENT is missing, and the folder has segments with commits. `tidemark log "
+                + "salvage` rebuilds the store from them in another folder. A backup may have fewer; "
+                + "restore it into another folder too.",
             path: folder.current
+        )
+    }
+
+    /// A folder without `CURRENT` that something was being copied to.
+    static func unfinishedCopy(_ folder: StoreFolder) -> LogError {
+        LogError(
+            .notAStore,
+            "A backup, a restore or a fork into this folder was cut off. Run it again.",
+            path: folder.path
         )
     }
 }

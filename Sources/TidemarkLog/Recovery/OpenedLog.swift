@@ -101,7 +101,16 @@ struct LogOpening {
         let names = try folder.names(fileSystem)
         if names.contains("CURRENT") { return }
         if names.contains("CURRENT.unfinished"), !isCopy { throw .unfinishedSalvage(folder) }
-        try folder.checkHoldsNoCommits(fileSystem)
+        do throws(LogError) {
+            try folder.checkHoldsNoCommits(fileSystem)
+        } catch {
+            // Somebody else may have made it meanwhile.
+            let isThere = try LogError.wrapping { () throws(FileError) in
+                try fileSystem.exists(folder.current)
+            }
+            if isThere { return }
+            throw error
+        }
         var ours: Set<String> = ["LOCK", "CURRENT.tmp", "segments", "views"]
         if isCopy { ours.formUnion(["CURRENT.unfinished", "RESERVE", "assets"]) }
         let isOurs = names.allSatisfy {
@@ -298,6 +307,10 @@ struct LogOpening {
             begun = try beginAgain(&manifest, after: last, found: found)
         }
         let file = try write(manifest, number: loaded.number + 1)
+        try LogError.wrapping { () throws(FileError) in
+            // A copy that was cut off right behind its end.
+            if try fileSystem.exists(folder.copying) { try fileSystem.remove(folder.copying) }
+        }
         // Not before: a process that was killed may have left a manifest that is read but not yet on
         // disk, and the one before it may need what this one does not.
         loaded.file.close()

@@ -100,8 +100,9 @@ package struct Salvage: Sendable {
         let ours = segments.filter { $0.header.store == store }
         mending?.begin(store: store)
         var gathering = Gathering(copy: copy, mending)
-        if mending != nil { gathering.lostZones = try lostZones(in: ours) }
-        for stretch in try stretches(of: ours)
+        let stretches = try stretches(of: ours)
+        if mending != nil { gathering.lostZones = try lostZones(in: stretches) }
+        for stretch in stretches
         where stretch.source.isListed || !gathering.hasSurveyed(through: stretch.last) {
             try copyEvents(of: stretch, with: &gathering)
         }
@@ -114,14 +115,15 @@ package struct Salvage: Sendable {
     }
 
     /// The keys of zones that events name and no event creates, ascending.
-    private func lostZones(in segments: [Source]) throws(LogError) -> [UInt64] {
+    private func lostZones(in stretches: [Stretch]) throws(LogError) -> [UInt64] {
         var named: Set<UInt64> = []
         var created: Set<UInt64> = []
-        for segment in segments {
-            var fold = Self.fold(of: segment, meet: { _ in })
+        for stretch in stretches {
+            var fold = Self.fold(of: stretch.source, meet: { _ in })
             try fold.walkAll(
                 meet: { _ in },
                 visit: { event in
+                    guard stretch.holds(event) else { return }
                     if event.zone == event.sequence.rawValue {
                         created.insert(event.zone)
                     } else if event.zone != 0 {
@@ -225,13 +227,25 @@ package struct Salvage: Sendable {
             ($0.header.first, $1.header.generation) < ($1.header.first, $0.header.generation)
         }
         let unlisted = sorted.filter { !$0.isListed }
+        let ends = unlisted.map(footerEnd)
+        func others(
+            from index: Int,
+            _ first: SequenceNumber,
+            _ last: SequenceNumber
+        ) -> [Source] {
+            let overlapping = zip(unlisted[index...], ends[index...]).prefix { other, _ in
+                other.header.first <= last
+            }
+            return overlapping.filter { _, end in end.map { $0 >= first } ?? true }.map(\.0)
+        }
         var stretches: [Stretch] = []
         var gaps: [ClosedRange<SequenceNumber>] = []
         var next = SequenceNumber(rawValue: 1)
         for source in sorted where source.isListed {
             let first = source.header.first
             let last = try lastKnown(of: source)
-            stretches.append(Stretch(source: source, first: first, last: last, others: unlisted))
+            let others = others(from: 0, first, last)
+            stretches.append(Stretch(source: source, first: first, last: last, others: others))
             if next < first { gaps.append(next...first.previous) }
             next = max(next, last.next)
         }
@@ -239,20 +253,10 @@ package struct Salvage: Sendable {
         for (index, source) in unlisted.enumerated() {
             let last = try lastKnown(of: source)
             for gap in gaps where source.header.first <= gap.upperBound && gap.lowerBound <= last {
-                stretches.append(
-                    Stretch(
-                        source: source,
-                        first: max(source.header.first, gap.lowerBound),
-                        last: min(last, gap.upperBound),
-                        others: Array(unlisted[(index + 1)...])
-                    )
-                )
-            }
-        }
-        for index in stretches.indices {
-            let (first, last) = (stretches[index].first, stretches[index].last)
-            stretches[index].others.removeAll { other in
-                other.header.first > last || footerEnd(of: other).map { $0 < first } ?? false
+                let first = max(source.header.first, gap.lowerBound)
+                let last = min(last, gap.upperBound)
+                let others = others(from: index + 1, first, last)
+                stretches.append(Stretch(source: source, first: first, last: last, others: others))
             }
         }
         // In the order in which they were made where they begin at the same position.

@@ -90,10 +90,22 @@ import TidemarkModel
             let path = folder.path(name)
             if name == "fork.tide" { _ = try Store.backUp(at: folder.path(), to: path) }
             try FileManager.default.removeItem(atPath: path + "/CURRENT")
+            // Without this it is a backup that has lost its file, and may have more than the store.
+            let refusal = #expect(throws: LogError.self) {
+                try Store.backUp(at: folder.path(), to: path)
+            }
+            #expect(refusal?.code == .corrupted)
+            try Data().write(to: URL(filePath: path + "/COPYING"))
+            let error = #expect(throws: LogError.self) {
+                try Store.open(at: path, access: .reading)
+            }
+            #expect(error?.message.contains("Run it again") == true)
         }
         _ = try Store.backUp(at: folder.path(), to: folder.path("backup.tide"))
         _ = try Store.fork(from: folder.path(), to: folder.path("fork.tide"))
         for name in ["backup.tide", "fork.tide"] {
+            let files = try FileManager.default.contentsOfDirectory(atPath: folder.path(name))
+            #expect(!files.contains("COPYING"))
             let copy = Client(store: try Store.open(at: folder.path(name), access: .reading))
             #expect(try await copy.fetch("new")[0].get()["n"] == .int64(2))
             try copy.store.close()
