@@ -21,6 +21,7 @@ final class StoreQueries: Sendable {
 
     private struct State {
         var opened: QueryIndex?
+        /// Whether that one has no files, so that it does not matter where the store is.
         var isInMemory = false
         /// How many indexes were thrown away.
         var discardCount = 0

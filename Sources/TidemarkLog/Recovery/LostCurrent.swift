@@ -19,7 +19,8 @@ extension StoreFolder {
         return names
     }
 
-    /// Throws if the folder, which has no `CURRENT`, has segments with commits: what is left of a store.
+    /// Throws if the folder, which has no `CURRENT`, has segments with commits, so that it is what is
+    /// left of a store, or if a copy into it was cut off.
     func checkHoldsNoCommits(_ fileSystem: any FileSystem) throws(LogError) {
         let isCopy = try LogError.wrapping { () throws(FileError) in
             try fileSystem.exists(copying)
