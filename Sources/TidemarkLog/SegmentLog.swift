@@ -163,7 +163,7 @@ package final class SegmentLog: EventSource {
             )
         }
         let first = try queue.withLock { (queue) throws(LogError) -> SequenceNumber in
-            if let failure = queue.failure { throw failure.asEndOfWriter }
+            if let failure = queue.failure ?? queue.refusal { throw failure.asEndOfWriter }
             if beginsSegment {
                 // Small, since it may be long before it is full.
                 let room = Layout.smallestSegmentByteCount
@@ -267,25 +267,32 @@ package final class SegmentLog: EventSource {
 
     // MARK: Closing
 
+    /// Accepts no more commits, for a store that is about to close: what was appended on other threads
+    /// before is still made durable, and what comes later is refused.
+    package func refuseCommits() {
+        _ = queue.withLock { $0.refuse(.closed) }
+    }
+
     /// Makes everything durable, writes the closing frame and lets go of the store.
     ///
-    /// Appending afterwards throws. Closing again does nothing. After a failed write there is
-    /// nothing to make durable: the store is let go of, and the failure is thrown.
+    /// Appending from then on throws; what was appended before, on other threads too, is durable.
+    /// Closing again does nothing. After a failed write there is nothing to make durable: the store is
+    /// let go of, and the failure is thrown.
     package func close() throws(LogError) {
         defer {
             // Whoever opens the store next must not meet somebody who is still sealing.
             backgroundWork.wait()
             lockFile.close()
         }
-        let last = lastSequence
+        // From here on the log's end stays where it is: the closing frame will name it.
+        let last = queue.withLock { $0.refuse(.closed) }
         try blockUntilDurable(last)
         backgroundWork.wait()
         try disk.withLock { (disk) throws(LogError) in
             guard !disk.isClosed else { return }
             if let failure = queue.withLock({ $0.failure }) { throw failure.asEndOfWriter }
             disk.isClosed = true
-            let closed = LogError(.readOnly, "The store has been closed; open it again to write.")
-            for waiter in queue.withLock({ $0.fail(closed) }) { waiter.resume(closed) }
+            for waiter in queue.withLock({ $0.fail(.closed) }) { waiter.resume(.closed) }
             try disk.active.close(next: last.next)
             try manifest.append([.closed(last: last, framesEnd: disk.active.offset)])
             // If a spare cannot be removed now, the next opening does it.
@@ -309,16 +316,20 @@ extension SegmentLog {
     ///
     /// One thread at a time is here (`isWriting`).
     private func drain() {
+        var hasWritten = false
         while let batch = queue.withLock({ $0.takeBatch() }) {
             let outcome = disk.withLock { disk in
                 Result<Written, LogError> { () throws(LogError) in try write(batch, to: &disk) }
             }
             switch outcome {
-            case .success(let written): publish(written)
+            case .success(let written):
+                hasWritten = true
+                publish(written)
             case .failure(let error): fail(error)
             }
         }
-        scheduleMarker()
+        // An idle writer sleeps.
+        if hasWritten { scheduleMarker() }
     }
 
     private struct Written {
@@ -445,6 +456,7 @@ extension SegmentLog {
         } catch {
             fail(error)
         }
+        // What came meanwhile.
         drain()
     }
 
@@ -527,14 +539,17 @@ extension SegmentLog {
         guard let segment = manifest.manifest.segments.first(where: { $0.id == id }),
             let framesEnd = segment.framesEnd, segment.fileByteCount == nil
         else { return }
-        do throws(LogError) {
-            let fileByteCount = try SegmentFold.seal(
+        let sealed = Result { () throws(LogError) in
+            try SegmentFold.seal(
                 segment,
                 framesEnd: framesEnd,
                 store: store,
                 in: folder,
                 fileSystem: environment.fileSystem
             )
+        }
+        guard case .success(let fileByteCount) = sealed else { return }
+        do throws(LogError) {
             try manifest.append([.sealed(id, fileByteCount: fileByteCount)])
             files.update { segments in
                 guard let index = segments.firstIndex(where: { $0.id == id }) else { return }
@@ -545,7 +560,7 @@ extension SegmentLog {
             onFinished()
         } catch {
             // A manifest that could not be synced must not be written again: its end is unknown.
-            if error.cause?.path.hasPrefix(folder.segments) != true { fail(error) }
+            fail(error)
         }
     }
 
@@ -597,6 +612,12 @@ extension LogError {
         .full,
         "The disk is full, and what room is left is used for compacting the store; try again when "
             + "that is over."
+    )
+
+    /// The store was closed.
+    package static let closed = LogError(
+        .readOnly,
+        "The store has been closed; open it again to write."
     )
 
     /// The same failure as those see it who come after it.

@@ -3,7 +3,8 @@
 
 import Foundation
 import Testing
-import TidemarkLog
+
+@testable import TidemarkLog
 
 @Suite struct SegmentLogTests {
     let folder: TemporaryFolder
@@ -167,6 +168,54 @@ import TidemarkLog
             try await group.waitForAll()
         }
         #expect(try log.lines().count == 800)
+        try log.close()
+    }
+
+    @Test func `closing while others append keeps what they were told is there`() async throws {
+        for round in 0..<12 {
+            let (log, report) = try open(seed: UInt64(round + 1))
+            #expect(report.wasClean)
+            let before = log.lastSequence
+            let started = Told()
+            let given = try await withThrowingTaskGroup(of: SequenceNumber.self) { group in
+                for writer in 0..<3 {
+                    group.addTask {
+                        var last = SequenceNumber.zero
+                        while true {
+                            do {
+                                last = try log.appendSerialized(.sample(writer, byteCount: 2_000))
+                            } catch let error as LogError {
+                                #expect(error.code == .readOnly)
+                                return last
+                            }
+                            started.sequence.withLock { $0 = $0.next }
+                            await Task.yield()
+                        }
+                    }
+                }
+                while started.sequence.withLock({ $0.rawValue }) < 10 { await Task.yield() }
+                try log.close()
+                return try await group.reduce(.zero) { max($0, $1) }
+            }
+            #expect(given > before)
+            #expect(log.lastSequence == given && log.durableSequence == given)
+            let (again, _) = try open(seed: UInt64(round + 100))
+            #expect(again.lastSequence == given)
+            #expect(try again.lines().count == Int(given.rawValue))
+            try again.close()
+        }
+    }
+
+    @Test func `an idle writer sleeps, and takes no room`() async throws {
+        let (log, _) = try open()
+        _ = try log.append(.sample(1))
+        try await log.waitUntilDurable(SequenceNumber(rawValue: 1))
+        func room() -> Int { log.queue.withLock { $0.room } }
+        let atOnce = room()
+        // Many times as long as a writer waits before it looks whether it is idle.
+        try await Task.sleep(for: .milliseconds(400))
+        // The one marker that lets others read so far may have come before or since.
+        #expect(room() >= atOnce - Layout.frameHeaderByteCount)
         try log.close()
     }
 }

@@ -29,6 +29,8 @@ package final class Checkpointer: Sendable {
 
     private struct State {
         var isRunning = false
+        /// Whether the last checkpoint is taken by the one who closes the store: no other begins.
+        var isFinishing = false
         /// Why the last checkpoint failed; `nil` after one that did not.
         var failure: SyncError?
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -66,7 +68,7 @@ package final class Checkpointer: Sendable {
     /// already.
     private func start(_ overlay: inout Overlay, of views: ZoneViews) {
         let isFree = state.withLock { state in
-            if state.isRunning { return false }
+            if state.isRunning || state.isFinishing { return false }
             state.isRunning = true
             return true
         }
@@ -117,10 +119,11 @@ package final class Checkpointer: Sendable {
 
     /// Waits while the overlay is much too large.
     ///
-    /// Throws if checkpoints fail.
+    /// Throws if checkpoints fail, or the store is being closed.
     package func waitForRoom(_ views: ZoneViews) async throws(SyncError) {
         if runsInline { return runDue(views) }
         while isOverloaded.load(ordering: .relaxed), isFull(views) {
+            try checkGoesOn()
             await waitForCheckpoint()
             if isFull(views), let failure = state.withLock({ $0.failure }) { throw failure }
         }
@@ -156,6 +159,7 @@ package final class Checkpointer: Sendable {
                 return false
             }
             if isThere { return }
+            try checkGoesOn()
             if runsInline {
                 runDue(views)
             } else {
@@ -163,6 +167,11 @@ package final class Checkpointer: Sendable {
             }
             if let failure = state.withLock({ $0.failure }) { throw failure }
         }
+    }
+
+    /// Throws if there will be no more checkpoints to wait for.
+    private func checkGoesOn() throws(SyncError) {
+        if state.withLock({ $0.isFinishing }) { throw SyncError(LogError.closed) }
     }
 
     /// Waits until the checkpoint that is under way has ended.
@@ -177,10 +186,12 @@ package final class Checkpointer: Sendable {
         }
     }
 
-    /// Takes all there is into the index, after the checkpoint that is under way.
+    /// Takes all there is into the index, after the checkpoint that is under way; the last that is
+    /// done.
     ///
-    /// Only when nobody commits any more.
+    /// Only when the log refuses commits.
     package func finish(_ views: ZoneViews) throws(SyncError) {
+        state.withLock { $0.isFinishing = true }
         if runsInline { runDue(views) } else { queue.sync {} }
         for _ in 0..<2 {
             let generation = views.overlay.withLock { overlay in

@@ -110,6 +110,8 @@ final class Engine: Sendable {
         writing.notifier.news.close()
         writing.notifier.bell.close()
         writing.journal.close()
+        // Calls that are under way on other threads must not go on while views are written.
+        writing.log.refuseCommits()
         // Views that could not be brought forward are brought forward by the next opening.
         try? writing.checkpointer.finish(views)
         // What was compacted is a good deal shorter now, and the views' pages are not.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLMDB
+import Synchronization
 import TidemarkLog
 
 #if canImport(Darwin)
@@ -25,6 +26,10 @@ final class LMDBEnvironment: Sendable {
     private let number: Int?
     /// Ended read transactions, to be started again: one that is new costs a slot and a malloc.
     private let idle = Lock<[LMDBReadTransaction]>([])
+    private let runningCount = Atomic<Int>(0)
+    /// How many read transactions run at once before snapshots are shared: a small part of what all
+    /// processes together may have.
+    private static let runningCountLimit = 64
 
     /// Opens the environment in a folder, or joins those who use it in this process.
     init(
@@ -59,8 +64,24 @@ final class LMDBEnvironment: Sendable {
     /// The handle of LMDB's unnamed table.
     var stateTable: MDB_dbi { opened.tables[0] }
 
+    /// Whether as many read transactions run as one process should have.
+    var isCrowded: Bool { runningCount.load(ordering: .relaxed) >= Self.runningCountLimit }
+
+    /// The number of the last commit, as other processes made it too.
+    var newestTransaction: UInt64 {
+        var figures = MDB_envinfo()
+        mdb_env_info(handle, &figures)
+        return UInt64(figures.me_last_txnid)
+    }
+
     /// Starts a read transaction at the last commit.
     func beginReading() throws(ViewIndexError) -> LMDBReadTransaction {
+        let transaction = try renewOrBegin()
+        runningCount.add(1, ordering: .relaxed)
+        return transaction
+    }
+
+    private func renewOrBegin() throws(ViewIndexError) -> LMDBReadTransaction {
         if let transaction = idle.withLock({ $0.popLast() }) {
             let code = mdb_txn_renew(transaction.handle)
             if code == 0 { return transaction }
@@ -88,6 +109,7 @@ final class LMDBEnvironment: Sendable {
     /// Ends a read transaction and keeps it for the next reader.
     func endReading(_ transaction: LMDBReadTransaction) {
         mdb_txn_reset(transaction.handle)
+        runningCount.subtract(1, ordering: .relaxed)
         idle.withLock { $0.append(transaction) }
     }
 }
@@ -114,6 +136,11 @@ extension ViewIndexError {
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID, MDB_VERSION_MISMATCH, MDB_PAGE_FULL,
             MDB_CURSOR_FULL, MDB_INCOMPATIBLE:
             return .damaged(what)
+        case MDB_READERS_FULL:
+            return ViewIndexError(
+                .system,
+                "\(what). So many places in processes read the store at once; close some of them."
+            )
         default:
             let remedy = FileError(call: .open, path: path, errorNumber: code).remedy
             return ViewIndexError(.system, "\(what). \(remedy ?? "")")

@@ -23,6 +23,12 @@ package final class LMDBViewIndex: ViewIndex {
     private let access: ViewAccess
     private let store: StoreID
     private let progress: Lock<Progress>
+    private let shared = Lock(SharedSnapshot())
+
+    /// The snapshot that all get where many are in use.
+    private struct SharedSnapshot {
+        weak var snapshot: LMDBViewSnapshot?
+    }
 
     /// What the last commit says, where no other process commits.
     private struct Progress {
@@ -184,7 +190,23 @@ package final class LMDBViewIndex: ViewIndex {
         return try? environment.readNewestState().checkpoint
     }
 
+    /// The last commit, as it stays.
+    ///
+    /// Each has a read transaction to itself, so that nobody waits for another's look-ups, until there
+    /// are many: then all of one commit share one, since LMDB has room for a number only.
     package func snapshot() throws(ViewIndexError) -> any ViewSnapshot {
+        guard environment.isCrowded else { return try ownSnapshot() }
+        return try shared.withLock { (shared) throws(ViewIndexError) in
+            if let snapshot = shared.snapshot, snapshot.number == environment.newestTransaction {
+                return snapshot
+            }
+            let snapshot = try ownSnapshot()
+            shared.snapshot = snapshot
+            return snapshot
+        }
+    }
+
+    private func ownSnapshot() throws(ViewIndexError) -> LMDBViewSnapshot {
         let transaction = try environment.beginReading()
         do throws(ViewIndexError) {
             let state = try state(of: transaction)

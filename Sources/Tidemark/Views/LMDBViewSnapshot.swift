@@ -7,6 +7,8 @@ import TidemarkLog
 /// A view index at one checkpoint: one of LMDB's read transactions, given back when dropped.
 final class LMDBViewSnapshot: ViewSnapshot {
     let checkpoint: ViewCheckpoint?
+    /// The number of the commit that it shows.
+    let number: UInt64
     private let environment: LMDBEnvironment
     /// One thread at a time may use a transaction.
     ///
@@ -19,6 +21,7 @@ final class LMDBViewSnapshot: ViewSnapshot {
         _ checkpoint: ViewCheckpoint?
     ) {
         self.environment = environment
+        number = transaction.number
         self.transaction = Lock(transaction)
         self.checkpoint = checkpoint
     }

@@ -26,9 +26,13 @@ struct AppendQueue {
     private(set) var lastTime: Int64
     /// Why nothing can be appended any more.
     private(set) var failure: LogError?
+    /// Why no more commits are accepted, while those that were are still being written.
+    private(set) var refusal: LogError?
     /// The watermark: everything up to here is on disk.
     private(set) var durable: SequenceNumber
     private(set) var isWriting = false
+    /// Whether the last frame was written without a marker behind it.
+    private var lacksMarker = false
     private var closed: [Batch] = []
     private var open: Batch?
     /// Bytes that the segment of the open batch can still take.
@@ -152,12 +156,13 @@ struct AppendQueue {
         return nil
     }
 
-    /// Takes the room of a marker frame, if the writer is idle and there is some.
+    /// Takes the room of a marker frame, if the writer is idle, one is lacking, and there is some.
     mutating func takeMarkerRoom() -> Bool {
-        guard !isWriting, failure == nil, open == nil, closed.isEmpty,
+        guard lacksMarker, !isWriting, failure == nil, open == nil, closed.isEmpty,
             room >= Layout.frameHeaderByteCount
         else { return false }
         room -= Layout.frameHeaderByteCount
+        lacksMarker = false
         isWriting = true
         return true
     }
@@ -170,13 +175,21 @@ struct AppendQueue {
         segmentNumber: UInt64
     ) -> [Waiter] {
         if segmentNumber == self.segmentNumber { room += bound - byteCount }
+        lacksMarker = true
         durable = last
         let ready = waiters.filter { $0.sequence <= last }
         waiters.removeAll { $0.sequence <= last }
         return ready
     }
 
-    // MARK: Waiting and failing
+    // MARK: Waiting and ending
+
+    /// Accepts no more commits, and goes on writing those that it has; returns the last position that
+    /// there will be.
+    mutating func refuse(_ refusal: LogError) -> SequenceNumber {
+        if self.refusal == nil { self.refusal = refusal }
+        return lastSequence
+    }
 
     /// Adds somebody who waits; returns `false`, without adding, if the wait is over.
     mutating func wait(_ waiter: Waiter) -> Bool {

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
-import Tidemark
 import TidemarkLog
 import TidemarkModel
+
+@testable import Tidemark
 
 /// Many writers at once, through checkpoints.
 @Suite struct ConcurrencyTests {
@@ -53,6 +54,70 @@ import TidemarkModel
         let total = try await client.fetch("counter")[0].get()["n"]
         #expect(total == .int64(Int64(writerCount * additionCount)))
         try store.close()
+    }
+
+    /// More calls at once than the views on disk have places for readers.
+    @Test func `any number of calls may be under way`() async throws {
+        let folder = try ScratchFolder()
+        let store = try openStore(folder)
+        let client = Client(store: store)
+        try await client.createZone()
+        let count = 1_500
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                group.addTask {
+                    let save = try client.save("r\(number)", ["n": .int64(Int64(number))])
+                    _ = try await client.modify([save]).saves[0].get()
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await client.changes().changes.count == count)
+        try store.close()
+    }
+
+    /// A store that is closed while it is written to has what was acknowledged, and opens as one that was
+    /// closed in peace.
+    @Test func `closing in the midst of saves loses none that was acknowledged`() async throws {
+        let folder = try ScratchFolder()
+        var acknowledged: Set<String> = []
+        for round in 0..<6 {
+            let store = try openStore(folder)
+            if round > 0 { #expect(store.recovery?.wasClean == true) }
+            let client = Client(store: store)
+            if round == 0 { try await client.createZone() }
+            let saved = Names()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for writer in 0..<8 {
+                    group.addTask {
+                        for number in 0... {
+                            let names = (0..<20).map { "\(round)-\(writer)-\(number)-\($0)" }
+                            let saves = try names.map { try client.save($0, ["n": 1]) }
+                            do {
+                                for save in try await client.modify(saves).saves {
+                                    _ = try save.get()
+                                }
+                            } catch let error as SyncError {
+                                #expect(error.code == .serviceUnavailable)
+                                return
+                            }
+                            saved.all.withLock { $0.formUnion(names) }
+                        }
+                    }
+                }
+                while saved.all.withLock({ $0.count }) < 400 { await Task.yield() }
+                try store.close()
+                try await group.waitForAll()
+            }
+            acknowledged.formUnion(saved.all.withLock { $0 })
+            let opened = try Store.open(at: folder.path())
+            var found: Set<String> = []
+            for case .changed(let record) in try await Client(store: opened).changes().changes {
+                found.insert(record.recordID.recordName)
+            }
+            #expect(acknowledged.isSubset(of: found))
+            try opened.close()
+        }
     }
 
     /// Each writer reads its own save at once, while a reader follows the zone by token and ends up
@@ -157,4 +222,9 @@ import TidemarkModel
         #expect(store.lastSequence == SequenceNumber(rawValue: 4))
         try store.close()
     }
+}
+
+/// Names of records that were saved.
+private final class Names: Sendable {
+    let all = Lock<Set<String>>([])
 }

@@ -46,6 +46,27 @@ struct LMDBViewIndexTests {
         #expect(index.checkpoint == .at(30))
     }
 
+    @Test func `there may be more snapshots at once than LMDB has room for readers`() throws {
+        let index = try open(.writing)
+        try index.apply(batch(1), checkpoint: .at(10))
+        let older = try (0..<1_500).map { _ in try index.snapshot() }
+        try index.apply(batch(2), checkpoint: .at(20))
+        let newer = try (0..<1_500).map { _ in try index.snapshot() }
+        let key = ViewKey(3, 0)
+        for snapshot in older {
+            #expect(snapshot.checkpoint == .at(10))
+            #expect(try snapshot.value(in: .names, for: key) == .word(1, tag: 1))
+        }
+        for snapshot in newer {
+            #expect(snapshot.checkpoint == .at(20))
+            #expect(try snapshot.value(in: .names, for: key) == .word(2, tag: 1))
+        }
+        // Those who only read share too.
+        let reading = try open(.readingLive)
+        let read = try (0..<1_500).map { _ in try reading.snapshot() }
+        #expect(read.allSatisfy { $0.checkpoint == .at(20) })
+    }
+
     @Test func `reading a still store leaves every byte, name and time as it was`() throws {
         do {
             let index = try open(.writing)
