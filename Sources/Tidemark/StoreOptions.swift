@@ -36,7 +36,7 @@ public struct StoreOptions: Hashable, Sendable {
     public var shareURLPrefix = "https://tidemark.invalid/share/"
     /// Bytes of decoded blocks of the log that are kept for readers.
     public var cacheByteCount = 16 << 20
-    /// A segment of the log is ended when it has reached this length.
+    /// A segment of the log is ended when it has reached this length: at most 2 GiB, whatever is set.
     public var segmentByteCount = 64 << 20
     /// After so many events the zone views go to disk in the background; where events are large,
     /// each 512 bytes count as one.

@@ -12,8 +12,11 @@ package struct LogConfiguration: Hashable, Sendable {
     /// Room for frames in a full-grown segment.
     ///
     /// The first ones of a store are smaller: 1 MiB, then as much as the log before it. At most 2
-    /// GiB: offsets in a segment have 32 bits.
-    package var segmentByteCount = 64 << 20
+    /// GiB, whatever is set: offsets in a segment have 32 bits. At least room for the frames that every
+    /// segment may need.
+    package var segmentByteCount = 64 << 20 {
+        didSet { segmentByteCount = min(max(segmentByteCount, 512), 2 << 30) }
+    }
 
     package init() {}
 }

@@ -61,7 +61,11 @@ public struct Limits: Hashable, Sendable {
     /// UTF-8 bytes of a request id.
     public var requestIDByteCount = 255
     /// Records in one page of a delta, where a request does not ask for fewer.
-    public var recordsPerPage = 200
+    ///
+    /// Never more than 1,000,000, whatever is set.
+    public var recordsPerPage = 200 {
+        didSet { recordsPerPage = min(recordsPerPage, 1_000_000) }
+    }
     /// UTF-8 bytes of a subscription's id.
     public var subscriptionIDByteCount = 255
     /// Fields of a record that a subscription's notifications bring along.

@@ -152,7 +152,6 @@ extension QueryIndex {
         statement.bind(arguments)
         let orderEnd = statement.columnCount - 2
         var records: [IndexedRecord] = []
-        records.reserveCapacity(size.count)
         var byteCount = 0
         var next: QueryCursor?
         while try statement.step() {

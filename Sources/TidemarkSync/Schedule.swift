@@ -15,17 +15,40 @@ struct Schedule: Sendable {
     var accountAt: Int64?
     /// How many cycles in a row have failed.
     private var failureCount = 0
+    /// The server wants nothing before this.
+    private var notBefore: Int64 = 0
 
     /// The longest time between two tries.
     private static let longestWait: Int64 = 5 * 60 * 1000
+    /// The longest time that a server can ask for: a hundred years.
+    private static let longestAskedWait = 100.0 * 365 * 24 * 60 * 60 * 1000
 
-    mutating func fetchSoon(_ now: Int64) { fetchAt = min(fetchAt ?? now, now) }
+    /// There is news to fetch.
+    mutating func fetchSoon(_ now: Int64) {
+        let soon = max(now, notBefore)
+        fetchAt = min(fetchAt ?? soon, soon)
+    }
 
-    /// What is added while a failed sending waits to be repeated goes with it.
-    mutating func sendSoon(_ now: Int64) { sendAt = failureCount > 1 ? sendAt ?? now : now }
+    /// There is something to send: what is added while a failed sending waits to be repeated goes with
+    /// it.
+    mutating func sendSoon(_ now: Int64) {
+        let soon = max(now, notBefore)
+        sendAt = failureCount > 1 ? sendAt ?? soon : soon
+    }
+
+    /// Nothing is to be fetched or sent until there is news.
+    mutating func cancel() {
+        fetchAt = nil
+        sendAt = nil
+        accountAt = nil
+        failureCount = 0
+    }
 
     /// A cycle went well.
-    mutating func succeed() { failureCount = 0 }
+    mutating func succeed() {
+        failureCount = 0
+        notBefore = 0
+    }
 
     /// When to try again after a failure: at once, then after one second, then after twice as long each
     /// time; never before the server said.
@@ -33,8 +56,9 @@ struct Schedule: Sendable {
         failureCount += 1
         let doublings = min(failureCount - 2, 20)
         let wait = failureCount == 1 ? 0 : min(1000 << Int64(doublings), Self.longestWait)
-        let asked = Int64((error.retryAfter ?? 0) * 1000)
-        return now + max(wait, asked)
+        let asked = ((error.retryAfter ?? 0) * 1000).rounded(.up)
+        if asked > 0 { notBefore = now + Int64(min(asked, Self.longestAskedWait)) }
+        return max(now + wait, notBefore)
     }
 }
 

@@ -152,13 +152,13 @@ extension SyncLoop {
         return call
     }
 
-    /// Ends what goes on after the step that is being done, answers all calls, and begins nothing by
-    /// itself before there is news.
+    /// Ends what goes on after the step that is being done, answers all calls, and fetches and sends
+    /// nothing by itself before there is news.
     ///
     /// The driver may cut the step short, as `operationCancelled`.
     public mutating func cancel() {
         let error = SyncError(.operationCancelled, "The synchronisation was cancelled.")
-        schedule = Schedule()
+        schedule.cancel()
         switch activity {
         case .fetching(var cycle):
             cycle.failure = error

@@ -139,7 +139,17 @@ import Testing
                 _ = try await database.save(record("m"))
             }
         }
-        // Nor is anything, when the time for it is up.
+        // However much time there is.
+        for seconds in [TimeInterval.infinity, .greatestFiniteMagnitude] {
+            configuration.timeoutIntervalForResource = seconds
+            configuration.timeoutIntervalForRequest = seconds
+            rigged.failNext(.save, with: .zoneBusy, retryAfter: 0.05)
+            try await database.configuredWith(configuration: configuration) { database in
+                _ = try await database.save(record("n\(seconds)"))
+            }
+        }
+        configuration.timeoutIntervalForRequest = 60
+        // Nothing is, when the time for it is up.
         configuration.timeoutIntervalForResource = 0.1
         rigged.failNext(.fetch, with: .serviceUnavailable, retryAfter: 60)
         let late = await code {

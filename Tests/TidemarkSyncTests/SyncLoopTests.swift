@@ -170,6 +170,37 @@ import TidemarkModel
         let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: 30)
         try Self.run(&device, &server, at: 1000) { $0 == .sendBatch ? failure : nil }
         #expect(device.loop.nextStep(at: 1000) == .wait(until: 31_000))
+        // Whatever comes meanwhile.
+        device.edit(Self.id("y"), 2, at: 2000)
+        device.loop.noteServerChange(at: 3000)
+        try Self.run(&device, &server, at: 30_999)
+        #expect(server.values.isEmpty)
+        #expect(device.loop.nextStep(at: 30_999) == .wait(until: 31_000))
+        try Self.run(&device, &server, at: 31_000)
+        #expect(server.values.count == 2)
+        // And no longer than that.
+        device.edit(Self.id("z"), 3, at: 31_500)
+        try Self.run(&device, &server, at: 31_500)
+        #expect(server.values.count == 3)
+    }
+
+    @Test(arguments: [Double.infinity, .nan, -1, 1e300])
+    func `a server may say anything`(_ seconds: Double) throws {
+        var server = try Self.server(0)
+        var device = ModelDevice()
+        try Self.run(&device, &server, at: 0)
+        device.edit(Self.id("x"), 1, at: 0)
+        let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: seconds)
+        var failureCount = 0
+        try Self.run(&device, &server, at: 1000) { step in
+            guard step == .sendBatch, failureCount == 0 else { return nil }
+            failureCount += 1
+            return failure
+        }
+        #expect(failureCount == 1)
+        // What is no time to wait for is none.
+        let isLong = seconds > 1
+        #expect(server.values.isEmpty == isLong)
     }
 
     @Test func `tokens are remembered once the app has dealt with what came before`() throws {
@@ -226,6 +257,17 @@ import TidemarkModel
         }
         #expect(fetched == [zones[3], zones[0], zones[2]])
         #expect(loop.unfetchedZones == [zones[1]])
+    }
+
+    @Test func `cancelling does not hurry what was put off`() throws {
+        var server = try Self.server(0)
+        var device = ModelDevice()
+        let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: 30)
+        try Self.run(&device, &server, at: 1000) { $0 == .subscribe ? failure : nil }
+        #expect(device.loop.nextStep(at: 1000) == .wait(until: 31_000))
+        device.loop.cancel()
+        try Self.run(&device, &server, at: 1000)
+        #expect(device.loop.nextStep(at: 1000) == .wait(until: 31_000))
     }
 
     @Test func `cancelling ends what goes on and answers all calls`() throws {

@@ -7,6 +7,9 @@ import Tidemark
 /// What one device hears of one container: changes of its account, and what its user has subscribed
 /// to.
 final class Listening: Sendable {
+    /// The device, for as long as others keep it.
+    private typealias Owner = @Sendable () -> TidemarkDevice?
+
     let service: any DatabaseService
     private let beginning: Task<[Task<Void, Never>], Never>
 
@@ -20,16 +23,26 @@ final class Listening: Sendable {
         _ handler: TidemarkDevice.RemoteNotificationHandler?
     ) {
         self.service = service
+        let owner: Owner = { [weak device] in device }
         // Detached, so as not to inherit the device that the code runs as, and keep it.
-        beginning = Task.detached(executorPreference: OwnThreads.shared) { [weak device] in
-            var feeds: [Task<Void, Never>] = []
-            if let statuses = try? await service.accountStatuses(as: caller) {
-                feeds.append(Self.post(statuses, by: device))
-            }
-            if let handler, caller.user != nil, let places = device?.places,
+        beginning = Task.detached(executorPreference: OwnThreads.shared) {
+            let statuses = try? await service.accountStatuses(as: caller)
+            var feeds = [
+                Self.feed(statuses) { () async throws(SyncError) in
+                    try await service.accountStatuses(as: caller)
+                } taking: { statuses in
+                    await Self.post(statuses, by: owner)
+                }
+            ]
+            if let handler, caller.user != nil, let places = owner()?.places {
                 let pushes = try? await places.notifications(of: service, as: caller)
-            {
-                feeds.append(Self.deliver(pushes, to: handler, by: device, places, as: caller))
+                feeds.append(
+                    Self.feed(pushes) { () async throws(SyncError) in
+                        try await places.notifications(of: service, as: caller)
+                    } taking: { pushes in
+                        await Self.deliver(pushes, to: handler, by: owner, places, as: caller)
+                    }
+                )
             }
             return feeds
         }
@@ -48,45 +61,59 @@ final class Listening: Sendable {
         }
     }
 
+    /// Takes what a stream brings, or one that begins later, where the first try has failed.
+    private static func feed<Element: Sendable>(
+        _ first: AsyncThrowingStream<Element, any Error>?,
+        orLater begin:
+            @escaping @Sendable () async throws(SyncError) -> AsyncThrowingStream<
+                Element, any Error
+            >,
+        taking take: @escaping @Sendable (AsyncThrowingStream<Element, any Error>) async -> Void
+    ) -> Task<Void, Never> {
+        Task(executorPreference: OwnThreads.shared) {
+            if let first {
+                await take(first)
+            } else if let (late, _) = await beginHearing(begin) {
+                await take(late)
+            }
+        }
+    }
+
     private static func post(
         _ statuses: AsyncThrowingStream<AccountStatus, any Error>,
-        by device: TidemarkDevice?
-    ) -> Task<Void, Never> {
-        Task(executorPreference: OwnThreads.shared) { [weak device] in
-            // The first is the status as it is, which is no change.
-            var isFirst = true
-            // A feed that fails has no more to say: the device hears again when its user changes.
-            try? await statuses.takeAll { _ in
-                if !isFirst { device?.postAccountChanged() }
-                isFirst = false
-            }
+        by owner: Owner
+    ) async {
+        // The first is the status as it is, which is no change.
+        var isFirst = true
+        // A feed that fails has no more to say: the device hears again when its user changes.
+        try? await statuses.takeAll { _ in
+            if !isFirst { owner()?.postAccountChanged() }
+            isFirst = false
         }
     }
 
     private static func deliver(
         _ pushes: AsyncThrowingStream<Subscription.Push, any Error>,
         to handler: @escaping TidemarkDevice.RemoteNotificationHandler,
-        by device: TidemarkDevice?,
+        by owner: Owner,
         _ places: NotificationPlaces,
         as caller: Caller
-    ) -> Task<Void, Never> {
+    ) async {
         let queue = DispatchQueue(label: "CloudKit.remoteNotifications")
-        return Task(executorPreference: OwnThreads.shared) { [weak device] in
-            try? await pushes.takeAll { push in
-                guard !Task.isCancelled else { return }
-                let device = device
-                queue.async {
-                    let notification = push.notification
-                    let dictionary = notification.remoteDictionary(
-                        badge: notification.content.badges ? places.nextBadge(of: caller) : 1
-                    )
-                    if let device {
-                        device.run { handler(dictionary) }
-                    } else {
-                        handler(dictionary)
-                    }
-                    places.take(push.token, of: caller)
+        try? await pushes.takeAll { push in
+            guard !Task.isCancelled else { return }
+            let device = owner()
+            queue.async {
+                let notification = push.notification
+                let dictionary = notification.remoteDictionary(
+                    badge: notification.content.badges ? places.nextBadge(of: caller) : 1
+                )
+                if let device {
+                    device.run { handler(dictionary) }
+                } else {
+                    handler(dictionary)
                 }
+                places.take(push.token, of: caller)
             }
         }
     }

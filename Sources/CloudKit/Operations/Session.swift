@@ -26,7 +26,15 @@ struct RetryRules: Sendable {
     func wait(after error: SyncError, attempt: Int, until end: ContinuousClock.Instant) -> Double? {
         guard retries, Self.retried.contains(error.code) else { return nil }
         let wait = error.retryAfter ?? min(pow(2, Double(attempt)), 60)
-        return ContinuousClock.now + .seconds(wait) < end ? wait : nil
+        return ContinuousClock.now + .clampedSeconds(wait) < end ? wait : nil
+    }
+}
+
+extension Duration {
+    /// So many seconds, and a hundred years where there are more: a program may give any number.
+    fileprivate static func clampedSeconds(_ seconds: Double) -> Duration {
+        let limit = 100.0 * 365 * 24 * 60 * 60
+        return .seconds(seconds.isNaN ? 0 : min(max(seconds, 0), limit))
     }
 }
 
@@ -47,7 +55,7 @@ struct Session: Sendable {
         requestID: String,
         _ rules: RetryRules
     ) async throws(CKError) -> Session {
-        let end = ContinuousClock.now + .seconds(rules.resourceTimeout)
+        let end = ContinuousClock.now + .clampedSeconds(rules.resourceTimeout)
         let service = try await repeated(rules, end, for: device.userID) {
             () async throws(SyncError) in
             try await device.cloud.service()

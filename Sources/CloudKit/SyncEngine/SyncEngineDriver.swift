@@ -314,9 +314,12 @@ extension SyncEngineDriver {
         let caller = device.caller(of: database.container, .private)
         let scope = database.databaseScope.model
         let listening = Task(executorPreference: OwnThreads.shared) { [weak self, device] in
-            guard let service = try? await device.cloud.service(),
-                let pushes = try? await service.notifications(since: nil, as: caller)
-            else { return }
+            let heard = await beginHearing { () async throws(SyncError) in
+                try await device.cloud.service().notifications(since: nil, as: caller)
+            }
+            guard let (pushes, isLate) = heard else { return }
+            // What came before that nobody heard of.
+            if isLate { self?.change { $0.noteServerChange(at: $1) } }
             do {
                 for try await push in pushes where push.notification.user == user {
                     guard let self, !Task.isCancelled else { return }

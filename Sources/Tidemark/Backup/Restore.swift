@@ -24,8 +24,8 @@ extension Store {
     /// Throws `notAStore` if the new store's folder is not free, or if the other is no store;
     /// `locked` while an erasure of the other waits for its end; `pruned` if the position is below the
     /// backup's history horizon; `corrupted` for damage, `newerVersion`, `unreadable` or `full`. One
-    /// that is cut off leaves a folder to be removed, or a whole store. Blocks while the disk works.
-    /// O(bytes).
+    /// that is cut off leaves a folder that is no store, and can be made again there, or a whole store.
+    /// Blocks while the disk works. O(bytes).
     public static func restore(
         from backup: String,
         to path: String,

@@ -62,7 +62,8 @@ struct CompactionPace {
     static func left(of byteCount: Int, after time: Duration, bytesPerSecond: Int?) -> Int {
         guard let bytesPerSecond else { return 0 }
         // Rounded up, so that a rest to the end leaves nothing.
-        return max(0, byteCount - Int((Double(bytesPerSecond) * (time / .seconds(1))).rounded(.up)))
+        let allowed = (Double(bytesPerSecond) * (time / .seconds(1))).rounded(.up)
+        return allowed < Double(byteCount) ? byteCount - Int(allowed) : 0
     }
 
     /// What an event takes beside its payload.

@@ -75,23 +75,3 @@ extension JournalStanding {
         }
     }
 }
-
-extension Engine {
-    /// Removes entries of the journal for good; returns how many.
-    ///
-    /// Throws what the disk refused: then some may be there still.
-    func removeJournalEntries(
-        where isUnwanted: (JournalEntry.Content) -> Bool
-    ) throws(SyncError) -> Int {
-        let journal = try writer().journal.journal
-        do throws(FileError) {
-            return try journal.removeEntries { bytes in
-                // What nobody can read is not kept when something is to be gone for good.
-                guard let content = try? JournalEntry.Content(bytes) else { return true }
-                return isUnwanted(content)
-            }
-        } catch {
-            throw SyncError(.serviceUnavailable, error.description)
-        }
-    }
-}

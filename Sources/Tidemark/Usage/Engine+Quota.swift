@@ -68,7 +68,7 @@ extension Engine {
 
         mutating func add(_ growth: Int, to database: DatabaseID) {
             if let index = growths.firstIndex(where: { $0.database == database }) {
-                growths[index].growth += growth
+                growths[index].growth = growths[index].growth.clampedSum(growth)
             } else {
                 growths.append(UsageCounts.Reservation(database, growth: growth))
             }
@@ -94,7 +94,7 @@ extension Engine {
                 if change.previousState == .live {
                     let previous = SequenceNumber(rawValue: change.previous)
                     let old = try views.records(at: [previous])[0]
-                    growth -= try old.readBody().countedByteCount
+                    growth = growth.clampedSum(-(try old.readBody().countedByteCount))
                 }
                 effect.add(growth, to: identity.database)
             case .zoneDeleted(let key, _):
@@ -132,7 +132,7 @@ extension Engine {
             case .reserved(let reservation):
                 return reservation
             case .refused(let byteCount):
-                throw .quotaExceeded(database, byteCount + wanted.growth, quota: quota)
+                throw .quotaExceeded(database, byteCount.clampedSum(wanted.growth), quota: quota)
             case .notCounted:
                 try await count(database, committer)
             }

@@ -19,20 +19,22 @@ public struct Usage: Hashable, Sendable {
     public init() {}
 
     /// All bytes together: what a quota is about.
-    public var byteCount: Int { recordByteCount + assetByteCount }
+    public var byteCount: Int { recordByteCount.clampedSum(assetByteCount) }
 
     /// Adds what another has.
     public static func += (sum: inout Usage, other: Usage) {
         sum.recordCount += other.recordCount
-        sum.recordByteCount += other.recordByteCount
-        sum.assetByteCount += other.assetByteCount
+        sum.recordByteCount = sum.recordByteCount.clampedSum(other.recordByteCount)
+        sum.assetByteCount = sum.assetByteCount.clampedSum(other.assetByteCount)
     }
 
     /// Counts a record.
     mutating func add(_ body: RecordBody) {
         recordCount += 1
         recordByteCount += body.bytes.count
-        if body.fields.namesAssets { assetByteCount += body.assetByteCount }
+        if body.fields.namesAssets {
+            assetByteCount = assetByteCount.clampedSum(body.assetByteCount)
+        }
     }
 }
 
@@ -65,11 +67,20 @@ public struct DatabaseUsage: Hashable, Sendable {
 extension RecordBody {
     /// Bytes of the assets that the fields name.
     var assetByteCount: Int {
-        fields.assets.reduce(0) { $0 + Int(clamping: $1.byteCount) }
+        fields.assets.reduce(0) { $0.clampedSum(Int(clamping: $1.byteCount)) }
     }
 
     /// What the record counts for in a quota.
     var countedByteCount: Int {
-        bytes.count + (fields.namesAssets ? assetByteCount : 0)
+        bytes.count.clampedSum(fields.namesAssets ? assetByteCount : 0)
+    }
+}
+
+extension Int {
+    /// The sum, or the largest or smallest number there is: an import takes any size that a line claims
+    /// for an asset.
+    func clampedSum(_ other: Int) -> Int {
+        let (sum, overflows) = addingReportingOverflow(other)
+        return overflows ? (other > 0 ? .max : .min) : sum
     }
 }

@@ -60,11 +60,11 @@ package struct UsageCounts: Sendable {
         guard let entry = entries[wanted.database],
             case .ended(let byteCount, let bound) = entry.count
         else { return .notCounted }
-        if wanted.growth > 0, byteCount + wanted.growth > quota {
+        if wanted.growth > 0, byteCount.clampedSum(wanted.growth) > quota {
             return .refused(byteCount: byteCount)
         }
         entries[wanted.database]?.count = .ended(
-            byteCount: byteCount + wanted.growth,
+            byteCount: byteCount.clampedSum(wanted.growth),
             bound: bound
         )
         var reservation = wanted
@@ -78,7 +78,7 @@ package struct UsageCounts: Sendable {
             case .ended(let byteCount, let bound) = entry.count
         else { return }
         entries[reservation.database]?.count = .ended(
-            byteCount: byteCount - reservation.growth,
+            byteCount: byteCount.clampedSum(-max(reservation.growth, -.max)),
             bound: bound
         )
     }
@@ -93,7 +93,7 @@ package struct UsageCounts: Sendable {
             )
         case .ended(let byteCount, let bound) where sequence > bound:
             entries[reservation.database]?.count = .ended(
-                byteCount: byteCount + reservation.growth,
+                byteCount: byteCount.clampedSum(reservation.growth),
                 bound: bound
             )
         case .ended:
@@ -123,8 +123,8 @@ package struct UsageCounts: Sendable {
     ) {
         guard let entry = entries[database], entry.id == id, case .begun(let late) = entry.count
         else { return }
-        let missed = late.reduce(0) { $0 + ($1.sequence > bound ? $1.growth : 0) }
-        entries[database]?.count = .ended(byteCount: byteCount + missed, bound: bound)
+        let missed = late.reduce(0) { $0.clampedSum($1.sequence > bound ? $1.growth : 0) }
+        entries[database]?.count = .ended(byteCount: byteCount.clampedSum(missed), bound: bound)
     }
 
     /// Forgets a database that has to be counted anew.

@@ -55,7 +55,13 @@ struct AssetFolder {
             if FileManager.default.fileExists(atPath: file) { continue }
             do {
                 let pieces = try store.openAsset(named.asset, of: named.database)
-                try await AssetFile.write(pieces, to: file)
+                // Under another name first: what is cut off must not look like the whole.
+                let part = file + ".part"
+                unlink(part)
+                try await AssetFile.write(pieces, to: part)
+                guard rename(part, file) == 0 else {
+                    throw CommandError("\(file) cannot be made: \(describe(errno))")
+                }
             } catch let error as SyncError where error.code == .assetNotAvailable {
                 missingCount += 1
                 note("Not written: \(error.message)")

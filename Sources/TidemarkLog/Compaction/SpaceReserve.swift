@@ -26,6 +26,8 @@ extension SegmentLog {
             let exists = try fileSystem.exists(folder.reserve)
             let file = try fileSystem.open(folder.reserve, exists ? .readWrite : .create)
             try file.allocate(to: neededByteCount)
+            // A compaction that took it meanwhile would miss what was taken anew.
+            if isUsingReserve.load(ordering: .relaxed) { try fileSystem.remove(folder.reserve) }
         }
     }
 

@@ -157,11 +157,6 @@ final class ManifestFile: Sendable {
         try file.unlock()
         return isFree
     }
-
-    /// Locks the file against its removal, as a reader does.
-    func lockShared() throws(LogError) -> Bool {
-        try LogError.wrapping { () throws(FileError) in try file.lock(.shared) }
-    }
 }
 
 /// A manifest as a reader finds it.

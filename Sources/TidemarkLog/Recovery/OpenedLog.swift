@@ -125,12 +125,7 @@ struct LogOpening {
     /// A reader that looks whether the store is open holds the lock for an instant, so one refusal
     /// is not the last word.
     func lock() throws(LogError) -> any LogFile {
-        let file = try LogError.wrapping { () throws(FileError) in
-            try fileSystem.open(
-                folder.lock,
-                try fileSystem.exists(folder.lock) ? .readWrite : .create
-            )
-        }
+        let file = try LogError.wrapping { () throws(FileError) in try openLockFile() }
         let attemptCount = environment.writesInline ? 1 : 40
         for attempt in 1...attemptCount {
             if try LogError.wrapping({ () throws(FileError) in try file.lock(.exclusive) }) {
@@ -146,6 +141,19 @@ struct LogOpening {
                 + "Close it there, or read it without opening it for writing.",
             path: folder.lock
         )
+    }
+
+    private func openLockFile() throws(FileError) -> any LogFile {
+        do throws(FileError) {
+            return try fileSystem.open(
+                folder.lock,
+                try fileSystem.exists(folder.lock) ? .readWrite : .create
+            )
+        } catch {
+            // Somebody else may have made it meanwhile.
+            guard try fileSystem.exists(folder.lock) else { throw error }
+            return try fileSystem.open(folder.lock, .readWrite)
+        }
     }
 
     // MARK: Creating

@@ -59,6 +59,7 @@ import TidemarkModel
         // Nothing is saved up either.
         #expect(left(1_000, 500, 100_000) == 0)
         #expect(left(1_000, 0, nil) == 0)
+        #expect(left(1_000, 60_000, .max) == 0)
     }
 
     private static func options() -> StoreOptions {

@@ -55,6 +55,47 @@ import TidemarkModel
         try store.close()
     }
 
+    @Test func `no limit is too large to set`() async throws {
+        var options = StoreOptions()
+        options.limits.recordsPerPage = .max
+        options.limits.recordsPerQueryPage = .max
+        options.limits.itemsPerRequest = .max
+        options.limits.bytesPerRequest = .max
+        options.limits.bytesPerRecord = .max
+        options.limits.fieldsPerRecord = .max
+        options.limits.elementsPerList = .max
+        options.limits.notificationsPerUser = .max
+        options.segmentByteCount = .max
+        options.pageByteCount = .max
+        let store = try Store.open(at: folder.path("wide"), access: .creating, options: options)
+        let anna = Client(store: store)
+        try await anna.createZone()
+        try await anna.modify(try (0..<500).map { try anna.save("r\($0)", ["n": 1]) })
+        #expect(try await anna.changes(limit: .max).changes.count == 500)
+        let zones = try await store.databaseChanges(DatabaseChangesRequest(), as: anna.caller)
+        #expect(zones.changes.count == 1)
+        let all = QueryRequest(Query(recordType: "Note"), in: anna.zone, limit: .max)
+        #expect(try await store.query(all, as: anna.caller).records.count == 500)
+        try store.close()
+    }
+
+    @Test(arguments: [Int.min, 0, 1])
+    func `no segment is too short to set`(_ byteCount: Int) async throws {
+        var options = StoreOptions()
+        options.segmentByteCount = byteCount
+        let path = folder.path("short\(byteCount)")
+        for name in ["a", "b", "c"] {
+            let store = try Store.open(at: path, access: .creating, options: options)
+            let anna = Client(store: store)
+            if name == "a" { try await anna.createZone() }
+            try await anna.modify([try anna.save(name, ["text": "some text"])])
+            try store.close()
+        }
+        let store = try Store.open(at: path)
+        #expect(try await Client(store: store).changes().changes.count == 3)
+        try store.close()
+    }
+
     @Test func `names are any Unicode, and are their bytes`() async throws {
         let names = ["é", "e\u{301}", "日本", "🏴‍☠️", " ", "a/b", "\u{FEFF}", "_x", "\n"]
         try await anna.modify(try names.map { try anna.save($0, ["name": .string($0)]) })

@@ -67,6 +67,35 @@ import TidemarkModel
         #expect(try scratch.store.usage(of: DatabaseID(owner: UserID("_b"))).zones.isEmpty)
     }
 
+    @Test func `sizes that an import only claims do not overflow`() async throws {
+        let scratch = try scratch(private: 1 << 40)
+        let asset = AssetReference(
+            checksum: [UInt8](repeating: 1, count: 32),
+            byteCount: UInt64(Int64.max)
+        )
+        var importing = try scratch.store.beginImport()
+        for name in ["a", "b"] {
+            let save = ChangeStreamLine.Change.save(
+                recordID: RecordID(recordName: name),
+                recordType: "File",
+                fields: try Fields(["files": .assetList([asset, asset])])
+            )
+            let user = UserID("_anna")
+            _ = try await importing.add(ChangeStreamLine(time: 1, user: user, changes: [save]))
+        }
+        try await importing.finish()
+        let usage = try scratch.store.usage(of: .standard)
+        #expect(usage.total.recordCount == 2 && usage.total.byteCount == .max)
+        let anna = scratch.client()
+        let error = await #expect(throws: SyncError.self) {
+            try await anna.modify([try anna.save("n", ["n": 1])])
+        }
+        #expect(error?.code == .quotaExceeded)
+        // Taking them away works.
+        let gone = ["a", "b"].map { RecordDeletion(RecordID(recordName: $0)) }
+        for deletion in try await anna.modify([], delete: gone).deletions { _ = try deletion.get() }
+    }
+
     @Test(arguments: 0..<4)
     func `what commits add up to is what counting anew finds`(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)

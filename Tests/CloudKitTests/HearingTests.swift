@@ -1,0 +1,43 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TidemarkModel
+
+@testable import CloudKit
+
+/// Whether a device comes to hear of changes.
+@Suite struct HearingTests {
+    /// Answers as often as it is asked, first with errors.
+    private static func begin(
+        after errors: SyncError.Code...
+    ) async -> (feed: Int?, isLate: Bool?, tryCount: Int) {
+        var left = errors[...]
+        var tryCount = 0
+        let heard = await beginHearing { () async throws(SyncError) -> Int in
+            tryCount += 1
+            if let code = left.popFirst() { throw SyncError(code, "Not now.") }
+            return 7
+        }
+        return (heard?.feed, heard?.isLate, tryCount)
+    }
+
+    @Test func `a feed begins at once, or when the service is less busy`() async {
+        let atOnce = await Self.begin()
+        #expect(atOnce.feed == 7 && atOnce.isLate == false && atOnce.tryCount == 1)
+        let late = await Self.begin(after: .requestRateLimited)
+        #expect(late.feed == 7 && late.isLate == true && late.tryCount == 2)
+    }
+
+    @Test func `a closed service is not asked again`() async {
+        let refused = await Self.begin(after: .serviceUnavailable)
+        #expect(refused.feed == nil && refused.tryCount == 1)
+    }
+
+    @Test func `who is cancelled asks no more`() async {
+        let task = Task { await Self.begin(after: .networkFailure, .networkFailure) }
+        task.cancel()
+        let cancelled = await task.value
+        #expect(cancelled.feed == nil && cancelled.tryCount <= 1)
+    }
+}
