@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct KillTests {
     /// Kills the process at random moments of an import, again and again over one store.
-    @Test(.timeLimit(.minutes(10)))
+    @Test(.timeLimit(.minutes(30)))
     func `whatever was acknowledged survives a kill, and nothing is there by half`() async throws {
         let isLong = ProcessInfo.processInfo.environment["TIDEMARK_LONG"] != nil
         let seed = UInt64.random(in: 0...9_999)
