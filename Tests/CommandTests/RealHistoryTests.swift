@@ -10,7 +10,7 @@ import TidemarkLog
 /// Twelve years of a real project, beside the clone; its first years unless `TIDEMARK_LONG` is set.
 @Suite(.enabled(if: RealHistory.isThere, "needs ../shared/data/tldr-history.jsonl.gz"))
 struct RealHistoryTests {
-    @Test(.timeLimit(.minutes(20)))
+    @Test(.timeLimit(.minutes(90)))
     func `export and changes of a real history are what an independent fold says`() async throws {
         let lines = try RealHistory.lines()
         let folder = try TemporaryFolder()

@@ -29,7 +29,7 @@ final class LMDBEnvironment: Sendable {
     private let runningCount = Atomic<Int>(0)
     /// How many read transactions run at once before snapshots are shared: a small part of what all
     /// processes together may have.
-    private static let runningCountLimit = 64
+    private static let runningCountLimit = 128
 
     /// Opens the environment in a folder, or joins those who use it in this process.
     init(
