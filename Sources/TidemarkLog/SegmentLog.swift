@@ -163,7 +163,8 @@ package final class SegmentLog: EventSource {
             )
         }
         let first = try queue.withLock { (queue) throws(LogError) -> SequenceNumber in
-            if let failure = queue.failure ?? queue.refusal { throw failure.asEndOfWriter }
+            if let failure = queue.failure { throw failure.asEndOfWriter }
+            if queue.isClosing { throw .closed }
             if beginsSegment {
                 // Small, since it may be long before it is full.
                 let room = Layout.smallestSegmentByteCount
@@ -270,7 +271,7 @@ package final class SegmentLog: EventSource {
     /// Accepts no more commits, for a store that is about to close: what was appended on other threads
     /// before is still made durable, and what comes later is refused.
     package func refuseCommits() {
-        _ = queue.withLock { $0.refuse(.closed) }
+        _ = queue.withLock { $0.refuseCommits() }
     }
 
     /// Makes everything durable, writes the closing frame and lets go of the store.
@@ -285,7 +286,7 @@ package final class SegmentLog: EventSource {
             lockFile.close()
         }
         // From here on the log's end stays where it is: the closing frame will name it.
-        let last = queue.withLock { $0.refuse(.closed) }
+        let last = queue.withLock { $0.refuseCommits() }
         try blockUntilDurable(last)
         backgroundWork.wait()
         try disk.withLock { (disk) throws(LogError) in
@@ -316,20 +317,16 @@ extension SegmentLog {
     ///
     /// One thread at a time is here (`isWriting`).
     private func drain() {
-        var hasWritten = false
         while let batch = queue.withLock({ $0.takeBatch() }) {
             let outcome = disk.withLock { disk in
                 Result<Written, LogError> { () throws(LogError) in try write(batch, to: &disk) }
             }
             switch outcome {
-            case .success(let written):
-                hasWritten = true
-                publish(written)
+            case .success(let written): publish(written)
             case .failure(let error): fail(error)
             }
         }
-        // An idle writer sleeps.
-        if hasWritten { scheduleMarker() }
+        scheduleMarker()
     }
 
     private struct Written {
@@ -441,7 +438,8 @@ extension SegmentLog {
         }
     }
 
-    /// Writes the marker frame that lets other processes read up to the watermark.
+    /// Writes the marker frame that lets other processes read up to the watermark, unless it is there:
+    /// then an idle writer sleeps.
     ///
     /// Not synced: it is a hint for them, and a witness for recovery. If it fails, it ends the
     /// writer as every failed write does.

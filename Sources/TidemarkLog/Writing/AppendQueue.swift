@@ -26,8 +26,8 @@ struct AppendQueue {
     private(set) var lastTime: Int64
     /// Why nothing can be appended any more.
     private(set) var failure: LogError?
-    /// Why no more commits are accepted, while those that were are still being written.
-    private(set) var refusal: LogError?
+    /// Whether no more commits are accepted, while those that were are still being written.
+    private(set) var isClosing = false
     /// The watermark: everything up to here is on disk.
     private(set) var durable: SequenceNumber
     private(set) var isWriting = false
@@ -186,8 +186,8 @@ struct AppendQueue {
 
     /// Accepts no more commits, and goes on writing those that it has; returns the last position that
     /// there will be.
-    mutating func refuse(_ refusal: LogError) -> SequenceNumber {
-        if self.refusal == nil { self.refusal = refusal }
+    mutating func refuseCommits() -> SequenceNumber {
+        isClosing = true
         return lastSequence
     }
 
