@@ -129,3 +129,35 @@ extension FileHeader {
         return stored
     }
 }
+
+extension SpareSegment {
+    /// Writes the header, gives the file its name, and makes both durable.
+    func becomeSegment(
+        _ id: SegmentID,
+        incarnation: Incarnation,
+        in folder: StoreFolder,
+        environment: LogEnvironment
+    ) throws(LogError) -> SegmentReader {
+        var header = template
+        header.first = id.first
+        header.generation = id.generation
+        header.incarnation = incarnation
+        header.created = environment.now()
+        let bytes = header.encoded()
+        let fileSystem = environment.fileSystem
+        let opened = try LogError.wrapping { () throws(FileError) -> any LogFile in
+            try file.write(bytes.span.bytes, at: 0)
+            try file.sync()
+            try fileSystem.rename(path, to: folder.segment(id))
+            try fileSystem.syncDirectory(folder.segments)
+            return try fileSystem.open(folder.segment(id), .readWrite)
+        }
+        return SegmentReader(
+            id: id,
+            file: opened,
+            header: header,
+            dictionary: dictionary,
+            blocks: []
+        )
+    }
+}

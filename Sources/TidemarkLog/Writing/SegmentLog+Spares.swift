@@ -1,0 +1,120 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+
+// How there is always room: the next segment is made ready ahead of its first commit, and a finished one
+// gets its footer.
+extension SegmentLog {
+    func inBackground(_ work: @escaping @Sendable () -> Void) {
+        if environment.writesInline { return work() }
+        background.async(group: backgroundWork, execute: work)
+    }
+
+    /// Room for the next segment's frames: as much as the log has so far, so that small stores
+    /// have small files, and not much more than the active one, so that it is ready in time;
+    /// between the smallest and the configured size.
+    private var nextRoom: Int {
+        let log = files.segments.reduce(UInt64(0)) { $0 + ($1.framesEnd ?? 0) }
+        let active = files.segments.last?.reader?.header.allocatedByteCount ?? 0
+        let wanted = Int(min(log + active, 4 * active, UInt64(configuration.segmentByteCount)))
+        return max(wanted, min(Layout.smallestSegmentByteCount, configuration.segmentByteCount))
+    }
+
+    func prepareSpare(
+        for bound: Int = 0,
+        room: Int = .max,
+        isSampled: Bool = true
+    ) throws(LogError) -> SpareSegment {
+        try manifest.reserve()
+        var sample = DictionarySample()
+        if isSampled, let reader = files.segments.last?.reader {
+            sample = try DictionarySample.taken(from: reader)
+        }
+        let least = bound + AppendQueue.reserveByteCount
+        var room = max(min(nextRoom, room), least)
+        while true {
+            do throws(LogError) {
+                return try SpareSegment.prepare(
+                    room: room,
+                    number: spareNumber.add(1, ordering: .relaxed).newValue,
+                    store: store,
+                    in: folder,
+                    sample: sample,
+                    environment: environment
+                )
+            } catch {
+                // What a nearly full disk still has room for.
+                let smaller = max(room / 2, least, Layout.smallestSegmentByteCount)
+                guard error.code == .full, smaller < room else { throw error }
+                room = smaller
+            }
+        }
+    }
+
+    /// Prepares the next segment in the background once the active one is half full.
+    ///
+    /// If that fails it is tried again when half of the room that is left has been used; whoever
+    /// then needs the segment tries too, and gets the error.
+    func prepareSpareIfDue(_ active: borrowing ActiveSegment) {
+        let allocated = Int(active.reader.header.allocatedByteCount)
+        let room = active.room
+        guard room < allocated / 2 else { return }
+        let isDue = queue.withLock { queue in
+            guard queue.spares.isEmpty, !queue.isPreparing, room < queue.roomForNextPreparation
+            else { return false }
+            queue.isPreparing = true
+            return true
+        }
+        guard isDue, !isUsingReserve.load(ordering: .relaxed) else { return }
+        inBackground {
+            let spare = try? self.prepareSpare()
+            self.queue.withLock { queue in
+                queue.isPreparing = false
+                if let spare { queue.keep(spare) } else { queue.roomForNextPreparation = room / 2 }
+            }
+        }
+    }
+
+    /// Gives a finished segment its footer.
+    ///
+    /// If that fails the segment stays readable by its frames, and the next opening tries again.
+    func seal(_ id: SegmentID) {
+        guard let segment = manifest.manifest.segments.first(where: { $0.id == id }),
+            let framesEnd = segment.framesEnd, segment.fileByteCount == nil
+        else { return }
+        let sealed = Result { () throws(LogError) in
+            try SegmentFold.seal(
+                segment,
+                framesEnd: framesEnd,
+                store: store,
+                in: folder,
+                fileSystem: environment.fileSystem
+            )
+        }
+        guard case .success(let fileByteCount) = sealed else { return }
+        do throws(LogError) {
+            try manifest.append([.sealed(id, fileByteCount: fileByteCount)])
+            files.update { segments in
+                guard let index = segments.firstIndex(where: { $0.id == id }) else { return }
+                segments[index].isSealed = true
+                segments[index].reader = nil
+            }
+            growReserve()
+            onFinished()
+        } catch {
+            // A manifest that could not be synced must not be written again: its end is unknown.
+            fail(error)
+        }
+    }
+
+    /// Seals, in the background, what an earlier stop left without a footer.
+    ///
+    /// Left to the caller, since opening has more urgent things to do with the disk.
+    package func sealLeftovers() {
+        for segment in manifest.manifest.segments
+        where segment.last != nil && segment.fileByteCount == nil {
+            inBackground { self.seal(segment.id) }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+
+// How batches become durable: one writer at a time.
+extension SegmentLog {
+    /// Writes batches until there are none.
+    ///
+    /// One thread at a time is here (`isWriting`).
+    func drain() {
+        while let batch = queue.withLock({ $0.takeBatch() }) {
+            let outcome = disk.withLock { disk in
+                Result<Written, LogError> { () throws(LogError) in try write(batch, to: &disk) }
+            }
+            switch outcome {
+            case .success(let written): publish(written)
+            case .failure(let error): fail(error)
+            }
+        }
+        scheduleMarker()
+    }
+
+    private struct Written {
+        var last: SequenceNumber
+        var byteCount: Int
+        var bound: Int
+        var segmentNumber: UInt64
+    }
+
+    private func write(
+        _ batch: consuming AppendQueue.Batch,
+        to disk: inout Disk
+    ) throws(LogError) -> Written {
+        if let spare = batch.spare { try begin(spare, first: batch.builder.first, &disk) }
+        let start = disk.active.offset
+        let last = batch.builder.last
+        let bound = batch.bound
+        let segmentNumber = batch.segmentNumber
+        let blocks = try disk.active.write(batch.builder)
+        if configuration.durability == .full { try disk.active.sync() }
+        disk.active.reader.add(blocks)
+        prepareSpareIfDue(disk.active)
+        return Written(
+            last: last,
+            byteCount: Int(disk.active.offset - start),
+            bound: bound,
+            segmentNumber: segmentNumber
+        )
+    }
+
+    private func publish(_ written: Written) {
+        watermark.store(written.last.rawValue, ordering: .releasing)
+        onDurable(written.last)
+        let ready = queue.withLock {
+            $0.wrote(
+                through: written.last,
+                byteCount: written.byteCount,
+                bound: written.bound,
+                segmentNumber: written.segmentNumber
+            )
+        }
+        for waiter in ready { waiter.resume(nil) }
+    }
+
+    func fail(_ error: LogError) {
+        for waiter in queue.withLock({ $0.fail(error) }) { waiter.resume(error.asEndOfWriter) }
+    }
+
+    /// Ends the active segment and begins the next one, durably, before any frame goes into it.
+    ///
+    /// A segment whose very first commit has no room in it is replaced by one of the next
+    /// generation; the next opening removes its file.
+    private func begin(
+        _ spare: SpareSegment,
+        first: SequenceNumber,
+        _ disk: inout Disk
+    ) throws(LogError) {
+        let ended = disk.active.id
+        let framesEnd = disk.active.offset
+        // The manifest is about to promise these frames, and a marker among them is not synced.
+        if configuration.durability == .full { try disk.active.makeDurable() }
+        let last = SequenceNumber(rawValue: first.rawValue - 1)
+        let incarnation = line.current
+        let isEmpty = ended.first == first
+        let recovery = disk.active.recovery
+        let reader = try spare.becomeSegment(
+            SegmentID(first: first, generation: isEmpty ? ended.generation + 1 : 0),
+            incarnation: incarnation,
+            in: folder,
+            environment: environment
+        )
+        try manifest.append([
+            isEmpty ? .removed(ended) : .ended(ended, last: last, framesEnd: framesEnd),
+            .added(reader.id, incarnation),
+        ])
+        files.update { segments in
+            if isEmpty {
+                segments.removeLast()
+            } else {
+                segments[segments.count - 1].last = last
+                segments[segments.count - 1].framesEnd = framesEnd
+            }
+            segments.append(LogFiles.Segment(id: reader.id, reader: reader))
+        }
+        disk.active = ActiveSegment(
+            reader: reader,
+            offset: UInt64(reader.header.framesOffset),
+            chain: reader.header.chain,
+            lastTime: disk.active.lastTime,
+            lastReceived: disk.active.lastReceived
+        )
+        if isEmpty, let recovery {
+            try disk.active.write(.recovery, next: first, payload: recovery)
+        }
+        inBackground { self.seal(ended) }
+    }
+
+    // MARK: The idle marker
+
+    /// The writer waits this long for more work before it vouches for the last frame.
+    private static let idleDelay = DispatchTimeInterval.milliseconds(20)
+
+    private func scheduleMarker() {
+        guard !environment.writesInline, !markerIsDue.exchange(true, ordering: .relaxed) else {
+            return
+        }
+        let seen = durableSequence
+        writer.asyncAfter(deadline: .now() + Self.idleDelay) { [weak self] in
+            guard let self else { return }
+            markerIsDue.store(false, ordering: .relaxed)
+            if durableSequence == seen { vouch() } else { scheduleMarker() }
+        }
+    }
+
+    /// Writes the marker frame that lets other processes read up to the watermark, unless it is there:
+    /// then an idle writer sleeps.
+    ///
+    /// Not synced: it is a hint for them, and a witness for recovery. If it fails, it ends the
+    /// writer as every failed write does.
+    func vouch() {
+        guard queue.withLock({ $0.takeMarkerRoom() }) else { return }
+        do throws(LogError) {
+            try disk.withLock { (disk) throws(LogError) in
+                guard !disk.isClosed else { return }
+                let next = SequenceNumber(rawValue: durableSequence.rawValue + 1)
+                try disk.active.vouch(next: next)
+            }
+        } catch {
+            fail(error)
+        }
+        // What came meanwhile.
+        drain()
+    }
+}
