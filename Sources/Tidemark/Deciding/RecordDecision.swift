@@ -228,6 +228,7 @@ package struct RecordDecision: Sendable {
         return SharingRules(
             items + cascaded,
             changes + cascaded.map { _ in .delete },
+            cascadeCount: cascaded.count,
             in: zones,
             by: shares,
             neighbours(),

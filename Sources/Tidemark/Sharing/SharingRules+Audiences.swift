@@ -186,8 +186,47 @@ extension SharingRules {
             if save.isShare || link == nil && share != nil { return .under(try before(item)) }
             return .asItsParent(save.parentName(over: old?.bodyReadBefore))
         }
-        if link == nil { return .under(try before(item)) }
+        if link == nil {
+            // It moves along where something above it moves, whatever the order of the items.
+            if try treesMove(), let parent = try parentAfterwards(of: item, place) {
+                return .asItsParent(parent)
+            }
+            return .under(try before(item))
+        }
         return .asItsParent(try item.live?.readBody().parentName.map { Name($0) })
+    }
+
+    /// The parent of a record that the commit does not save, if that is there once the commit is done;
+    /// `nil` for the root of a share.
+    private mutating func parentAfterwards(
+        of item: ConsultedItem,
+        _ place: RecordPlace
+    ) throws(SyncError) -> Name? {
+        guard let body = try item.live?.readBody(), body.shareName == nil,
+            let name = body.parentName
+        else { return nil }
+        let parent = Name(name)
+        return try isThere(RecordPlace(zone: place.zone, name: parent)) ? parent : nil
+    }
+
+    /// Whether what one item's record is under may depend on where another item takes a whole tree.
+    ///
+    /// Not so for any number of new records, which nothing is below: these are not looked up one by one.
+    private mutating func treesMove() throws(SyncError) -> Bool {
+        if let known = knownToMoveTrees { return known }
+        var moving: [Int] = []
+        for index in items.indices {
+            guard case .save(let save, let old) = changes[index] else { continue }
+            if save.movesRecord(over: old?.bodyReadBefore) { moving.append(index) }
+        }
+        var treesMove = !linkByRoot.isEmpty
+        for index in moving where !treesMove && moving.count > 1 {
+            let place = RecordPlace(items[index])
+            let hasChildren = try !neighbours.sources(of: place).isEmpty
+            treesMove = hasChildren || items[index].live != nil
+        }
+        knownToMoveTrees = treesMove
+        return treesMove
     }
 
     /// Refuses shares whose root is under another one, and saves that bring a root there.

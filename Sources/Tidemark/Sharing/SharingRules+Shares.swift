@@ -158,6 +158,11 @@ extension SharingRules {
     mutating func settleDeletion(_ index: Int) throws(SyncError) {
         guard let body = try items[index].live?.readBody() else { return }
         let id = recordID(index)
+        // Without a name: who may not see a record is not told of it.
+        if access(index) != nil, isCascaded(index), body.isShare || body.shareName != nil {
+            refusals[index] = .cascadesToTheOwners
+            return
+        }
         if body.isShare {
             if let access = access(index) {
                 do throws(SyncError) {
@@ -175,7 +180,17 @@ extension SharingRules {
                 return
             }
             let sharePlace = place(Name(share), beside: index)
-            if let shareIndex = named[sharePlace], case .delete = changes[shareIndex] { return }
+            if let shareIndex = named[sharePlace] {
+                switch changes[shareIndex] {
+                case .delete:
+                    return
+                case .save:
+                    refusals[shareIndex] = .savedAndDeleted(recordID(shareIndex))
+                    return
+                case .nothing:
+                    break
+                }
+            }
             guard let record = try neighbours.item(sharePlace), let stored = record.live else {
                 return
             }
@@ -250,7 +265,7 @@ extension SharingRules {
     }
 
     /// Whether a record is there once the commit is done.
-    private mutating func isThere(_ place: RecordPlace) throws(SyncError) -> Bool {
+    mutating func isThere(_ place: RecordPlace) throws(SyncError) -> Bool {
         if let index = named[place] {
             switch changes[index] {
             case .save: return true

@@ -66,6 +66,8 @@ package struct SharingRules {
     package internal(set) var consequences = SystemChange(zone: .shares)
 
     let items: [ConsultedItem]
+    /// Those from here on are not named: they go with what is deleted.
+    private let cascadeStart: Int
     let changes: [PlannedChange]
     let zones: ConsultedZones
     /// `nil` for an import, which says itself what becomes of links and participations.
@@ -75,6 +77,8 @@ package struct SharingRules {
     var audiences: Audiences
     /// What a record is under once the commit is done, where that is known.
     var settled: [RecordPlace: AudienceRef] = [:]
+    /// Whether trees may move, once it has been asked.
+    var knownToMoveTrees: Bool?
     /// What becomes of the shares of roots, by the root's place.
     var linkByRoot: [RecordPlace: ShareLink] = [:]
     var refusals: [Int: SyncError] = [:]
@@ -99,12 +103,14 @@ package struct SharingRules {
     package init(
         _ items: [ConsultedItem],
         _ changes: [PlannedChange],
+        cascadeCount: Int = 0,
         in zones: ConsultedZones,
         by shares: ShareRules?,
         _ neighbours: Neighbours,
         _ audiences: Audiences
     ) {
         self.items = items
+        cascadeStart = items.count - cascadeCount
         self.changes = changes
         self.zones = zones
         self.shares = shares
@@ -141,6 +147,9 @@ package struct SharingRules {
         if case .nothing = changes[index] { false } else { true }
     }
 
+    /// Whether an item is deleted because of another one.
+    func isCascaded(_ index: Int) -> Bool { index >= cascadeStart }
+
     func place(_ name: Name, beside index: Int) -> RecordPlace {
         RecordPlace(zone: items[index].zone, name: name)
     }
@@ -162,6 +171,12 @@ extension SyncError {
             "The record \(record) is the root of a share, which its owner alone can delete."
         )
     }
+
+    /// A participant would delete something of the owner's without having named it.
+    static let cascadesToTheOwners = SyncError.permissionFailure(
+        "With this record others would be deleted that its owner alone can delete: the root of a share, "
+            + "or a share."
+    )
 
     /// A record is under a share already, or has one below it.
     static func alreadyShared(_ record: RecordID, by other: Name) -> SyncError {

@@ -103,7 +103,9 @@ private struct SharingHistory {
 
     private mutating func saveNodes(as client: Client) async throws {
         var saves: [RecordSave] = []
-        for name in Set((0..<Int.random(in: 1...3, using: &random)).map { _ in name() }).sorted() {
+        // In any order: what is below may come before what is above.
+        let names = Set((0..<Int.random(in: 1...5, using: &random)).map { _ in name() }).sorted()
+        for name in names.shuffled(using: &random) {
             var save = try client.node(name, ["n": .int64(number)])
             if options.isStrict, Bool.random(using: &random) {
                 let link = FieldValue.reference(Reference(recordName: self.name(), action: .none))

@@ -520,4 +520,91 @@ import TidemarkModel
         #expect(saved.saves[0].error == nil)
         #expect(try await bytes("leaf") == [4])
     }
+
+    @Test(arguments: [false, true])
+    func `records that move in one request move in any order`(isReversed: Bool) async throws {
+        // The leaf leaves the share with what is below it; what comes below that is not shown either.
+        let bob = try await shareTree()
+        try await anna.modify([try anna.node("hill"), try anna.node("stone", under: "hill")])
+        var token = try await bob.changes().token
+        var leaf = try anna.node("leaf")
+        leaf.parent = .removed
+        var moves = [leaf, try anna.node("hill", under: "twig")]
+        try await anna.modify(isReversed ? moves.reversed() : moves)
+        #expect(try await bob.visible() == ["root", "s"])
+        var delta = try await bob.delta(since: token)
+        #expect(delta.changed.isEmpty && delta.deleted == ["leaf", "twig"])
+        token = delta.token
+
+        // Back, while the hill goes on below: from beside all shares to under one.
+        moves = [try anna.node("leaf", under: "root"), try anna.node("hill", under: "twig")]
+        try await anna.modify([try anna.node("pond"), try anna.node("fish", under: "pond")])
+        moves.append(try anna.node("pond", under: "hill"))
+        try await anna.modify(isReversed ? moves.reversed() : moves)
+        let all: Set = ["root", "leaf", "twig", "hill", "stone", "pond", "fish", "s"]
+        #expect(try await bob.visible() == all)
+        delta = try await bob.delta(since: token)
+        #expect(delta.changed == all.subtracting(["root", "s"]) && delta.deleted.isEmpty)
+    }
+
+    @Test func `a record that moves between two shares takes its tree along in any order`()
+        async throws
+    {
+        let bob = try await shareTree()
+        try await anna.modify([
+            try anna.node("top"), try anna.node("b", under: "top"), try anna.node("d", under: "b"),
+            try anna.node("a"), try anna.node("c", under: "a"),
+        ])
+        let saved = try await anna.modify([
+            try anna.share("t", of: "top", with: [("carl", .readOnly)])
+        ])
+        #expect(saved.saves[0].error == nil)
+        let carl = world.guest("carl")
+        _ = try await store.acceptShare(store.url(of: try await anna.shared("t")), as: carl.caller)
+        try await anna.modify([try anna.node("b", under: "c"), try anna.node("a", under: "root")])
+        #expect(try await bob.visible() == ["root", "leaf", "twig", "s", "a", "c", "b", "d"])
+        #expect(try await carl.visible() == ["top", "t"])
+    }
+
+    @Test func `a participant's deletion takes no share along, and names nothing that is hidden`()
+        async throws
+    {
+        let bob = try await shareTree()
+        let toTwig = FieldValue.reference(Reference(recordName: "twig", action: .deleteSelf))
+        var share = try anna.share("s", of: nil)
+        share.share = nil
+        share.fields = try Fields(["to": toTwig])
+        #expect(try await anna.modify([share]).saves[0].error == nil)
+        var error = try await bob.modify([], delete: [RecordDeletion(bob.id("twig"))]).deletions[0]
+            .error
+        #expect(error?.code == .permissionFailure)
+        #expect(try await bob.visible() == ["root", "leaf", "twig", "s"])
+
+        share.fields = try Fields(["to": nil])
+        #expect(try await anna.modify([share]).saves[0].error == nil)
+        try await anna.modify([try anna.node("secret", ["to": toTwig])])
+        try await anna.modify([try anna.share("hidden", of: "secret", with: [("carl", .readOnly)])])
+        error = try await bob.modify([], delete: [RecordDeletion(bob.id("twig"))]).deletions[0]
+            .error
+        #expect(error?.code == .permissionFailure)
+        #expect(error?.message.contains("secret") == false)
+        // The owner's takes all along.
+        _ = try await anna.modify([], delete: [RecordDeletion(anna.id("twig"))]).deletions[0].get()
+        #expect(try await anna.fetch("secret")[0].error?.code == .unknownItem)
+        #expect(try await anna.fetch("hidden")[0].error?.code == .unknownItem)
+    }
+
+    @Test func `a share is not changed and ended at once`() async throws {
+        let bob = try await shareTree()
+        var (leaf, share) = (try anna.node("leaf"), try anna.share("s", of: nil))
+        leaf.parent = .removed
+        share.share = nil
+        let result = try await anna.modify(
+            [leaf, share],
+            delete: [RecordDeletion(anna.id("root"))]
+        )
+        #expect(result.saves[1].error?.message.contains("deleted") == true)
+        #expect(result.deletions[0].error?.code == .batchRequestFailed)
+        #expect(try await bob.visible() == ["root", "leaf", "twig", "s"])
+    }
 }
