@@ -61,6 +61,9 @@ extension Store {
         of records: [RecordID],
         in database: DatabaseID = .standard
     ) async throws(SyncError) -> Case {
+        // Keeps what is found in the log until it has been read.
+        let picture = try pastPicture()
+        defer { withExtendedLifetime(picture) {} }
         var slice = CaseSlice(database)
         for record in records { try await slice.add(record, from: self) }
         try await slice.addWhatIsNeeded(from: self)

@@ -28,27 +28,24 @@ extension Engine {
         if let error = zones[0].error { throw error }
         if options.isStrict, zones[0].identity.isImplicit { throw .noDelta(of: request.zone) }
         let selection = request.desiredKeys.map { FieldSelection($0) }
-        let start = try start(of: request, zones[0], picture)
+        let access = try access(of: caller, picture)
+        let readability = access?.readability(views.hash) ?? 0
+        let start = try start(of: request, zones[0], readability, picture)
         guard let key = zones[0].key else {
-            let token = token(.zone, place: 0, at: picture.bound)
+            let token = token(.zone, place: 0, at: picture.bound, readability: readability)
             let none = ZoneChanges(zone: request.zone, changes: [], token: token, moreComing: false)
             return noted(none, request, caller, picture)
         }
-        let versions: [RecordVersion]
-        do throws(ViewIndexError) {
-            versions = try picture.changes(
-                in: key,
-                after: start.sequence,
-                quiet: start.quiet,
-                limit: limit + 1
-            )
-        } catch {
-            throw SyncError(error)
-        }
+        let versions = try versions(in: key, after: start, limit: limit + 1, to: caller, picture)
         let page = try page(of: versions, limit: limit, in: request.zone)
-        let access = try access(of: caller, picture)
         let end = page.end?.rawValue ?? picture.bound
-        let token = token(.zone, place: key, at: end, quiet: start.quiet > end ? start.quiet : 0)
+        let token = token(
+            .zone,
+            place: key,
+            at: end,
+            quiet: start.quiet > end ? start.quiet : 0,
+            readability: readability
+        )
         let changes = ZoneChanges(
             zone: request.zone,
             changes: page.changes.readable(by: access).narrowed(to: selection),
@@ -91,6 +88,7 @@ extension Engine {
     func start(
         of request: ZoneChangesRequest,
         _ zone: ConsultedZone,
+        _ readability: UInt64,
         _ picture: ViewPicture
     ) throws(SyncError) -> Start {
         guard let token = request.since else { return Start(quiet: picture.bound) }
@@ -106,7 +104,8 @@ extension Engine {
                 place: zone.key ?? 0,
                 line: line,
                 visible: SequenceNumber(rawValue: picture.bound),
-                horizon: try horizon(of: zone, picture)
+                horizon: try horizon(of: zone, picture),
+                readability: readability
             )
         } catch {
             throw try explain(error, of: token, for: zone, picture)
@@ -200,14 +199,16 @@ extension Engine {
         _ level: TokenContent.Level,
         place: UInt64,
         at sequence: UInt64,
-        quiet: UInt64 = 0
+        quiet: UInt64 = 0,
+        readability: UInt64 = 0
     ) -> ChangeToken {
         TokenContent(
             level: level,
             place: place,
             incarnation: line.current,
             sequence: SequenceNumber(rawValue: sequence),
-            quiet: SequenceNumber(rawValue: quiet)
+            quiet: SequenceNumber(rawValue: quiet),
+            readability: readability
         ).token(of: id, hash: views.hash)
     }
 }
@@ -231,6 +232,8 @@ extension SyncError {
                 .tokenExpired("it tells of changes that were lost when the store was restored")
             case .future:
                 .tokenExpired("it is ahead of the store")
+            case .otherReadability:
+                .tokenExpired("which records the caller may read has changed since")
             case .belowHorizon:
                 .tokenExpired("deletions after it have been forgotten")
             }

@@ -41,6 +41,7 @@ extension Engine {
         let limit = try pageLimit(request.limit)
         let picture = try picture(.visible)
         let place = views.hash.key(of: caller.database)
+        let readability = try access(of: caller, picture)?.readability(views.hash) ?? 0
         var start: UInt64 = 0
         var quiet = picture.bound
         if let token = request.since {
@@ -51,7 +52,8 @@ extension Engine {
                     place: place,
                     line: line,
                     visible: SequenceNumber(rawValue: picture.bound),
-                    horizon: .zero
+                    horizon: .zero,
+                    readability: readability
                 )
                 start = content.sequence.rawValue
                 quiet = content.quiet.rawValue
@@ -92,7 +94,13 @@ extension Engine {
                 return standing.end.map { .deleted(standing.identity.zone, $0.reason) }
                     ?? .changed(standing.identity.zone)
             },
-            token: token(.database, place: place, at: end, quiet: quiet > end ? quiet : 0),
+            token: token(
+                .database,
+                place: place,
+                at: end,
+                quiet: quiet > end ? quiet : 0,
+                readability: readability
+            ),
             moreComing: moreComing
         )
         return noted(changes, request, caller, picture)

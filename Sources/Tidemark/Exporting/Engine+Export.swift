@@ -13,6 +13,8 @@ extension Engine {
         _ visit: (Record) -> Bool
     ) throws(SyncError) {
         let picture = try picture(.visible)
+        // It keeps in the log what is read below.
+        defer { withExtendedLifetime(picture) {} }
         let bound = try check(position, picture)
         let past =
             bound == picture.bound
@@ -172,7 +174,8 @@ extension Engine {
                 place: content.place,
                 line: line,
                 visible: source.durableSequence,
-                horizon: .zero
+                horizon: .zero,
+                readability: content.readability
             )
             return content.sequence
         } catch {

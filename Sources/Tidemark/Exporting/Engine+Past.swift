@@ -12,6 +12,7 @@ extension Engine {
         asOf position: SequenceNumber
     ) throws(SyncError) -> [Result<Record, SyncError>] {
         let picture = try pastPicture(for: caller)
+        defer { withExtendedLifetime(picture) {} }
         _ = try check(position, picture)
         let limit = options.limits.itemsPerRequest
         guard request.recordIDs.count <= limit else {
@@ -33,7 +34,9 @@ extension Engine {
         as caller: Caller,
         asOf position: SequenceNumber
     ) throws(SyncError) -> [Zone] {
-        let past = try past(for: caller, position)
+        let picture = try pastPicture(for: caller)
+        defer { withExtendedLifetime(picture) {} }
+        let past = try past(position, picture)
         var identities = Set(
             past.zones.values.filter { $0.database == caller.database && !$0.isSystem }
         )
@@ -53,7 +56,9 @@ extension Engine {
         asOf position: SequenceNumber
     ) throws(SyncError) -> ZoneChanges {
         let limit = try pageLimit(request.limit)
-        let past = try past(for: caller, position)
+        let picture = try pastPicture(for: caller)
+        defer { withExtendedLifetime(picture) {} }
+        let past = try past(position, picture)
         try options.limits.check(zone: request.zone)
         let identity = ZoneIdentity(
             database: caller.database,
@@ -66,20 +71,22 @@ extension Engine {
         }
         let key = past.zones.first { $0.value == identity }?.key
         if key == nil, !identity.isImplicit { throw .zoneNotFound(request.zone) }
-        let start = try start(of: request, key, position)
+        let access = try access(of: caller, picture)
+        let readability = access?.readability(views.hash) ?? 0
+        let start = try start(of: request, key, position, readability)
         let versions = key.map { past.versions(in: $0, after: start.sequence, quiet: start.quiet) }
         let page = try page(of: versions ?? [], limit: limit, in: request.zone)
         let end = page.end ?? position
-        let picture = try picture(.visible)
         return ZoneChanges(
             zone: request.zone,
-            changes: page.changes.readable(by: try access(of: caller, picture))
+            changes: page.changes.readable(by: access)
                 .narrowed(to: request.desiredKeys.map { FieldSelection($0) }),
             token: token(
                 .zone,
                 place: key ?? 0,
                 at: end.rawValue,
-                quiet: start.quiet > end.rawValue ? start.quiet : 0
+                quiet: start.quiet > end.rawValue ? start.quiet : 0,
+                readability: readability
             ),
             moreComing: page.end != nil
         )
@@ -93,8 +100,11 @@ extension Engine {
     ) throws(SyncError) -> DatabaseChanges {
         if options.isStrict, caller.database.scope == .public { throw .noZoneList(caller.database) }
         let limit = try pageLimit(request.limit)
-        let past = try past(for: caller, position)
+        let picture = try pastPicture(for: caller)
+        defer { withExtendedLifetime(picture) {} }
+        let past = try past(position, picture)
         let place = views.hash.key(of: caller.database)
+        let readability = try access(of: caller, picture)?.readability(views.hash) ?? 0
         var start = Start(quiet: position.rawValue)
         if let token = request.since {
             do throws(TokenDefect) {
@@ -104,7 +114,8 @@ extension Engine {
                     place: place,
                     line: line,
                     visible: source.durableSequence,
-                    horizon: .zero
+                    horizon: .zero,
+                    readability: readability
                 )
                 start = Start(sequence: content.sequence.rawValue, quiet: content.quiet.rawValue)
             } catch {
@@ -114,7 +125,7 @@ extension Engine {
             try checkErasures(
                 since: max(start.sequence, start.quiet),
                 as: caller,
-                picture(.visible)
+                picture
             )
         }
         let found = past.zones(of: caller.database, after: start.sequence, quiet: start.quiet)
@@ -132,7 +143,8 @@ extension Engine {
                 .database,
                 place: place,
                 at: end,
-                quiet: start.quiet > end ? start.quiet : 0
+                quiet: start.quiet > end ? start.quiet : 0,
+                readability: readability
             ),
             moreComing: moreComing
         )
@@ -142,7 +154,8 @@ extension Engine {
     private func start(
         of request: ZoneChangesRequest,
         _ key: UInt64?,
-        _ position: SequenceNumber
+        _ position: SequenceNumber,
+        _ readability: UInt64
     ) throws(SyncError) -> Start {
         guard let token = request.since else { return Start(quiet: position.rawValue) }
         let content: TokenContent
@@ -155,7 +168,8 @@ extension Engine {
                 place: key ?? 0,
                 line: line,
                 visible: source.durableSequence,
-                horizon: try horizon(of: key)
+                horizon: try horizon(of: key),
+                readability: readability
             )
             content = found
         } catch {
@@ -191,11 +205,12 @@ extension Engine {
         return try picture(.visible)
     }
 
+    /// What there was as of a position; the picture keeps it in the log for as long as it is held.
     private func past(
-        for caller: Caller,
-        _ position: SequenceNumber
+        _ position: SequenceNumber,
+        _ picture: ViewPicture
     ) throws(SyncError) -> PastState {
-        let bound = try check(position, try pastPicture(for: caller))
+        let bound = try check(position, picture)
         return try PastState(
             of: source,
             hash: views.hash,

@@ -28,9 +28,15 @@ extension Engine {
         var position = mark?.position ?? .zero
         while position < end {
             try Task.checkCancellation()
-            let start = position.next
-            let (commits, last) = try await blockingWork.run { () throws(SyncError) in
-                try self.projectedCommits(from: start, through: end)
+            let read = position
+            let page = try await blockingWork.run { () throws(SyncError) in
+                try self.projectedCommits(after: read, through: end)
+            }
+            // A compaction has forgotten deletions that were still ahead.
+            guard let (commits, last) = page else {
+                try await projection.reset(.pruned)
+                (mark, position) = (nil, .zero)
+                continue
             }
             let next = self.mark(at: last)
             try await projection.take(commits, through: next)
@@ -53,24 +59,35 @@ extension Engine {
         guard mark.store == id.description, mark.position <= source.durableSequence,
             source.line.contains(mark.position, of: mark.incarnation)
         else { return .otherHistory }
-        let picture = try picture(.visible)
+        return try isPruned(mark.position, as: try picture(.visible)) ? .pruned : nil
+    }
+
+    /// Whether events after a position may have been dropped.
+    private func isPruned(
+        _ position: SequenceNumber,
+        as picture: ViewPicture
+    ) throws(SyncError) -> Bool {
         do throws(ViewIndexError) {
-            let horizon = try picture.compaction()?.history ?? 0
-            return mark.position.rawValue < horizon ? .pruned : nil
+            return position.rawValue < (try picture.compaction()?.history ?? 0)
         } catch {
             throw SyncError(error)
         }
     }
 
-    /// The next commits, and the position up to which these are all.
+    /// The next commits, and the position up to which these are all; `nil` if some may have been dropped
+    /// since those before were handed out.
     private func projectedCommits(
-        from first: SequenceNumber,
+        after position: SequenceNumber,
         through end: SequenceNumber
-    ) throws(SyncError) -> (commits: [ProjectedCommit], last: SequenceNumber) {
+    ) throws(SyncError) -> (commits: [ProjectedCommit], last: SequenceNumber)? {
+        // As long as somebody holds it, what it shows stays in the log.
+        let picture = try picture(.visible)
+        defer { withExtendedLifetime(picture) {} }
+        if position > .zero, try isPruned(position, as: picture) { return nil }
         var commits: [ProjectedCommit] = []
         var changeCount = 0
         var last: SequenceNumber?
-        try visitLines(from: first, through: end) { commit, line in
+        try visitLines(from: position.next, through: end) { commit, line in
             // All lines of a commit come in one go.
             if changeCount >= Self.changeLimit, commit.last != last { return false }
             last = commit.last

@@ -47,6 +47,26 @@ package struct PublicAccess: Sendable {
         refusal(of: .read, on: type, createdBy: accessor.user) == nil
     }
 
+    /// What the caller may read, as a number that tells one answer from another: zero for everything.
+    ///
+    /// A delta counts what is readable by its token, so what becomes readable later, or ceases to be, would
+    /// never be told: a token with another number is not answered.
+    package func readability(_ hash: StoreHash) -> UInt64 {
+        var text: [UInt8] = []
+        var isByCreator = false
+        for type in schema.recordTypes {
+            if refusal(of: .read, on: type.name, createdBy: nil) == nil { continue }
+            let readsOwn = refusal(of: .read, on: type.name, createdBy: accessor.user) == nil
+            isByCreator = isByCreator || readsOwn
+            text.append(contentsOf: type.name.string.utf8)
+            text.append(contentsOf: [0, readsOwn ? 1 : 0])
+        }
+        if isByCreator, let user = accessor.user {
+            text.append(contentsOf: user.userRecordName.utf8)
+        }
+        return text.isEmpty ? 0 : max(hash.content(text.span.bytes), 1)
+    }
+
     func refusal(
         of permission: Schema.Permissions,
         on type: Name,

@@ -54,6 +54,7 @@ extension Engine {
         )
         if let error = zones[zone].error { throw error }
         let names = change.saves.map(\.recordID.name) + change.deletions
+        assert(Set(names).count == names.count, "a record comes twice in one change: \(names)")
         let items = names.map { name in
             ConsultedItem(name: name, zone: zone, slot: views.hash.slot(ofName: name))
         }

@@ -49,7 +49,7 @@ extension Engine {
         let picture = try picture(.visible)
         let zone = try notificationsZone(of: holder, picture)
         let changes = ZoneChangesRequest(zone: zone.zone, since: request.since)
-        let start = try start(of: changes, zone, picture)
+        let start = try start(of: changes, zone, 0, picture)
         // What came before a client without a token began is none of its business.
         if try max(start.sequence, start.quiet) < lastDropped(from: holder.collection, picture) {
             throw .tokenExpired("notifications that the client had not fetched were dropped")
@@ -188,6 +188,7 @@ extension Engine {
             let picture = try picture(.appended)
             let zone = try notificationsZone(of: holder, picture)
             var change = SystemChange(zone: .notifications)
+            var marked: Set<Name> = []
             var answers: [Result<String, SyncError>] = []
             for id in ids {
                 guard let stored = try notified(id, in: zone) else {
@@ -205,7 +206,9 @@ extension Engine {
                     picture
                 )
                 // A later one in its place has not been read.
-                if live?.sequence == stored.sequence { change.deletions.append(name) }
+                if live?.sequence == stored.sequence, marked.insert(name).inserted {
+                    change.deletions.append(name)
+                }
             }
             if change.isEmpty {
                 try await writing.committer.waitUntilDurable(

@@ -47,6 +47,9 @@ package struct TokenContent: Hashable, Sendable {
     ///
     /// Zero for none.
     package var quiet: SequenceNumber
+    /// In a public database: which types the client reads only in part, or not, as
+    /// ``PublicAccess/readability(_:)`` says it; zero where it reads all.
+    package var readability: UInt64 = 0
     /// In a shared zone: which shares the client takes part in is known up to this position.
     package var known = SequenceNumber.zero
     /// In a shared zone: the lists that come before what changed after `sequence`.
@@ -57,8 +60,10 @@ package struct TokenContent: Hashable, Sendable {
         place: UInt64,
         incarnation: Incarnation,
         sequence: SequenceNumber,
-        quiet: SequenceNumber = .zero
+        quiet: SequenceNumber = .zero,
+        readability: UInt64 = 0
     ) {
+        self.readability = readability
         self.level = level
         self.place = place
         self.incarnation = incarnation
@@ -86,6 +91,8 @@ package enum TokenDefect: Error, Hashable, Sendable {
     case beyondCut
     /// Beyond the store's last event.
     case future
+    /// What the client may read has changed: other records are to come, or to go.
+    case otherReadability
     /// Below the horizon: deletions after it have been forgotten.
     case belowHorizon
 }
@@ -93,7 +100,7 @@ package enum TokenDefect: Error, Hashable, Sendable {
 extension TokenContent {
     /// The format's version, the first byte of every token.
     private static let version: UInt8 = 1
-    /// The length of a token of this version, but of shared zones.
+    /// The length of a token of this version, but of shared zones, and where not all can be read.
     private static let byteCount = 50
     private static let checkByteCount = 8
     private static let walkByteCount = 17
@@ -107,7 +114,9 @@ extension TokenContent {
         bytes.append(integer: incarnation.rawValue)
         bytes.append(integer: sequence.rawValue)
         bytes.append(integer: quiet.rawValue)
-        if level == .sharedZone {
+        if level != .sharedZone {
+            if readability != 0 { bytes.append(integer: readability) }
+        } else {
             bytes.append(integer: known.rawValue)
             for walk in walks {
                 bytes.append(integer: walk.audience)
@@ -141,7 +150,12 @@ extension TokenContent {
             quiet: SequenceNumber(rawValue: span.integer(at: 34))
         )
         guard level == .sharedZone else {
-            if span.byteCount != Self.byteCount { throw .damaged }
+            switch span.byteCount {
+            case Self.byteCount: break
+            case Self.byteCount + MemoryLayout<UInt64>.size:
+                readability = span.integer(at: Self.byteCount - Self.checkByteCount)
+            default: throw .damaged
+            }
             return
         }
         guard end >= Self.byteCount, (end - Self.byteCount) % Self.walkByteCount == 0 else {
@@ -162,14 +176,15 @@ extension TokenContent {
     /// Whether the store can answer it exactly; throws the reason why not.
     ///
     /// `place` is the key of the zone or database that is asked for, `visible` the last position
-    /// that anybody may have seen, and `horizon` the position up to which deletions may have been
-    /// forgotten.
+    /// that anybody may have seen, `horizon` the position up to which deletions may have been
+    /// forgotten, and `readability` what the client may read.
     package func check(
         level: Level,
         place: UInt64,
         line: IncarnationLine,
         visible: SequenceNumber,
-        horizon: SequenceNumber
+        horizon: SequenceNumber,
+        readability: UInt64 = 0
     ) throws(TokenDefect) {
         guard self.level == level else { throw .otherLevel }
         guard line.entries.contains(where: { $0.incarnation == incarnation }) else {
@@ -183,6 +198,7 @@ extension TokenContent {
         guard sequence <= visible, quiet <= visible, known <= visible else { throw .future }
         // Not before: beyond the cut another zone may have the same key.
         guard self.place == place else { throw .otherPlace }
+        guard self.readability == readability else { throw .otherReadability }
         guard max(sequence, quiet) >= horizon else { throw .belowHorizon }
     }
 }

@@ -151,6 +151,8 @@ extension OverlayGeneration {
     /// Their places are far apart in more memory than the processor's caches hold: asked for
     /// together, they come together.
     func settle() {
+        // Where none wait, others may be reading: a frozen generation is not touched.
+        if waiting.isEmpty { return }
         chains.fetch(waiting)
         for change in waiting { takeIn(change) }
         waiting.removeAll(keepingCapacity: true)

@@ -120,7 +120,7 @@ extension ViewPicture {
 
 extension RecordVersion {
     /// Whether it is a deletion that a client which began at a position never has to know.
-    fileprivate func isQuiet(below quiet: UInt64) -> Bool {
+    func isQuiet(below quiet: UInt64) -> Bool {
         state == .tombstone && sequence.rawValue <= quiet
     }
 }

@@ -180,7 +180,7 @@ import TidemarkModel
                 files.failCall(call, with: errorNumber)
                 _ = try? await store.compact(Self.policy)
                 files.clearFaults()
-                let client = Client(store: store, zone: zone)
+                let client = Client(store: store, zone: zone).client(on: "laptop")
                 let count = try await client.changes().changes.count
                 #expect(count == records.count, "call \(call), error \(errorNumber)")
                 try? store.close()

@@ -39,6 +39,10 @@ struct RulesModel {
     var zones: [String: Zone] = [:]
     /// Whether what is referred to gets new versions, as in CloudKit.
     var isStrict = false
+    /// On which device is changed what is changed next.
+    var device = ""
+    /// On which device each record came into being, by the number of its first version.
+    private var makers: [Int: String] = [:]
     private(set) var lastNumber = 0
     /// Every version that a record ever had, by its number.
     private var history: [Int: (zone: Int, name: String, created: Int)] = [:]
@@ -354,19 +358,26 @@ struct RulesModel {
             stamps: stamps,
             bindings: bindings(of: save, in: zone)
         )
+        if old == nil { makers[version.created] = device }
         zones[zone]?.records[save.name] = version
         history[number] = (zones[zone]?.epoch ?? 0, save.name, version.created)
     }
 
     /// What changed in a zone after a number, oldest first; `nil` fields are a deletion.
+    ///
+    /// Deletions up to `quiet` are left out, but of records that one device made.
     func delta(
         of zone: String,
         after number: Int,
-        quiet: Int = 0
+        quiet: Int = 0,
+        madeBy device: String? = nil
     ) -> [(name: String, version: Version)] {
         (zones[zone]?.records ?? [:])
             .filter { $0.value.number > number }
-            .filter { $0.value.fields != nil || $0.value.number > quiet }
+            .filter {
+                let isOwn = device != nil && makers[$0.value.created] == device
+                return $0.value.fields != nil || $0.value.number > quiet || isOwn
+            }
             .map { (name: $0.key, version: $0.value) }
             .sorted { $0.version.number < $1.version.number }
     }

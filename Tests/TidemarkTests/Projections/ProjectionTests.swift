@@ -38,6 +38,65 @@ import TidemarkModel
         }
     }
 
+    /// The names of live records; a compaction that forgets all it may comes after the first part.
+    private actor Names: Projection {
+        private(set) var names: Set<String> = []
+        private(set) var resets: [ProjectionReset] = []
+        private var kept: ProjectionMark?
+        private var compacted: Store?
+
+        init(compacting store: Store?) { compacted = store }
+
+        func mark() -> ProjectionMark? { kept }
+
+        func take(_ commits: [ProjectedCommit], through mark: ProjectionMark) async throws {
+            for change in commits.flatMap(\.line.changes) {
+                switch change {
+                case .save(let id, _, _, _): names.insert(id.recordName)
+                case .delete(let id): names.remove(id.recordName)
+                case .createZone, .deleteZone: break
+                }
+            }
+            kept = mark
+            guard let store = compacted else { return }
+            compacted = nil
+            var policy = CompactionPolicy()
+            policy.history = .none
+            policy.tombstones = .none
+            _ = try await store.compact(policy)
+        }
+
+        func reset(_ reason: ProjectionReset) {
+            names = []
+            kept = nil
+            resets.append(reason)
+        }
+    }
+
+    @Test func `a compaction in the midst of catching up takes no deletion away`() async throws {
+        let folder = try ScratchFolder()
+        let store = try Store.open(at: folder.path("store"), access: .creating)
+        defer { try? store.close() }
+        let client = Client(store: store)
+        try await client.createZone()
+        for part in 0..<8 {
+            try await client.modify(
+                try (0..<300).map { try client.save("\(part)-\($0)", ["title": "x"]) }
+            )
+        }
+        for part in 0..<8 {
+            let gone = (0..<250).map { RecordDeletion(client.id("\(part)-\($0)")) }
+            try await client.modify([], delete: gone)
+        }
+        let projection = Names(compacting: store)
+        try await store.advance(projection)
+        let living = Set(
+            (0..<8).flatMap { part in (250..<300).map { "\(part)-\($0)" } }
+        )
+        #expect(await projection.names == living)
+        #expect(await projection.resets == [.pruned])
+    }
+
     private func titles(_ table: NoteTable) async throws -> [String: String] {
         try await table.database.read { db in
             let rows = try Row.fetchAll(db, sql: "SELECT name, title FROM note")

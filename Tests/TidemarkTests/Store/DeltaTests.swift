@@ -31,7 +31,8 @@ import TidemarkModel
         for name in ["a", "b", "c"] { try await anna.modify([try anna.save(name, ["n": 1])]) }
         try await anna.modify([], delete: [RecordDeletion(anna.id("b"))])
         let first = try await anna.changes()
-        #expect(names(first.changes) == ["a", "c"])
+        // The phone made it, and may still have it.
+        #expect(names(first.changes) == ["a", "c", "-b"])
         let a = try await anna.fetch("a")[0].get()
         try await anna.modify([try anna.save("a", ["n": 2], tag: a.changeTag)])
         try await anna.modify([], delete: [RecordDeletion(anna.id("c"))])
@@ -43,6 +44,38 @@ import TidemarkModel
         #expect(deleted.recordType == "Note")
         #expect(try await anna.changes(since: second.token).changes.isEmpty)
         try store.close()
+    }
+
+    @Test(arguments: [nil, 1, 3])
+    func `without a token a device hears what became of its own records`(
+        limit: Int?
+    ) async throws {
+        let tablet = anna.client(on: "tablet")
+        for number in 0..<12 {
+            let client = number % 3 == 0 ? tablet : anna
+            try await client.modify([try client.save("r\(number)", ["n": 1])])
+        }
+        // Whoever changes or deletes it: it is about who created it.
+        try await tablet.modify([try tablet.save("r1", ["n": 2], policy: .allKeys)])
+        let gone = [0, 1, 3, 4, 5]
+        for number in gone {
+            let client = number % 2 == 0 ? tablet : anna
+            try await client.modify([], delete: [RecordDeletion(client.id("r\(number)"))])
+        }
+        let living = (0..<12).filter { !gone.contains($0) }.map { "r\($0)" }
+        for (client, own) in [(anna, ["-r1", "-r4", "-r5"]), (tablet, ["-r0", "-r3"])] {
+            let first = try await client.changes(limit: limit)
+            #expect(Set(names(first.changes)) == Set(living + own))
+            #expect(first.changes.count == living.count + own.count)
+            #expect(try await client.changes(since: first.token).changes.isEmpty)
+        }
+        for stranger in [anna.client(on: "watch"), anna.client(on: nil)] {
+            #expect(Set(names(try await stranger.changes(limit: limit).changes)) == Set(living))
+        }
+        // A record that is there again is no deletion.
+        try await anna.modify([try anna.save("r1", ["n": 3])])
+        let again = names(try await anna.changes(limit: limit).changes)
+        #expect(again.contains("r1") && !again.contains("-r1"))
     }
 
     @Test func `pages end at a commit's end, and say whether more is coming`() async throws {
@@ -72,16 +105,17 @@ import TidemarkModel
     }
 
     @Test func `a deletion during a first sync is told, one before it is not`() async throws {
+        let laptop = anna.client(on: "laptop")
         for index in 0..<6 { try await anna.modify([try anna.save("\(index)", ["n": 1])]) }
         try await anna.modify([], delete: [RecordDeletion(anna.id("5"))])
         let page = try await store.zoneChanges(
             ZoneChangesRequest(zone: anna.zone, limit: 2),
-            as: anna.caller
+            as: laptop.caller
         )
         #expect(names(page.changes) == ["0", "1"])
         try await anna.modify([], delete: [RecordDeletion(anna.id("0"))])
         try await anna.modify([], delete: [RecordDeletion(anna.id("3"))])
-        let rest = try await anna.changes(since: page.token, limit: 2)
+        let rest = try await laptop.changes(since: page.token, limit: 2)
         #expect(names(rest.changes) == ["2", "4", "-0", "-3"])
         try store.close()
     }

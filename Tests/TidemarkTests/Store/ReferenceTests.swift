@@ -242,7 +242,7 @@ import TidemarkModel
         let reopened = try Store.open(at: folder.path(), access: .writing)
         let client = Client(store: reopened)
         try await client.modify([], delete: [RecordDeletion(client.id("a"))])
-        let records = try await client.changes().changes
+        let records = try await client.client(on: "laptop").changes().changes
         #expect(records.count == 2)
         try reopened.close()
     }

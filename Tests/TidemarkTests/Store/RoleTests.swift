@@ -99,6 +99,40 @@ import TidemarkModel
         #expect(try await bert.changes(since: start.token).changes.count == 2)
     }
 
+    @Test func `a token is answered as long as its caller may read the same`() async throws {
+        try await importGrants(#"GRANT CREATE TO "_icloud", GRANT READ, WRITE TO "_creator""#)
+        #expect(try await save(anna, "a") == nil)
+        let (owns, none) = (try await anna.changes(), try await nobody.changes())
+        let zones = try await store.databaseChanges(DatabaseChangesRequest(), as: nobody.caller)
+        #expect(owns.changes.count == 1 && none.changes.isEmpty)
+        // Another type, and another field, change nothing about that.
+        try await anna.modify([try anna.save("t", ["n": 1], type: "Task")])
+        let next = try await nobody.changes(since: none.token)
+        #expect(next.changes.compactMap(\.changedName) == ["t"])
+        func expiry(_ client: Client, _ token: ChangeToken) async -> SyncError? {
+            await #expect(throws: SyncError.self) { try await client.changes(since: token) }
+        }
+        // What only its creator reads is another thing for another user.
+        #expect(await expiry(bert, owns.token)?.code == .changeTokenExpired)
+        try await importGrants(#"GRANT CREATE TO "_icloud", GRANT READ TO "_world""#)
+        let error = await expiry(nobody, none.token)
+        #expect(error?.code == .changeTokenExpired && error?.message.contains("may read") == true)
+        let list = await #expect(throws: SyncError.self) {
+            let request = DatabaseChangesRequest(since: zones.token)
+            return try await store.databaseChanges(request, as: nobody.caller)
+        }
+        #expect(list?.code == .changeTokenExpired)
+        let open = try await nobody.changes()
+        #expect(open.changes.compactMap(\.changedName).sorted() == ["a", "t"])
+        #expect(try await nobody.changes(since: open.token).changes.isEmpty)
+        try await importGrants("GRANT READ TO Reader")
+        #expect(await expiry(bert, open.token)?.code == .changeTokenExpired)
+        let closed = try await bert.changes()
+        try await store.setRoles([Schema.Role("Reader")], of: UserID("_bert"))
+        #expect(await expiry(bert, closed.token)?.code == .changeTokenExpired)
+        #expect(try await bert.changes().changes.compactMap(\.changedName).sorted() == ["a", "t"])
+    }
+
     @Test func `production refuses without telling its rules`() async throws {
         #expect(try await save(anna, "a") == nil)
         try await store.promoteSchema()

@@ -105,7 +105,7 @@ import TidemarkModel
         try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
         let page = try await store.zoneChanges(
             ZoneChangesRequest(zone: anna.zone, desiredKeys: ["text"]),
-            as: anna.caller
+            as: anna.client(on: "laptop").caller
         )
         #expect(page.changes.count == 1)
         guard case .changed(let record) = page.changes[0] else {

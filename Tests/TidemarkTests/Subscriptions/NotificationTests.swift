@@ -468,4 +468,14 @@ import TidemarkModel
         #expect(try await opened.subscriptions(as: reader.caller).map(\.id) == ["all"])
         try opened.close()
     }
+
+    @Test func `marking a notification read twice in one call marks it once`() async throws {
+        try await laptop.subscribe("all")
+        try await put("a", ["n": 1])
+        let id = try #require(try await laptop.heard().notifications.first?.id)
+        let before = store.lastSequence
+        let answers = try await store.markNotificationsRead([id, id, id], as: laptop.caller)
+        #expect(answers == Array(repeating: .success(id), count: 3))
+        #expect(store.lastSequence.rawValue == before.rawValue + 1)
+    }
 }
