@@ -49,6 +49,49 @@ private func retryDelay(of error: Error) -> TimeInterval? {
     }
 }
 
+extension CKRecord {
+    fileprivate convenience init?(archivedData: Data) {
+        guard let unarchiver = try? NSKeyedUnarchiver(forReadingFrom: archivedData) else {
+            return nil
+        }
+        self.init(coder: unarchiver)
+    }
+
+    fileprivate var archivedData: Data {
+        let archiver = NSKeyedArchiver(requiringSecureCoding: true)
+        encode(with: archiver)
+        return archiver.encodedData
+    }
+}
+
+extension CKDatabase {
+    fileprivate func throttled<R: Sendable>(
+        body: @Sendable @escaping (CKDatabase) async throws -> R
+    ) async throws -> R {
+        let configuration = CKOperation.Configuration()
+        configuration.qualityOfService = .utility
+        return try await configuredWith(configuration: configuration, body: body)
+    }
+}
+
+extension CKContainer {
+    fileprivate func throttled<R: Sendable>(
+        body: @Sendable (CKContainer) async throws -> R
+    ) async throws -> R {
+        try await configuredWith(configuration: CKOperation.Configuration(), body: body)
+    }
+}
+
+@MainActor private final class Model {
+    private(set) var names: [String] = []
+
+    func load(from database: CKDatabase) async throws {
+        try await database.configuredWith { database in
+            for zone in try await database.allRecordZones() { names.append(zone.zoneID.zoneName) }
+        }
+    }
+}
+
 private final class RecordCache: @unchecked Sendable {
     private let lock = NSLock()
     private var records: [CKRecord.ID: CKRecord] = [:]
@@ -260,5 +303,26 @@ struct ProgramShapeTests {
             $0.recordID
         }
         #expect(records[ids[0]]?.count == 2)
+    }
+
+    @Test func `what a program adds to records shares have too`() throws {
+        let share = CKShare(rootRecord: CKRecord(recordType: "List"))
+        share[CKShare.SystemFieldKey.title] = "Shopping"
+        let read = CKShare(archivedData: share.archivedData)
+        #expect(read?.recordID == share.recordID)
+        #expect(read?[CKShare.SystemFieldKey.title] as? String == "Shopping")
+        #expect(CKRecord(archivedData: Data()) == nil)
+    }
+
+    @Test func `code for a configured database may be a value`() async throws {
+        let container = TidemarkDevice(.temporary(), user: "anna").container()
+        let database = container.privateCloudDatabase
+        let zone = CKRecordZone(zoneName: "Notes")
+        _ = try await database.throttled { try await $0.save(zone) }
+        let user = try await container.throttled { try await $0.userRecordID() }
+        #expect(user.recordName == "anna" || user.recordName == CKCurrentUserDefaultName)
+        let model = await Model()
+        try await model.load(from: database)
+        #expect(await model.names.contains("Notes"))
     }
 }

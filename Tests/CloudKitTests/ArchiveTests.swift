@@ -205,4 +205,23 @@ struct ArchiveTests {
         #expect(try roundTrip(share.owner.userIdentity) == share.owner.userIdentity)
         #expect(try roundTrip(CKAllowedSharingOptions.standard).allowsAccessRequests == false)
     }
+
+    @Test func `queries with long lists and deep predicates survive`() throws {
+        let names = (0..<3000).map { _ in UUID().uuidString }
+        let list = CKQuery(
+            recordType: "Note",
+            predicate: NSPredicate(format: "name IN %@", names)
+        )
+        #expect(try roundTrip(list).description == list.description)
+        #expect(list.description.contains(names[2999]))
+        var deep = NSPredicate(format: "n = 1")
+        for number in 0..<100 {
+            let other = NSPredicate(format: "n = %d", number)
+            deep = NSCompoundPredicate(orPredicateWithSubpredicates: [
+                NSCompoundPredicate(andPredicateWithSubpredicates: [deep, other]), other,
+            ])
+        }
+        let query = CKQuery(recordType: "Note", predicate: deep)
+        #expect(try roundTrip(query).description == query.description)
+    }
 }

@@ -102,7 +102,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
     public nonisolated(nonsending) func configuredWith<R>(
         configuration: CKOperation.Configuration? = nil,
         group: CKOperationGroup? = nil,
-        body: (CKContainer) async throws -> R
+        body: @concurrent (CKContainer) async throws -> R
     ) async rethrows -> R {
         try await body(CKContainer(model, of: device, defaults.inside(configuration, group)))
     }

@@ -133,6 +133,17 @@ extension CKDatabase {
         }
     }
 
+    /// Saves and deletes records: what became of each, whether or not it was to be done as a whole.
+    func outcomes(
+        saving saves: [CKRecord],
+        deleting deletions: [CKRecord.ID],
+        atomically: Bool
+    ) async throws -> ModifiedRecords {
+        try await answer {
+            modifying(saving: saves, deleting: deletions, atomically: atomically, $0)
+        }
+    }
+
     @discardableResult
     private func modifying(
         saving saves: [CKRecord] = [],

@@ -81,7 +81,7 @@ open class CKDatabase: NSObject, @unchecked Sendable {
     public nonisolated(nonsending) func configuredWith<R>(
         configuration: CKOperation.Configuration? = nil,
         group: CKOperationGroup? = nil,
-        body: (CKDatabase) async throws -> R
+        body: @concurrent (CKDatabase) async throws -> R
     ) async rethrows -> R {
         try await body(configured(configuration, group))
     }

@@ -117,7 +117,7 @@ struct QueryArchive: Codable {
 
     /// What the predicate means.
     var tree: PredicateTree {
-        if let predicate, let content = try? Query.Predicate(format: predicate) {
+        if let predicate, let content = try? Query.Predicate(written: predicate) {
             return PredicateTree(content)
         }
         return PredicateTree(

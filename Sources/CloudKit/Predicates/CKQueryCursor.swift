@@ -58,7 +58,7 @@ open class CKQueryCursor: NSObject, NSCopying, NSSecureCoding, @unchecked Sendab
     /// Reads a query and a place in it.
     public required init?(coder: NSCoder) {
         guard let archive = coder.archive(of: Archive.self),
-            let predicate = try? Query.Predicate(format: archive.predicate)
+            let predicate = try? Query.Predicate(written: archive.predicate)
         else { return nil }
         let order = archive.order.compactMap { try? Query.SortDescriptor(text: $0) }
         guard order.count == archive.order.count else { return nil }

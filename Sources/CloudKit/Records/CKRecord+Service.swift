@@ -20,6 +20,8 @@ extension CKRecord {
         let model: RecordSave
         /// The number of the last change that is in it.
         let changeCount: Int
+        /// The fields that have a number beside their date afterwards.
+        let exactDates: Set<String>
     }
 
     /// What saving this record asks the service for.
@@ -38,15 +40,20 @@ extension CKRecord {
         let content = read { $0 }
         let zone = recordID.zoneID.model
         var builder = FieldsBuilder()
+        var exactDates = content.exactDates
         for (key, field) in content.sentFields(policy) {
             let value = try field?.value.model(in: zone)
             do {
                 try builder.set(key, value, isEncrypted: field?.isEncrypted ?? false)
-                if let field, field.isEncrypted, environment == .development,
-                    case .date(let date) = field.value,
+                if environment != .development { continue }
+                if let field, field.isEncrypted, case .date(let date) = field.value,
                     let exact = ExactDates.beside(key, date)
                 {
                     try builder.set(exact.key, exact.value, isEncrypted: true)
+                    exactDates.insert(key)
+                } else if exactDates.remove(key) != nil {
+                    // Else it would still say what the date was.
+                    try builder.set(ExactDates.key(beside: key), nil)
                 }
             } catch {
                 throw CKError(error)
@@ -67,7 +74,7 @@ extension CKRecord {
             policy: policy,
             share: shareContent(seenBy: reader)
         )
-        return Saving(model: model, changeCount: content.changeCount)
+        return Saving(model: model, changeCount: content.changeCount, exactDates: exactDates)
     }
 
     /// The record as it is on this device, for predicates; `nil` where the service could not keep it.
@@ -125,6 +132,7 @@ extension CKRecord {
         let saved = RecordContent(model, reader)
         change { content in
             content.takeSystemFields(of: saved)
+            content.exactDates = saving.exactDates
             content.changes = content.changes.filter { $0.value.number > saving.changeCount }
             if let number = content.parentChange, number <= saving.changeCount {
                 content.parentChange = nil
@@ -145,7 +153,7 @@ extension RecordContent {
                 isEncrypted: field.isEncrypted
             )
         }
-        ExactDates.take(into: &fields)
+        exactDates = ExactDates.take(into: &fields)
         changeTag = model.changeTag?.text
         // A record that no store has seen has no times.
         if model.changeTag != nil {

@@ -26,11 +26,17 @@ enum ExactDates {
         return (key + suffix, .int64(bits))
     }
 
-    /// Puts the dates that numbers say in the place of those beside them, and takes the numbers out.
-    static func take(into fields: inout [String: RecordContent.Field]) {
+    /// The name of the number beside a date.
+    static func key(beside key: String) -> String { key + suffix }
+
+    /// Puts the dates that numbers say in the place of those beside them, takes the numbers out, and says
+    /// which fields had one.
+    static func take(into fields: inout [String: RecordContent.Field]) -> Set<String> {
+        var keys: Set<String> = []
         for (name, field) in fields where field.isEncrypted && name.hasSuffix(suffix) {
             fields[name] = nil
             let key = String(name.dropLast(suffix.count))
+            keys.insert(key)
             guard case .integer(let bits) = field.value, let beside = fields[key],
                 beside.isEncrypted, case .date(let date) = beside.value
             else { continue }
@@ -40,5 +46,6 @@ enum ExactDates {
             guard let same = try? exact.milliseconds == date.milliseconds, same else { continue }
             fields[key]?.value = .date(exact)
         }
+        return keys
     }
 }

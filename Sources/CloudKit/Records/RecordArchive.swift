@@ -23,6 +23,8 @@ struct RecordArchive: Codable {
     var parent: CKReference.Archive?
     var share: CKReference.Archive?
     var isParentChanged: Bool
+    /// See ``RecordContent/exactDates``; `nil` where there are none.
+    var exactDates: [String]?
     /// `nil` where only system fields were archived.
     var fields: [Field]?
     /// What a share says; `nil` for every other record.
@@ -41,6 +43,7 @@ struct RecordArchive: Codable {
         share = content.share?.archived
         isParentChanged = content.parentChange != nil
         shareTerms = record.archivedTerms
+        exactDates = content.exactDates.isEmpty ? nil : content.exactDates.sorted()
         guard withFields else { return }
         fields = content.fields.map { key, field in
             Field(
@@ -76,6 +79,7 @@ struct RecordArchive: Codable {
                 )
             }
         }
+        content.exactDates = Set(exactDates ?? [])
         content.changeTag = changeTag
         content.creationDate = created.map { Date(timeIntervalSinceReferenceDate: $0) }
         content.creator = creator.map { CKRecordID($0) }

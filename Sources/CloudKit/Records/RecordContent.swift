@@ -16,6 +16,8 @@ struct RecordContent: Sendable {
     /// The fields that were set or cleared since the record was fetched or saved, with the number of
     /// the change, and whether a cleared field was an encrypted one.
     var changes: [String: Change] = [:]
+    /// The encrypted dates that the service has a number beside, see ``ExactDates``.
+    var exactDates: Set<String> = []
     var changeTag: String?
     var creationDate: Date?
     var creator: CKRecordID?

@@ -57,6 +57,15 @@ open class CKShare: CKRecord, @unchecked Sendable {
         change { $0 = content }
     }
 
+    /// Cannot be called: a share is of a record or a zone.
+    ///
+    /// Since it is there, initialisers that a program adds to `CKRecord` are those of shares too.
+    @available(*, unavailable, message: "Use init(rootRecord:) or init(recordZoneID:).")
+    public override init(recordType: RecordType, recordID: CKRecord.ID = CKRecord.ID()) {
+        state = Lock(State(Self.firstTerms(nil)))
+        super.init(recordType: SystemType.share, recordID: recordID)
+    }
+
     /// Shares a record and all that is below it, under a new name in the record's zone.
     public convenience init(rootRecord: CKRecord) {
         let name = "Share-\(UUID().uuidString)"

@@ -148,31 +148,3 @@ extension CKSyncEngine.Event {
         public let context: CKSyncEngine.SendChangesContext
     }
 }
-
-extension CKSyncEngine.Event: CustomStringConvertible {
-    /// What happened, in a few words.
-    public var description: String {
-        switch self {
-        case .stateUpdate: "stateUpdate"
-        case .accountChange(let event): "accountChange(\(event.changeType))"
-        case .fetchedDatabaseChanges(let event):
-            "fetchedDatabaseChanges(\(event.modifications.count) changed, "
-                + "\(event.deletions.count) deleted)"
-        case .fetchedRecordZoneChanges(let event):
-            "fetchedRecordZoneChanges(\(event.modifications.count) changed, "
-                + "\(event.deletions.count) deleted)"
-        case .sentDatabaseChanges(let event):
-            "sentDatabaseChanges(\(event.savedZones.count + event.deletedZoneIDs.count) sent, "
-                + "\(event.failedZoneSaves.count + event.failedZoneDeletes.count) failed)"
-        case .sentRecordZoneChanges(let event):
-            "sentRecordZoneChanges(\(event.savedRecords.count + event.deletedRecordIDs.count) sent, "
-                + "\(event.failedRecordSaves.count + event.failedRecordDeletes.count) failed)"
-        case .willFetchChanges: "willFetchChanges"
-        case .willFetchRecordZoneChanges(let event): "willFetchRecordZoneChanges(\(event.zoneID))"
-        case .didFetchRecordZoneChanges(let event): "didFetchRecordZoneChanges(\(event.zoneID))"
-        case .didFetchChanges: "didFetchChanges"
-        case .willSendChanges: "willSendChanges"
-        case .didSendChanges: "didSendChanges"
-        }
-    }
-}

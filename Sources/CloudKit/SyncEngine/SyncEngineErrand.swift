@@ -181,10 +181,9 @@ extension SyncEngineErrand {
         let result: Result<CKDatabase.ModifiedRecords, any Error>
         do {
             result = .success(
-                try await database.modifyRecords(
+                try await database.outcomes(
                     saving: batch.recordsToSave,
                     deleting: batch.recordIDsToDelete,
-                    savePolicy: .ifServerRecordUnchanged,
                     atomically: batch.atomicByZone
                 )
             )

@@ -115,4 +115,24 @@ import Testing
         bad["image"] = CKAsset(fileURL: url)
         _ = try await database.save(bad)
     }
+
+    @Test func `of another database's record are sent again`() async throws {
+        let container = CloudFixture().container(on: "phone")
+        let (mine, all) = (container.privateCloudDatabase, container.publicCloudDatabase)
+        let url = try file(Data("bytes".utf8))
+        defer { try? FileManager.default.removeItem(at: url) }
+        let record = CKRecord(recordType: "Photo")
+        record["image"] = CKAsset(fileURL: url)
+        let saved = try await mine.save(record)
+        let fetched = try await mine.record(for: record.recordID)
+        for (number, source) in [record, saved, fetched].enumerated() {
+            let id = CKRecord.ID(recordName: "c\(number)")
+            let copy = CKRecord(recordType: "Photo", recordID: id)
+            copy["image"] = source["image"] as? CKAsset
+            _ = try await all.save(copy)
+            let read = try await all.record(for: copy.recordID)
+            let image = try #require((read["image"] as? CKAsset)?.fileURL)
+            #expect(try Data(contentsOf: image) == Data("bytes".utf8))
+        }
+    }
 }

@@ -214,4 +214,46 @@ import Testing
         )
         #expect(await code { _ = try await nobody.userRecordID() } == .notAuthenticated)
     }
+
+    @Test func `a zone of one's own can be asked for by its owner's name`() async throws {
+        let database = try await CloudFixture().database(zone: CKRecordZone.ID(zoneName: "Mine"))
+        let named = CKRecordZone.ID(zoneName: "Mine", ownerName: "anna")
+        #expect(try await database.recordZone(for: named).zoneID == named)
+        let stranger = CKRecordZone.ID(zoneName: "Mine", ownerName: "ben")
+        #expect(await code { _ = try await database.recordZone(for: stranger) } == .zoneNotFound)
+    }
+
+    @Test func `an encrypted date is what it was set to last`() async throws {
+        let database = try await CloudFixture().database()
+        let record = CKRecord(recordType: "Note")
+        let (whole, between) = (Date(timeIntervalSinceReferenceDate: 1000), 0.000_3)
+        for archives in [false, true] {
+            record.encryptedValues["date"] = whole.addingTimeInterval(between)
+            _ = try await database.save(record)
+            var fetched = try await database.record(for: record.recordID)
+            #expect(fetched.encryptedValues["date"] == whole.addingTimeInterval(between))
+            if archives {
+                let data = try NSKeyedArchiver.archivedData(
+                    withRootObject: fetched,
+                    requiringSecureCoding: true
+                )
+                fetched = try #require(
+                    try NSKeyedUnarchiver.unarchivedObject(ofClass: CKRecord.self, from: data)
+                )
+            }
+            fetched.encryptedValues["date"] = whole
+            _ = try await database.save(fetched)
+            let again = try await database.record(for: record.recordID)
+            #expect(again.encryptedValues["date"] == whole)
+            // The same object, saved before and not fetched.
+            record.encryptedValues["date"] = whole.addingTimeInterval(between)
+            let operation = CKModifyRecordsOperation(recordsToSave: [record])
+            operation.savePolicy = .changedKeys
+            await operation.run { database.add($0) }
+            record.encryptedValues["date"] = whole
+            _ = try await database.save(record)
+            let last = try await database.record(for: record.recordID)
+            #expect(last.encryptedValues["date"] == whole)
+        }
+    }
 }

@@ -253,4 +253,83 @@ import Tidemark
         state.remove(pendingRecordZoneChanges: [.deleteRecord(ids[0]), .deleteRecord(ids[1])])
         #expect(state.pendingRecordZoneChanges == [.saveRecord(ids[1])])
     }
+
+    @Test func `hears that its records are gone from a zone that it never fetched`() async throws {
+        let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
+        await phone.write("text", in: "gone")
+        await phone.write("text", in: "kept")
+        try await sendAll(phone)
+        try await laptop.engine().fetchChanges()
+        await laptop.remove("gone")
+        try await laptop.engine().sendChanges()
+        try await phone.engine().fetchChanges()
+        #expect(await phone.notes.keys.sorted() == ["kept"])
+        // Another device never knew it.
+        let tablet = book(on: "tablet")
+        try await tablet.engine().fetchChanges()
+        #expect(await tablet.notes.keys.sorted() == ["kept"])
+    }
+
+    /// Sends one batch that the app has put together.
+    private actor Sender: CKSyncEngineDelegate {
+        private var batch: CKSyncEngine.RecordZoneChangeBatch?
+        private(set) var saved: [String] = []
+        private(set) var failed: [String: CKError] = [:]
+        private(set) var log: [String] = []
+
+        init(_ batch: CKSyncEngine.RecordZoneChangeBatch) { self.batch = batch }
+
+        func nextRecordZoneChangeBatch(
+            _ context: CKSyncEngine.SendChangesContext,
+            syncEngine: CKSyncEngine
+        ) -> CKSyncEngine.RecordZoneChangeBatch? {
+            log.append(context.description)
+            defer { batch = nil }
+            return batch
+        }
+
+        func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) {
+            guard case .sentRecordZoneChanges(let sent) = event else { return }
+            log.append(sent.description)
+            saved = sent.savedRecords.map(\.recordID.recordName).sorted()
+            for failure in sent.failedRecordSaves {
+                failed[failure.record.recordID.recordName] = failure.error
+            }
+        }
+    }
+
+    @Test func `tells of each record of a batch that is all or none by zone`() async throws {
+        let database = fixture.container(on: "phone").privateCloudDatabase
+        let zones = ["A", "B"].map { CKRecordZone.ID(zoneName: $0) }
+        for zone in zones { _ = try await database.save(CKRecordZone(zoneID: zone)) }
+        func record(_ name: String, _ zone: CKRecordZone.ID) -> CKRecord {
+            CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: name, zoneID: zone))
+        }
+        _ = try await database.save(record("conflict", zones[0]))
+        let records = [
+            record("conflict", zones[0]), record("sibling", zones[0]), record("other", zones[1]),
+        ]
+        let sender = Sender(.init(recordsToSave: records, atomicByZone: true))
+        var configuration = CKSyncEngine.Configuration(
+            database: database,
+            stateSerialization: nil,
+            delegate: sender
+        )
+        configuration.automaticallySync = false
+        let engine = CKSyncEngine(configuration)
+        engine.state.add(pendingRecordZoneChanges: records.map { .saveRecord($0.recordID) })
+        let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
+        #expect(error?.code == .partialFailure)
+        #expect(await sender.saved == ["other"])
+        let failed = await sender.failed
+        #expect(failed["conflict"]?.code == .serverRecordChanged)
+        #expect(failed["conflict"]?.serverRecord?.recordID == records[0].recordID)
+        #expect(failed["sibling"]?.code == .batchRequestFailed)
+        #expect(try await database.record(for: records[2].recordID).recordID == records[2].recordID)
+        #expect(
+            await sender.log == [
+                "manual: all changes", "sentRecordZoneChanges(1 sent, 2 failed)",
+            ]
+        )
+    }
 }

@@ -18,8 +18,10 @@ struct SentAssets {
     /// Bytes of one piece of a file.
     private static let pieceByteCount = 256 << 10
 
-    /// Sends the files of a record's assets that the service does not know, and hears how far that
+    /// Sends the files of a record's assets that the database does not have, and hears how far that
     /// has come.
+    ///
+    /// An asset that came with a record of another database has a name already, and has to be sent again.
     mutating func send(
         of record: CKRecord,
         _ policy: SavePolicy,
@@ -27,13 +29,16 @@ struct SentAssets {
         _ progress: (Double) -> Void
     ) async throws(CKError) {
         let assets = record.assets(toSaveUnder: policy).map(\.asset)
-        let unsent = assets.filter { $0.model == nil }
+        let zone = record.recordID.zoneID.model
+        let unsent = assets.filter { $0.model == nil } + (await strangers(assets, zone, session))
         for (index, asset) in unsent.enumerated() {
             do throws(CKError) {
-                try await send(asset, in: record.recordID.zoneID.model, session)
+                try await send(asset, in: zone, session)
                 progress(Double(index + 1) / Double(unsent.count + 1))
             } catch {
                 guard Self.isOfFile(error) else { throw error }
+                // Without its file the service decides whether its name will do.
+                if asset.model != nil { continue }
                 failures[record.recordID] = error
                 asset.wasSent(as: AssetReference(checksum: Self.unknown(), byteCount: 0))
                 missing.append(asset)
@@ -48,12 +53,29 @@ struct SentAssets {
         missing = []
     }
 
+    /// Those assets with a name and a file whose bytes the database does not have, or would not let the
+    /// caller name.
+    private func strangers(
+        _ assets: [CKAsset],
+        _ zone: ZoneID,
+        _ session: Session
+    ) async -> [CKAsset] {
+        let named = assets.filter { $0.model != nil && $0.fileURL != nil }
+        if named.isEmpty { return [] }
+        let request = HeldAssetsRequest(named.compactMap(\.model), zone: zone)
+        // Whatever is wrong, the save says it.
+        let held = try? await session.call { (service, caller) async throws(SyncError) in
+            try await service.heldAssets(request, as: caller)
+        }
+        return zip(named, held ?? []).filter { !$0.1 }.map(\.0)
+    }
+
     private func send(
         _ asset: CKAsset,
         in zone: ZoneID,
         _ session: Session
     ) async throws(CKError) {
-        guard case .file(let url) = asset.place else { return }
+        guard let url = asset.fileURL else { return }
         let file: FileHandle
         do {
             file = try FileHandle(forReadingFrom: url)

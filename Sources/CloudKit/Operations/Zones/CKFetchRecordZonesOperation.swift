@@ -50,8 +50,9 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
         for model in ids {
             let id = CKRecordZone.ID(model)
             let outcome: Result<CKRecordZone, any Error>
-            if let zone = byID[model] {
-                outcome = .success(await withShare(zone, session))
+            if let zone = byID[model] ?? byID[session.caller.spelledByService(model)] {
+                let asked = Zone(zoneID: model, capabilities: zone.capabilities)
+                outcome = .success(await withShare(asked, session))
             } else {
                 let error = await absence(of: model, session)
                 errors[id] = error
@@ -62,7 +63,7 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
         if let error = CKError.ofItems(errors) { throw error }
     }
 
-    /// A zone, and the share of it as a whole where there is one.
+    /// A zone, called as it was asked for, and the share of it as a whole where there is one.
     private func withShare(_ zone: Zone, _ session: Session) async -> CKRecordZone {
         guard zone.capabilities.contains(.zoneWideSharing) else { return CKRecordZone(zone) }
         let share = RecordID(recordName: Share.zoneWideName, zone: zone.zoneID)
@@ -98,5 +99,13 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
     override func complete(_ error: (any Error)?) {
         fetchRecordZonesResultBlock?(Result(failing: error))
         fetchRecordZonesCompletionBlock?(hasItems(error) ? found : nil, error)
+    }
+}
+
+extension Caller {
+    /// How lists of zones call a zone of the caller's own, which may be asked for by its owner's name.
+    fileprivate func spelledByService(_ zone: ZoneID) -> ZoneID {
+        let isOwn = database.scope != .shared && zone.ownerName == user?.userRecordName
+        return isOwn ? ZoneID(zoneName: zone.zoneName) : zone
     }
 }

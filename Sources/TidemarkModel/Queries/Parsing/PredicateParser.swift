@@ -5,6 +5,9 @@ extension Query.Predicate {
     /// Bytes that a predicate's text may have, and brackets and `NOT`s that may be open in it.
     package static let textByteCountLimit = 100_000
     package static let depthLimit = 64
+    /// The same of what ``description`` wrote: twice the levels that a query may have, since a `NOT` stands
+    /// before a bracket.
+    private static let writtenDepthLimit = 600
 
     /// Reads a predicate in the language of `NSPredicate`, as far as CloudKit has it, and `OR`,
     /// `NOT`, `NONE`, `nil` and options such as `==[cd]` beyond.
@@ -19,6 +22,17 @@ extension Query.Predicate {
             self = try Self.reading(format, arguments)
         } catch {
             throw error.error
+        }
+    }
+
+    /// Reads what ``description`` wrote, of any length: lists that were given as arguments stand in it.
+    package init(written text: String) throws(SyncError) {
+        let text = Array(text.utf8)
+        do throws(PredicateError) {
+            var parser = try PredicateParser(text, [], depthLimit: Self.writtenDepthLimit)
+            self = try parser.wholePredicate()
+        } catch {
+            throw .invalidPredicate(error, in: text)
         }
     }
 
@@ -76,11 +90,17 @@ struct PredicateParser {
     private var lexer: PredicateLexer
     private var arguments: ArraySlice<Query.Operand>
     private var depth = 0
+    private let depthLimit: Int
     private(set) var token = PredicateLexer.Token.end
     private(set) var tokenStart = 0
 
-    init(_ text: [UInt8], _ arguments: [Query.Operand]) throws(PredicateError) {
+    init(
+        _ text: [UInt8],
+        _ arguments: [Query.Operand],
+        depthLimit: Int = Query.Predicate.depthLimit
+    ) throws(PredicateError) {
         lexer = PredicateLexer(text)
+        self.depthLimit = depthLimit
         self.arguments = arguments[...]
         try advance()
     }
@@ -131,9 +151,9 @@ struct PredicateParser {
     mutating func nested<Part>(
         _ read: (inout PredicateParser) throws(PredicateError) -> Part
     ) throws(PredicateError) -> Part {
-        guard depth < Query.Predicate.depthLimit else {
+        guard depth < depthLimit else {
             throw PredicateError(
-                "More than \(Query.Predicate.depthLimit) brackets and NOTs are open here.",
+                "More than \(depthLimit) brackets and NOTs are open here.",
                 at: tokenStart
             )
         }

@@ -1,0 +1,195 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+// What an app's log says of a sync engine's events and choices, in a few words.
+
+extension CKSyncEngine.Event: CustomStringConvertible {
+    /// What happened.
+    public var description: String {
+        switch self {
+        case .stateUpdate(let event): event.description
+        case .accountChange(let event): event.description
+        case .fetchedDatabaseChanges(let event): event.description
+        case .fetchedRecordZoneChanges(let event): event.description
+        case .sentDatabaseChanges(let event): event.description
+        case .sentRecordZoneChanges(let event): event.description
+        case .willFetchChanges(let event): event.description
+        case .willFetchRecordZoneChanges(let event): event.description
+        case .didFetchRecordZoneChanges(let event): event.description
+        case .didFetchChanges(let event): event.description
+        case .willSendChanges(let event): event.description
+        case .didSendChanges(let event): event.description
+        }
+    }
+}
+
+extension CKSyncEngine.Event.StateUpdate: CustomStringConvertible {
+    /// That there is another state.
+    public var description: String { "stateUpdate" }
+}
+
+extension CKSyncEngine.Event.AccountChange: CustomStringConvertible {
+    /// Who was and who is signed in.
+    public var description: String { "accountChange(\(changeType))" }
+}
+
+extension CKSyncEngine.Event.FetchedDatabaseChanges: CustomStringConvertible {
+    /// How many zones changed, and how many are gone.
+    public var description: String {
+        "fetchedDatabaseChanges(\(modifications.count) changed, \(deletions.count) deleted)"
+    }
+}
+
+extension CKSyncEngine.Event.FetchedRecordZoneChanges: CustomStringConvertible {
+    /// How many records changed, and how many are gone.
+    public var description: String {
+        "fetchedRecordZoneChanges(\(modifications.count) changed, \(deletions.count) deleted)"
+    }
+}
+
+extension CKSyncEngine.Event.SentDatabaseChanges: CustomStringConvertible {
+    /// How many zones were sent, and how many failed.
+    public var description: String {
+        "sentDatabaseChanges(\(savedZones.count + deletedZoneIDs.count) sent, "
+            + "\(failedZoneSaves.count + failedZoneDeletes.count) failed)"
+    }
+}
+
+extension CKSyncEngine.Event.SentDatabaseChanges.FailedZoneSave: CustomStringConvertible {
+    /// Which zone, and why not.
+    public var description: String { "\(zone.zoneID): \(error.localizedDescription)" }
+}
+
+extension CKSyncEngine.Event.SentRecordZoneChanges: CustomStringConvertible {
+    /// How many records were sent, and how many failed.
+    public var description: String {
+        "sentRecordZoneChanges(\(savedRecords.count + deletedRecordIDs.count) sent, "
+            + "\(failedRecordSaves.count + failedRecordDeletes.count) failed)"
+    }
+}
+
+extension CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave: CustomStringConvertible {
+    /// Which record, and why not.
+    public var description: String { "\(record.recordID): \(error.localizedDescription)" }
+}
+
+extension CKSyncEngine.Event.WillFetchChanges: CustomStringConvertible {
+    /// Why, and what is fetched.
+    public var description: String { "willFetchChanges(\(context))" }
+}
+
+extension CKSyncEngine.Event.WillFetchRecordZoneChanges: CustomStringConvertible {
+    /// Of which zone.
+    public var description: String { "willFetchRecordZoneChanges(\(zoneID))" }
+}
+
+extension CKSyncEngine.Event.DidFetchRecordZoneChanges: CustomStringConvertible {
+    /// Of which zone, and why not all.
+    public var description: String {
+        let reason = error.map { ", \($0.localizedDescription)" } ?? ""
+        return "didFetchRecordZoneChanges(\(zoneID)\(reason))"
+    }
+}
+
+extension CKSyncEngine.Event.DidFetchChanges: CustomStringConvertible {
+    /// Why it was, and what was to be fetched.
+    public var description: String { "didFetchChanges(\(context))" }
+}
+
+extension CKSyncEngine.Event.WillSendChanges: CustomStringConvertible {
+    /// Why, and what is sent.
+    public var description: String { "willSendChanges(\(context))" }
+}
+
+extension CKSyncEngine.Event.DidSendChanges: CustomStringConvertible {
+    /// Why it was, and what was to be sent.
+    public var description: String { "didSendChanges(\(context))" }
+}
+
+extension CKSyncEngine.SyncReason: CustomStringConvertible {
+    /// The case's name.
+    public var description: String {
+        switch self {
+        case .scheduled: "scheduled"
+        case .manual: "manual"
+        }
+    }
+}
+
+extension CKSyncEngine.FetchChangesOptions.Scope: CustomStringConvertible {
+    /// Which zones.
+    public var description: String {
+        switch self {
+        case .all: "all zones"
+        case .allExcluding(let zones): "all zones but \(zones)"
+        case .zoneIDs(let zones): "zones \(zones)"
+        }
+    }
+}
+
+extension CKSyncEngine.FetchChangesOptions: CustomStringConvertible {
+    /// Which zones, and in which group.
+    public var description: String { "\(scope)\(operationGroup.suffix)" }
+}
+
+extension CKSyncEngine.FetchChangesContext: CustomStringConvertible {
+    /// Why, and what.
+    public var description: String { "\(reason): \(options)" }
+}
+
+extension CKSyncEngine.SendChangesOptions.Scope: CustomStringConvertible {
+    /// Which changes.
+    public var description: String {
+        switch self {
+        case .all: "all changes"
+        case .allExcluding(let zones): "all changes but in zones \(zones)"
+        case .zoneIDs(let zones): "changes in zones \(zones)"
+        case .recordIDs(let records): "changes of records \(records)"
+        }
+    }
+}
+
+extension CKSyncEngine.SendChangesOptions: CustomStringConvertible {
+    /// Which changes, and in which group.
+    public var description: String { "\(scope)\(operationGroup.suffix)" }
+}
+
+extension CKSyncEngine.SendChangesContext: CustomStringConvertible {
+    /// Why, and what.
+    public var description: String { "\(reason): \(options)" }
+}
+
+extension CKSyncEngine.PendingDatabaseChange: CustomStringConvertible {
+    /// What is to be done about which zone.
+    public var description: String {
+        switch self {
+        case .saveZone(let zone): "saveZone(\(zone.zoneID))"
+        case .deleteZone(let id): "deleteZone(\(id))"
+        }
+    }
+}
+
+extension CKSyncEngine.PendingRecordZoneChange: CustomStringConvertible {
+    /// What is to be done about which record.
+    public var description: String {
+        switch self {
+        case .saveRecord(let id): "saveRecord(\(id))"
+        case .deleteRecord(let id): "deleteRecord(\(id))"
+        }
+    }
+}
+
+extension CKSyncEngine.RecordZoneChangeBatch: CustomStringConvertible {
+    /// How many records are saved and removed.
+    public var description: String {
+        "\(recordsToSave.count) to save, \(recordIDsToDelete.count) to delete"
+            + (atomicByZone ? ", all or none by zone" : "")
+    }
+}
+
+extension CKOperationGroup {
+    /// The group's name behind a comma; nothing for one without a name.
+    fileprivate var suffix: String { name.map { ", \($0)" } ?? "" }
+}
