@@ -42,8 +42,11 @@ public struct StoreOptions: Hashable, Sendable {
     /// each 512 bytes count as one.
     ///
     /// About 100 bytes of memory each. Three times as many are held before writers have to wait,
-    /// and no more than that are folded at an opening after a crash.
+    /// and no more than that are folded at an opening after a crash. At least one, at most four thousand
+    /// million, whatever is set.
     public var checkpointEventCount = 65_536
+    /// The same, within its bounds: sums and small multiples of it stay numbers.
+    var checkpointWeight: Int { min(max(checkpointEventCount, 1), Int(UInt32.max)) }
     /// Bytes of records in one page of a delta.
     ///
     /// A page holds at least one record.

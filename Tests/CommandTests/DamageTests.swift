@@ -36,6 +36,38 @@ import TidemarkLog
         #expect(writing.errors.contains("\(Self.segment), offset "))
     }
 
+    @Test func `a point in time of a damaged store is not guessed`() async throws {
+        let store = try await folder.store(lines)
+        let dump = try await Command.run("log", "dump", store).objects()
+        let last = try #require(dump.last?["commit"] as? [String: Any])
+        let time = try #require(last["time"] as? Int)
+        let seconds = Date(timeIntervalSince1970: Double(time) / 1000)
+        let text = ISO8601DateFormatter().string(from: seconds.addingTimeInterval(1))
+        try overwrite("\(store)/\(Self.segment)", at: 20_000, with: garbage)
+        for command in ["fork", "restore"] {
+            let copy = folder.path("\(command).tide")
+            let outcome = try await Command.run(command, store, copy, "--at", text)
+            #expect(outcome.status == 1, "\(command)")
+            #expect(outcome.errors.contains("Damaged: \(store)/\(Self.segment), offset "))
+            #expect(!FileManager.default.fileExists(atPath: "\(copy)/CURRENT"))
+        }
+        let replay = try await Command.run("replay", store, "--to", text)
+        #expect(replay.status == 1)
+        #expect(replay.errors.contains("Give a sequence number"))
+    }
+
+    @Test func `what bisects a damaged store says that it is damaged`() async throws {
+        let store = try await folder.store(lines)
+        try overwrite("\(store)/\(Self.segment)", at: 20_000, with: garbage)
+        let byPredicate = ["--bad", "nowhere = 1"]
+        for options in [byPredicate, ["--run", "exit 0"]] {
+            let outcome = try await Command.run(["bisect", store] + options, input: [])
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains("Damaged: \(store)/\(Self.segment), offset "))
+            #expect(outcome.errors.contains("log salvage"))
+        }
+    }
+
     @Test func `events of a zone whose creation is lost are printed all the same`() async throws {
         let store = try await folder.store(lines)
         let whole = try await Command.run("log", "dump", store).objects()

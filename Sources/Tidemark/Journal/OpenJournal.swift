@@ -24,8 +24,8 @@ final class OpenJournal: Sendable {
         extent = options.journal
         now = environment.now
         var configuration = JournalConfiguration()
-        configuration.byteCount = options.journalByteCount
-        configuration.lifetime = options.journalLifetime
+        configuration.byteCount = max(options.journalByteCount, 0)
+        configuration.lifetime = max(options.journalLifetime, 0)
         journal = Journal(folder, of: store, incarnation, configuration, environment)
         // Who asks later what a device was told learns when that was kept, and when it was not.
         let isThere = try? environment.fileSystem.exists(folder.journal)

@@ -218,7 +218,7 @@ struct StoreOpening {
         Checkpointer(
             index: index,
             source: log,
-            budget: options.checkpointEventCount,
+            budget: options.checkpointWeight,
             runsInline: environment.log.writesInline,
             awaitDurable: { (sequence) throws(LogError) in try log.blockUntilDurable(sequence) }
         )

@@ -128,7 +128,7 @@ struct ViewsOpening {
             index: index,
             hash: hash,
             checkpoint: reach,
-            checkpointWeight: options.checkpointEventCount
+            checkpointWeight: options.checkpointWeight
         )
         views.begin(with: rest, through: last)
         return views

@@ -50,11 +50,20 @@ enum Point: Equatable {
     }
 
     /// The same in a store that is not open here.
+    ///
+    /// A time is refused in a damaged store: the search passes over what is damaged, and may end too early.
     func position(inStoreAt path: String) throws -> SequenceNumber {
         if case .sequence(let number) = self { return SequenceNumber(rawValue: number) }
         let store = try Store.open(at: path, access: .reading)
         defer { try? store.close() }
-        return try position(in: store)
+        let position = try position(in: store)
+        let damage = try store.reader?.damage ?? []
+        guard case .time = self, !damage.isEmpty else { return position }
+        for damage in damage { note("Damaged: \(damage.text)") }
+        throw CommandError(
+            "\(path): The store is damaged, as said above, so that nobody can say which event was the last "
+                + "at that time. Give a sequence number; `tidemark log dump` shows events with their times."
+        )
     }
 
     /// What `--help` says about every option that takes one.

@@ -36,6 +36,9 @@ struct StoreArgument: ParsableArguments {
         try store.close()
     }
 
+    private static let remedy =
+        "The store is damaged, as said above. `tidemark log salvage` copies what is sound into a new one."
+
     /// Opens it for reading, runs a command with it, and ends as ``finish(_:and:)`` does.
     ///
     /// What is damaged is told also if the command could not go on because of it.
@@ -43,14 +46,20 @@ struct StoreArgument: ParsableArguments {
         let store = try open(.reading)
         do {
             try await command(store)
-        } catch let error as SyncError {
+        } catch {
             let damage = try store.reader?.damage ?? []
-            guard !damage.isEmpty else { throw CommandError(lookingFor: error) ?? error }
             for damage in damage { note("Damaged: \(damage.text)") }
-            throw CommandError(
-                "\(self.store): \(error.message) The store is damaged, as said above. "
-                    + "`tidemark log salvage` copies what is sound into a new one."
-            )
+            let isDamaged = !damage.isEmpty
+            switch error {
+            case let error as SyncError where isDamaged:
+                throw CommandError("\(self.store): \(error.message) \(Self.remedy)")
+            case let error as SyncError:
+                throw CommandError(lookingFor: error) ?? error
+            case let error as CommandError where isDamaged:
+                throw CommandError("\(error) \(Self.remedy)")
+            default:
+                throw error
+            }
         }
         if let reader = try store.reader { try finish(reader) }
     }

@@ -85,8 +85,9 @@ struct JournalFiles: Sendable {
     private mutating func activeSegment() throws(FileError) -> Active {
         if active == nil { active = try reopened() }
         if let active {
-            let age = environment.now() - active.created
-            if active.end < segmentByteCount, age < segmentLifetime { return active }
+            if active.end < segmentByteCount, age(of: active.created) < segmentLifetime {
+                return active
+            }
         }
         let number =
             if let active { active.number } else {
@@ -171,7 +172,7 @@ struct JournalFiles: Sendable {
             let length = try fileSystem.status(of: path)?.byteCount ?? 0
             isOver =
                 isOver || length > byteCount
-                || nextCreated <= environment.now() - configuration.lifetime
+                || age(of: nextCreated) >= configuration.lifetime
             if isOver {
                 try fileSystem.remove(path)
             } else {
@@ -179,6 +180,12 @@ struct JournalFiles: Sendable {
                 nextCreated = try created(path) ?? nextCreated
             }
         }
+    }
+
+    /// How long ago a time was that a file says, which may be any number.
+    private func age(of created: Int64) -> Int64 {
+        let (age, isBeyond) = environment.now().subtractingReportingOverflow(created)
+        return isBeyond ? (created < 0 ? .max : .min) : age
     }
 
     /// When a segment was begun; `nil` where its header does not say so.

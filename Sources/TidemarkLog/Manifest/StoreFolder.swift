@@ -97,7 +97,9 @@ package struct StoreFolder: Hashable, Sendable {
     /// The number in the name of a journal's segment, `nil` for any other name.
     package static func journalNumber(_ name: String) -> UInt64? {
         guard name.hasSuffix(".jnl"), let number = UInt64(name.dropLast(4)),
-            padded(number, to: 8) + ".jnl" == name
+            padded(number, to: 8) + ".jnl" == name,
+            // Nothing comes to such a number by counting, and the next one has to be one.
+            number <= UInt64(Int64.max)
         else { return nil }
         return number
     }

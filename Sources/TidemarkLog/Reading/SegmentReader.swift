@@ -226,6 +226,7 @@ extension SegmentReader {
                 seed: Layout.seed(salt: header.salt, offset: offset)
             ) == reference.checksum,
             stored.span.bytes.isZero(in: used..<byteCount),
+            reference.rawByteCount <= Layout.dictionaryByteCount,
             let raw = LZ4.decode(
                 stored.span.bytes.extracting(0..<used),
                 rawByteCount: Int(reference.rawByteCount)

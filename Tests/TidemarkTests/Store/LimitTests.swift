@@ -96,6 +96,39 @@ import TidemarkModel
         try store.close()
     }
 
+    @Test(arguments: [Int.min, 0, 1, .max])
+    func `views go to disk after any number of events that can be set`(_ count: Int) async throws {
+        var options = StoreOptions()
+        options.checkpointEventCount = count
+        let store = try Store.open(
+            at: folder.path("views\(count)"),
+            access: .creating,
+            options: options
+        )
+        let anna = Client(store: store)
+        try await anna.createZone()
+        for name in ["a", "b", "c"] { try await anna.modify([try anna.save(name, ["n": 1])]) }
+        _ = try await store.compact(CompactionPolicy())
+        #expect(try await anna.changes().changes.count == 3)
+        try store.close()
+    }
+
+    @Test(arguments: [Int64.min, -1, 0, .max])
+    func `a journal of any length can be set`(_ length: Int64) async throws {
+        var options = StoreOptions()
+        options.journalByteCount = Int(length)
+        options.journalLifetime = length
+        let store = try Store.open(
+            at: folder.path("journal\(length)"),
+            access: .creating,
+            options: options
+        )
+        let anna = Client(store: store)
+        try await anna.createZone()
+        for name in ["a", "a", "a"] { try await anna.modify([try anna.save(name, ["n": 1])]) }
+        try store.close()
+    }
+
     @Test func `names are any Unicode, and are their bytes`() async throws {
         let names = ["é", "e\u{301}", "日本", "🏴‍☠️", " ", "a/b", "\u{FEFF}", "_x", "\n"]
         try await anna.modify(try names.map { try anna.save($0, ["name": .string($0)]) })

@@ -75,9 +75,9 @@ struct ReplayCommand: AsyncParsableCommand {
     /// The position that --to stands for, which must not be below the history horizon.
     private func end() async throws -> SequenceNumber? {
         guard let to else { return nil }
+        let position = try to.position(inStoreAt: store.store)
         let store = try store.open(.reading)
         defer { try? store.close() }
-        let position = try to.position(in: store)
         try store.check(position)
         return position
     }

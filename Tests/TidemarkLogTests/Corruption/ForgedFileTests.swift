@@ -1,0 +1,91 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import TidemarkLog
+
+/// Files whose checksums fit, and which say what no writer writes.
+@Suite struct ForgedFileTests {
+    private let disk = SimulatedFileSystem(keepsTrace: false)
+    private let folder = StoreFolder("/store")
+    private let store = StoreID(low: 1, high: 2)
+
+    init() throws {
+        try disk.createDirectory(folder.path)
+        try disk.createDirectory(folder.journal)
+    }
+
+    @Test func `a dictionary that claims to be longer than any is damaged`() throws {
+        var header = FileHeader(
+            kind: .segment,
+            store: store,
+            incarnation: Incarnation(rawValue: 3),
+            first: .zero,
+            created: 0,
+            salt: 7
+        )
+        let bytes = (0..<20_000).map { UInt8(truncatingIfNeeded: $0 / 3) }
+        let stored = header.setDictionary(DictionarySample(bytes: bytes))
+        let file = try disk.open("/store/segment", .create)
+        let start = UInt64(Layout.fileHeaderByteCount)
+        try file.allocate(to: UInt64(header.framesOffset))
+        try file.write(stored.span.bytes, at: start)
+        #expect(try SegmentReader.dictionary(of: file, header: header) == bytes)
+        for claimed in [19_999, 1 << 20, 1 << 31, UInt32.max] {
+            header.dictionary.rawByteCount = claimed
+            let error = #expect(throws: LogError.self) {
+                try SegmentReader.dictionary(of: file, header: header)
+            }
+            #expect(error?.code == .corrupted)
+        }
+    }
+
+    private func journal(seed: UInt64) -> Journal {
+        var environment = LogEnvironment.fixed(disk, seed: seed)
+        environment.writesInline = true
+        environment.now = { 1_700_000_000_000 }
+        return Journal(
+            folder,
+            of: store,
+            Incarnation(rawValue: 7),
+            JournalConfiguration(),
+            environment
+        )
+    }
+
+    /// What the journal takes in beside what lies there.
+    private func expectWritable() {
+        let journal = journal(seed: 5)
+        journal.append([1, 2, 3], at: 10)
+        journal.close()
+        #expect(journal.figures.lostCount == 0 && journal.figures.entryCount == 1)
+        var reader = JournalReader(folder, of: store, disk)
+        var count = 0
+        reader.read { _, _, _ in count += 1 }
+        #expect(count == 1)
+    }
+
+    @Test func `a file with the last number of a journal is none of its segments`() throws {
+        let file = try disk.open("\(folder.journal)/\(UInt64.max).jnl", .create)
+        try file.write([1, 2, 3].span.bytes, at: 0)
+        expectWritable()
+    }
+
+    @Test(arguments: [Int64.min, .max])
+    func `a journal's segment from another age is closed, and the next one begun`(
+        created: Int64
+    ) throws {
+        let header = FileHeader(
+            kind: .journal,
+            store: store,
+            incarnation: Incarnation(rawValue: 7),
+            first: .zero,
+            created: created,
+            salt: 9
+        )
+        let file = try disk.open(folder.journalSegment(1), .create)
+        try file.write(header.encoded().span.bytes, at: 0)
+        expectWritable()
+    }
+}
