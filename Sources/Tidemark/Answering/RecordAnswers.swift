@@ -130,6 +130,30 @@ extension Engine {
 }
 
 extension ModifyRecordsResult {
+    /// The same for a caller who may change records without reading them: of what is saved, the fields that
+    /// they sent; of a conflict, that there is one.
+    func withoutUnreadable(
+        to access: PublicAccess?,
+        _ request: ModifyRecordsRequest
+    ) -> ModifyRecordsResult {
+        guard let access else { return self }
+        var result = self
+        for (index, save) in zip(saves.indices, request.saves) {
+            switch saves[index] {
+            case .success(let record):
+                if access.refusal(of: .read, on: record.body) == nil { continue }
+                let sent = FieldSelection(save.fields.map(\.name))
+                result.saves[index] = .success(record.narrowed(to: sent))
+            case .failure(let error):
+                guard let server = error.conflict?.server,
+                    access.refusal(of: .read, on: server.body) != nil
+                else { continue }
+                result.saves[index] = .failure(SyncError(error.code, error.message))
+            }
+        }
+        return result
+    }
+
     fileprivate mutating func add(_ error: SyncError, isSave: Bool) {
         if isSave { saves.append(.failure(error)) } else { deletions.append(.failure(error)) }
     }

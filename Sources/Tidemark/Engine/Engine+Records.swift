@@ -18,23 +18,25 @@ extension Engine {
         try await writing.committer.waitForRoom()
         while true {
             let picture = try picture(.appended)
+            let access = try access(of: caller, picture)
             if let key, let answer = try firstAnswer(to: key, in: picture) {
                 try await writing.committer.waitUntilDurable(answer.last)
                 return try answers(to: request, as: caller, from: answer)
+                    .withoutUnreadable(to: access, request)
             }
-            var decision = try decide(request, as: caller, picture)
+            var decision = try decide(request, as: caller, with: access, picture)
             decision.plan.seal(as: caller, key, outcomes: decision.outcomes.map(\.stored))
             if decision.isEmpty {
                 try await writing.committer.waitUntilDurable(decision.lookedAt)
                 let answer = try answers(to: request, as: caller, decision, nil)
                 reportDrift(of: request, answer, as: caller, picture)
-                return answer
+                return answer.withoutUnreadable(to: access, request)
             }
             guard let placed = try await append(&decision.plan, over: picture) else { continue }
             try await writing.committer.waitUntilDurable(placed.last)
             let answer = try answers(to: request, as: caller, decision, placed)
             reportDrift(of: request, answer, as: caller, picture)
-            return answer
+            return answer.withoutUnreadable(to: access, request)
         }
     }
 
@@ -42,6 +44,7 @@ extension Engine {
     func decide(
         _ request: ModifyRecordsRequest,
         as caller: Caller,
+        with access: PublicAccess?,
         _ picture: ViewPicture
     ) throws(SyncError) -> RecordDecision {
         var zones = ConsultedZones(shared: try sharedZones(of: caller, picture))
@@ -70,7 +73,7 @@ extension Engine {
             consulted,
             in: zones,
             under: schema.map { GrowingSchema($0, for: caller.database, limits: limits) },
-            with: try access(of: caller, picture),
+            with: access,
             naming: try consultAssets(request, consulted, in: zones, as: caller, picture),
             bound: picture.bound,
             time: time,

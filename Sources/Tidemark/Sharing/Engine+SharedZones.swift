@@ -75,7 +75,7 @@ extension Engine {
             let shared = try sharedZones(of: caller, picture)
             let shares = request.deletions.map { shared?.zones[$0]?.shares(in: $0) ?? [] }
             let leaving = ModifyRecordsRequest(deletions: shares.flatMap(\.self))
-            var decision = try decide(leaving, as: caller, picture)
+            var decision = try decide(leaving, as: caller, with: nil, picture)
             let outcomes = request.outcomes(of: decision.outcomes, shares, in: caller.database)
             if decision.isEmpty {
                 let last = SequenceNumber(rawValue: shared?.lookedAt ?? 0)

@@ -211,7 +211,8 @@ extension SharingRules {
 
     /// Whether what one item's record is under may depend on where another item takes a whole tree.
     ///
-    /// Not so for any number of new records, which nothing is below: these are not looked up one by one.
+    /// Not so for any number of new records, which nothing is below: a parent stays as long as it has
+    /// children. A line of an import may come behind those of its children.
     private mutating func treesMove() throws(SyncError) -> Bool {
         if let known = knownToMoveTrees { return known }
         var moving: [Int] = []
@@ -221,9 +222,9 @@ extension SharingRules {
         }
         var treesMove = !linkByRoot.isEmpty
         for index in moving where !treesMove && moving.count > 1 {
-            let place = RecordPlace(items[index])
-            let hasChildren = try !neighbours.sources(of: place).isEmpty
-            treesMove = hasChildren || items[index].live != nil
+            treesMove = items[index].live != nil
+            if treesMove || shares != nil { continue }
+            treesMove = try !neighbours.sources(of: RecordPlace(items[index])).isEmpty
         }
         knownToMoveTrees = treesMove
         return treesMove

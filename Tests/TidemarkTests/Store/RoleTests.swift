@@ -69,6 +69,23 @@ import TidemarkModel
         #expect(error?.conflict == nil)
     }
 
+    @Test func `who may write and not read is told what they sent`() async throws {
+        try await importGrants(
+            #"GRANT CREATE, WRITE TO "_icloud", GRANT READ TO "_creator""#
+        )
+        #expect(try await save(anna, "a") == nil)
+        let conflict = try await save(bert, "a", policy: .ifServerRecordUnchanged)
+        #expect(conflict?.code == .serverRecordChanged && conflict?.conflict == nil)
+        let mine = try await save(anna, "a", policy: .ifServerRecordUnchanged)
+        #expect(mine?.conflict?.server.recordID.recordName == "a")
+        let change = try bert.save("a", ["text": "x"], policy: .changedKeys)
+        for _ in 0..<2 {
+            let saved = try await bert.modify([change], request: "r-1").saves[0].get()
+            #expect(saved.fields.map(\.name) == ["text"])
+        }
+        #expect(try await anna.fetch("a")[0].get().fields.map(\.name) == ["n", "text"])
+    }
+
     @Test func `custom roles add to what a user may do`() async throws {
         try await importGrants("GRANT READ, CREATE TO Editor, GRANT READ TO Reader")
         #expect(try await save(anna, "a")?.code == .permissionFailure)
