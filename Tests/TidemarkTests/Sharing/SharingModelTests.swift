@@ -89,7 +89,8 @@ private struct SharingHistory {
     mutating func step() async throws {
         number += 1
         switch Int.random(in: 0..<20, using: &random) {
-        case 0..<7: try await saveNodes(as: anna)
+        case 0..<6: try await saveNodes(as: anna)
+        case 6: try await moveTrees()
         case 7: try await delete(as: anna)
         case 8..<10: try await share()
         case 10: if Bool.random(using: &random) { try await endShare() }
@@ -131,6 +132,19 @@ private struct SharingHistory {
         for case .success(let record) in result?.saves ?? [] {
             #expect(visible[record.recordID.recordName] != nil, "saved beside what may be written")
         }
+    }
+
+    /// A tree moves, and with it in one request another one that comes below a record of the first.
+    private mutating func moveTrees() async throws {
+        let names = Self.names.shuffled(using: &random).prefix(5)
+        let (top, middle, other, leaf, place) = (names[0], names[1], names[2], names[3], names[4])
+        _ = try? await anna.modify([
+            try anna.node(middle, under: top), try anna.node(leaf, under: other),
+        ])
+        var moved = try anna.node(top, ["n": .int64(number)])
+        moved.parent = Bool.random(using: &random) ? .removed : .set(Name(place))
+        let saves = [moved, try anna.node(other, under: middle)].shuffled(using: &random)
+        _ = try? await anna.modify(saves)
     }
 
     private mutating func delete(as client: Client) async throws {
