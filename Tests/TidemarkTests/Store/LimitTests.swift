@@ -96,37 +96,44 @@ import TidemarkModel
         try store.close()
     }
 
+    /// A client of a store of its own with such options, and a zone in it.
+    private func client(
+        in name: String,
+        _ change: (inout StoreOptions) -> Void
+    ) async throws -> Client {
+        var options = StoreOptions()
+        change(&options)
+        let path = folder.path(name)
+        let client = Client(
+            store: try Store.open(at: path, access: .creating, options: options)
+        )
+        try await client.createZone()
+        return client
+    }
+
     @Test(arguments: [Int.min, 0, 1, .max])
     func `views go to disk after any number of events that can be set`(_ count: Int) async throws {
-        var options = StoreOptions()
-        options.checkpointEventCount = count
-        let store = try Store.open(
-            at: folder.path("views\(count)"),
-            access: .creating,
-            options: options
-        )
-        let anna = Client(store: store)
-        try await anna.createZone()
+        let anna = try await client(in: "views\(count)") { $0.checkpointEventCount = count }
         for name in ["a", "b", "c"] { try await anna.modify([try anna.save(name, ["n": 1])]) }
-        _ = try await store.compact(CompactionPolicy())
+        _ = try await anna.store.compact(CompactionPolicy())
         #expect(try await anna.changes().changes.count == 3)
-        try store.close()
+        try anna.store.close()
     }
 
     @Test(arguments: [Int64.min, -1, 0, .max])
     func `a journal of any length can be set`(_ length: Int64) async throws {
-        var options = StoreOptions()
-        options.journalByteCount = Int(length)
-        options.journalLifetime = length
-        let store = try Store.open(
-            at: folder.path("journal\(length)"),
-            access: .creating,
-            options: options
-        )
-        let anna = Client(store: store)
-        try await anna.createZone()
-        for name in ["a", "a", "a"] { try await anna.modify([try anna.save(name, ["n": 1])]) }
-        try store.close()
+        let anna = try await client(in: "journal\(length)") { options in
+            options.journalByteCount = Int(length)
+            options.journalLifetime = length
+        }
+        var codes: [SyncError.Code?] = []
+        for _ in 0..<3 {
+            codes.append(try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].error?.code)
+        }
+        #expect(codes == [nil, .serverRecordChanged, .serverRecordChanged])
+        let journal = try anna.store.visitJournal { _ in }
+        #expect(journal.failure == nil && journal.lostCount == 0 && journal.damage.isEmpty)
+        try anna.store.close()
     }
 
     @Test func `names are any Unicode, and are their bytes`() async throws {
