@@ -220,13 +220,6 @@ extension EventSource {
 }
 
 extension LogError {
-    /// Runs a file call and turns its failure into one of the log.
-    static func wrapping<Result>(
-        _ body: () throws(FileError) -> Result
-    ) throws(LogError) -> Result {
-        do throws(FileError) { return try body() } catch { throw LogError(error) }
-    }
-
     /// Reads events, and turns what they throw that cannot be read into an error of the log.
     fileprivate static func reading<Result>(
         _ body: () throws(EventFormatError) -> Result

@@ -90,7 +90,7 @@ extension LogError {
     /// Runs a file call and turns its failure into one of the log.
     ///
     /// `offset` is where in the file it happened, if that is known.
-    static func wrapping<Result>(
+    package static func wrapping<Result>(
         at offset: UInt64? = nil,
         _ body: () throws(FileError) -> Result
     ) throws(LogError) -> Result {

@@ -1,0 +1,144 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+// A log that is new, and the files that any opening begins.
+extension LogOpening {
+    func create(
+        lockFile: any LogFile,
+        asCopyOf original: StoreID?
+    ) throws(LogError) -> OpenedLog {
+        try LogError.wrapping { () throws(FileError) in
+            // Also if the folder was there: who made it may not have come as far as this.
+            try fileSystem.syncDirectory(folder.parent)
+            try fileSystem.createDirectory(folder.segments)
+        }
+        for name in try segmentFolderNames() {
+            try LogError.wrapping { () throws(FileError) in
+                try fileSystem.remove(folder.segments + "/" + name)
+            }
+        }
+        let store =
+            original ?? StoreID(low: environment.random(), high: environment.random())
+        var manifest = Manifest(store: store)
+        let incarnation = try begin(&manifest, first: SequenceNumber(rawValue: 1))
+        let reader = try newSegment(
+            SegmentID(first: SequenceNumber(rawValue: 1)),
+            incarnation: incarnation,
+            store: store,
+            sample: DictionarySample(),
+            room: Layout.smallestSegmentByteCount
+        )
+        try add(reader.id, incarnation, to: &manifest)
+        let file = try write(manifest, number: 1)
+        var report = RecoveryReport()
+        report.isNew = true
+        return OpenedLog(
+            store: store,
+            folder: folder,
+            files: makeFiles(manifest, active: reader),
+            manifest: file,
+            lockFile: lockFile,
+            active: ActiveSegment(
+                reader: reader,
+                offset: UInt64(reader.header.framesOffset),
+                chain: reader.header.chain,
+                lastTime: .min,
+                lastReceived: .min
+            ),
+            lastSequence: .zero,
+            lastTime: .min,
+            report: report
+        )
+    }
+
+    func begin(
+        _ manifest: inout Manifest,
+        first: SequenceNumber
+    ) throws(LogError) -> Incarnation {
+        let incarnation = Incarnation(rawValue: environment.random() | 1)
+        guard manifest.apply(.began(incarnation, first: first)) else {
+            throw LogError(.corrupted, "The manifest's incarnations are out of order.")
+        }
+        return incarnation
+    }
+
+    func add(
+        _ id: SegmentID,
+        _ incarnation: Incarnation,
+        to manifest: inout Manifest
+    ) throws(LogError) {
+        guard manifest.apply(.added(id, incarnation)) else {
+            throw LogError(
+                .corrupted,
+                "Segment \(id.fileName) does not follow the one before it in the manifest.",
+                path: folder.segment(id)
+            )
+        }
+    }
+
+    func newSegment(
+        _ id: SegmentID,
+        incarnation: Incarnation,
+        store: StoreID,
+        sample: DictionarySample,
+        room: Int
+    ) throws(LogError) -> SegmentReader {
+        let spare = try SpareSegment.prepare(
+            room: min(room, configuration.segmentByteCount),
+            number: 0,
+            store: store,
+            in: folder,
+            sample: sample,
+            environment: environment
+        )
+        return try spare.becomeSegment(
+            id,
+            incarnation: incarnation,
+            in: folder,
+            environment: environment
+        )
+    }
+
+    /// Starts a manifest file and makes it the one that counts.
+    func write(_ manifest: Manifest, number: UInt64) throws(LogError) -> ManifestFile {
+        let file = try ManifestFile(
+            creating: manifest,
+            number: number,
+            in: folder,
+            environment: environment
+        )
+        try LoadedManifest.makeCurrent(number, in: folder, fileSystem: fileSystem)
+        return file
+    }
+
+    func makeFiles(
+        _ manifest: Manifest,
+        active: SegmentReader,
+        walked: [SegmentID: SegmentReader] = [:]
+    ) -> LogFiles {
+        var segments = LogFiles.segments(of: manifest)
+        for index in segments.indices { segments[index].reader = walked[segments[index].id] }
+        segments[segments.count - 1].reader = active
+        return LogFiles(
+            store: manifest.store,
+            folder: folder,
+            fileSystem: fileSystem,
+            segments: segments,
+            cacheByteCount: configuration.cacheByteCount
+        )
+    }
+}
+
+extension LogFiles {
+    /// The segments that a manifest names, none of them opened.
+    static func segments(of manifest: Manifest) -> [Segment] {
+        manifest.segments.map {
+            Segment(
+                id: $0.id,
+                last: $0.last,
+                framesEnd: $0.framesEnd,
+                isSealed: $0.fileByteCount != nil
+            )
+        }
+    }
+}

@@ -1,0 +1,131 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+
+/// A log that has been locked, checked and recovered: what a `SegmentLog` is made from.
+struct OpenedLog: ~Copyable {
+    var store: StoreID
+    var folder: StoreFolder
+    var files: LogFiles
+    var manifest: ManifestFile
+    var lockFile: any LogFile
+    var active: ActiveSegment
+    var lastSequence: SequenceNumber
+    var lastTime: Int64
+    var report: RecoveryReport
+    /// Whether somebody holds an older manifest.
+    var hasOlderReaders = false
+}
+
+/// The steps of opening a log for writing, in the order in which a crash between any two of them
+/// leaves a store that the next opening understands.
+struct LogOpening {
+    let folder: StoreFolder
+    let configuration: LogConfiguration
+    let environment: LogEnvironment
+
+    var fileSystem: any FileSystem { environment.fileSystem }
+
+    /// The same opening, of the folder that is at the path at this moment, whatever comes there later;
+    /// makes it if that is asked for and nothing is there.
+    func holdingFolder(creating: Bool) throws(LogError) -> LogOpening {
+        let (isThere, isStore) = try LogError.wrapping { () throws(FileError) in
+            (try fileSystem.exists(folder.path), try fileSystem.exists(folder.current))
+        }
+        if creating, !isStore { try folder.checkOutsideOfStores(fileSystem) }
+        guard isThere || creating else { throw notAStore("Nothing is at this path") }
+        var held = environment
+        held.fileSystem = try LogError.wrapping { () throws(FileError) in
+            if !isThere { try fileSystem.createDirectory(folder.path) }
+            return try fileSystem.holding(folder.path)
+        }
+        return LogOpening(folder: folder, configuration: configuration, environment: held)
+    }
+
+    /// Opens, or creates if that is asked for and nothing is there but the folder.
+    func open(
+        creating: Bool,
+        asCopyOf original: StoreID? = nil
+    ) throws(LogError) -> OpenedLog {
+        try checkUnused(creating: creating, isCopy: original != nil)
+        let lockFile = try lock()
+        guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
+            // Creating removes what is there, so this must be so now that nobody else writes.
+            try checkUnused(creating: creating, isCopy: original != nil)
+            return try create(lockFile: lockFile, asCopyOf: original)
+        }
+        if let damage = loaded.damage { throw damage }
+        return try recover(loaded, lockFile: lockFile)
+    }
+
+    private func notAStore(_ found: String) -> LogError {
+        LogError(
+            .notAStore,
+            "\(found); expected a store's folder with a file CURRENT. Check the path, or create "
+                + "the store by importing into it.",
+            path: folder.path
+        )
+    }
+
+    /// A folder without `CURRENT` is empty, or what a creation that was cut short has left; it
+    /// must hold nothing else, and above all no commits.
+    private func checkUnused(creating: Bool, isCopy: Bool) throws(LogError) {
+        let names = try folder.names(fileSystem)
+        if names.contains("CURRENT") { return }
+        if names.contains("CURRENT.unfinished"), !isCopy { throw .unfinishedSalvage(folder) }
+        do throws(LogError) {
+            try folder.checkHoldsNoCommits(fileSystem)
+        } catch {
+            // Somebody else may have made it meanwhile.
+            let isThere = try LogError.wrapping { () throws(FileError) in
+                try fileSystem.exists(folder.current)
+            }
+            if isThere { return }
+            throw error
+        }
+        var ours: Set<String> = ["LOCK", "CURRENT.tmp", "segments", "views"]
+        if isCopy { ours.formUnion(["CURRENT.unfinished", "RESERVE", "assets"]) }
+        let isOurs = names.allSatisfy {
+            ours.contains($0) || StoreFolder.manifestNumber($0) != nil
+        }
+        guard isOurs else { throw notAStore("The folder holds other files") }
+        guard creating else { throw notAStore("The folder is empty") }
+    }
+
+    /// Keeps every other writer out.
+    ///
+    /// A reader that looks whether the store is open holds the lock for an instant, so one refusal
+    /// is not the last word.
+    func lock() throws(LogError) -> any LogFile {
+        let file = try LogError.wrapping { () throws(FileError) in try openLockFile() }
+        let attemptCount = environment.writesInline ? 1 : 40
+        for attempt in 1...attemptCount {
+            if try LogError.wrapping({ () throws(FileError) in try file.lock(.exclusive) }) {
+                return file
+            }
+            if attempt < attemptCount {
+                _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(5))
+            }
+        }
+        throw LogError(
+            .locked,
+            "Another process, or another opening in this one, has the store open for writing. "
+                + "Close it there, or read it without opening it for writing.",
+            path: folder.lock
+        )
+    }
+
+    private func openLockFile() throws(FileError) -> any LogFile {
+        do throws(FileError) {
+            return try fileSystem.open(
+                folder.lock,
+                try fileSystem.exists(folder.lock) ? .readWrite : .create
+            )
+        } catch {
+            // Somebody else may have made it meanwhile.
+            guard try fileSystem.exists(folder.lock) else { throw error }
+            return try fileSystem.open(folder.lock, .readWrite)
+        }
+    }
+}
