@@ -80,6 +80,9 @@ package enum ItemOutcome: Hashable, Sendable {
 extension CommitEnvelope {
     /// The format's version, the first byte of every envelope.
     private static let version: UInt8 = 1
+    /// That of an envelope whose request's id is derived, and kept as numbers: as text it would be
+    /// twice as long, and compressing makes neither shorter.
+    private static let derivedVersion: UInt8 = 2
     /// Where the flags lie.
     package static let flagsOffset = 1
 
@@ -108,12 +111,19 @@ extension CommitEnvelope {
             if request.isDerived { flags |= Flag.derived }
             if request.neverExpires { flags |= Flag.neverExpires }
         }
-        var bytes: [UInt8] = [Self.version, flags]
+        let derived = request.flatMap { $0.isDerived ? DerivedID($0.id) : nil }
+        var bytes: [UInt8] = [derived == nil ? Self.version : Self.derivedVersion, flags]
         if let request {
             bytes.append(integer: request.key.low)
             bytes.append(integer: request.key.high)
             bytes.append(integer: request.contentHash)
-            bytes.append(string: request.id)
+            if let derived {
+                bytes.append(integer: derived.low)
+                bytes.append(integer: derived.high)
+                bytes.append(variableInteger: derived.occurrence)
+            } else {
+                bytes.append(string: request.id)
+            }
         }
         bytes.append(variableInteger: causalParent.rawValue)
         if let user { bytes.append(string: user) }
@@ -126,16 +136,18 @@ extension CommitEnvelope {
     /// Reads an envelope; its bytes must be all of the span.
     package init(_ span: RawSpan) throws(EventFormatError) {
         var offset = 2
-        guard span.byteCount >= 2, span.byte(at: 0) == Self.version else {
+        guard span.byteCount >= 2, Self.version...Self.derivedVersion ~= span.byte(at: 0) else {
             throw EventFormatError(
-                "A commit envelope begins with its version, \(Self.version); found "
+                "A commit envelope begins with its version, \(Self.version) or "
+                    + "\(Self.derivedVersion); found "
                     + (span.byteCount == 0 ? "no bytes." : "\(span.byte(at: 0)).")
             )
         }
         let flags = span.byte(at: Self.flagsOffset)
-        guard flags & ~Flag.known == 0 else {
-            throw EventFormatError("A commit envelope has unknown flags: \(flags).")
-        }
+        let derived = Flag.request | Flag.derived
+        guard flags & ~Flag.known == 0,
+            span.byte(at: 0) == Self.version || flags & derived == derived
+        else { throw EventFormatError("A commit envelope has unknown flags: \(flags).") }
         self.init()
         timeWasRaised = flags & Flag.timeRaised != 0
         if flags & Flag.request != 0 {
@@ -181,13 +193,27 @@ extension CommitEnvelope {
         guard span.byteCount >= offset + 24, let key = requestKey(in: span) else { throw cutOff }
         let contentHash = span.integer(at: offset + 16, as: UInt64.self)
         offset += 24
+        let isNumbers = span.byte(at: 0) == derivedVersion
         return Request(
-            id: try readString(span, at: &offset),
+            id: try isNumbers
+                ? readDerivedID(span, at: &offset).text : readString(span, at: &offset),
             key: key,
             contentHash: contentHash,
             isDerived: flags & Flag.derived != 0,
             neverExpires: flags & Flag.neverExpires != 0
         )
+    }
+
+    private static func readDerivedID(
+        _ span: RawSpan,
+        at offset: inout Int
+    ) throws(EventFormatError) -> DerivedID {
+        guard span.byteCount >= offset + 16 else { throw cutOff }
+        let low = span.integer(at: offset, as: UInt64.self)
+        let high = span.integer(at: offset + 8, as: UInt64.self)
+        offset += 16
+        guard let occurrence = span.variableInteger(at: &offset) else { throw cutOff }
+        return DerivedID(high: high, low: low, occurrence: occurrence)
     }
 
     private static func readString(

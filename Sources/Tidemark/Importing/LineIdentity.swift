@@ -19,8 +19,7 @@ struct LineIdentity {
         var content: [UInt8] = []
         line.appendContent(to: &content)
         let hash = xxh3Wide(content.span.bytes, seed: 0)
-        idStem =
-            "line-" + String(hash.high, radix: 36) + "-" + String(hash.low, radix: 36) + "-"
+        idStem = DerivedID.stem(high: hash.high, low: hash.low)
         content.store(integer: UInt64(0), at: Self.timeOffset)
         contentHash = xxh3(content.span.bytes, seed: 0)
     }

@@ -198,6 +198,16 @@ import TidemarkModel
             ]
         ),
         CommitEnvelope(user: "", device: "", build: "", outcomes: [.nothingToDo]),
+        CommitEnvelope(
+            user: "u-1",
+            request: CommitEnvelope.Request(
+                id: "line-3b8vl0d1m6om8-2hloq79gg87it-130",
+                key: RequestKey(low: 1, high: 2),
+                contentHash: 3,
+                isDerived: true,
+                neverExpires: true
+            )
+        ),
     ]
 
     @Test(arguments: envelopes) func `an envelope reads back`(_ envelope: CommitEnvelope) throws {
@@ -216,6 +226,34 @@ import TidemarkModel
         }
         let longer = bytes + [0]
         #expect(throws: EventFormatError.self) { try CommitEnvelope(longer.span.bytes) }
+    }
+
+    @Test(arguments: [
+        ("line-3b8vl0d1m6om8-2hloq79gg87it-0", 2), ("line-0-3w5e11264sgsf-18446744073709551615", 2),
+        ("line-00-1-0", 1), ("line-A-1-0", 1), ("line-+1-1-0", 1), ("line-1-1-00", 1),
+        ("line-1-1-", 1), ("line-1-1", 1), ("line-1-1-0-", 1), ("Line-1-1-0", 1),
+        ("line-3w5e11264sgsg-1-0", 1), ("", 1),
+    ]) func `a derived id is kept to the letter, as numbers where it is some`(
+        _ id: String,
+        version: UInt8
+    ) throws {
+        var envelope = Self.envelopes[4]
+        envelope.request?.id = id
+        #expect(envelope.bytes[0] == version)
+        #expect(try CommitEnvelope(envelope.bytes.span.bytes) == envelope)
+        envelope.request?.isDerived = false
+        #expect(envelope.bytes[0] == 1)
+        #expect(try CommitEnvelope(envelope.bytes.span.bytes) == envelope)
+    }
+
+    @Test func `an envelope of the second version has a derived id`() throws {
+        var bytes = Self.envelopes[4].bytes
+        for flags in [bytes[1] & ~1, bytes[1] & ~2] {
+            bytes[1] = flags
+            #expect(throws: EventFormatError.self) { try CommitEnvelope(bytes.span.bytes) }
+        }
+        bytes[0] = 3
+        #expect(throws: EventFormatError.self) { try CommitEnvelope(bytes.span.bytes) }
     }
 
     @Test func `four hundred items done in order take a few bytes`() {
