@@ -14,13 +14,11 @@ import Synchronization
 /// go on. Nobody reads past the watermark.
 ///
 /// Locks, in the order in which they may be taken: `disk` (held while a frame is written), then
-/// `queue` (held for microseconds, or while a segment has to be prepared at once).
+/// `queue` (held for microseconds, or while a segment has to be prepared at once), then the manifest's
+/// (held while an edit is written) or that of `files` (held for microseconds).
 package final class SegmentLog: EventSource {
     package let store: StoreID
     package let configuration: LogConfiguration
-    /// Whether somebody may still have been reading the store, as it was before this opening, when
-    /// it began: such a reader holds an older manifest.
-    package let hasOlderReaders: Bool
     /// With the store's folder held on to.
     package let environment: LogEnvironment
     let folder: StoreFolder
@@ -38,6 +36,8 @@ package final class SegmentLog: EventSource {
     let markerIsDue = Atomic<Bool>(false)
     /// Whether a compaction uses the room that is kept back for it.
     let isUsingReserve = Atomic<Bool>(false)
+    /// Whether some reader held an older manifest when that was last looked at.
+    private let olderReaders: Atomic<Bool>
     private let lockFile: any LogFile
 
     /// What only the writer of the moment touches.
@@ -95,7 +95,7 @@ package final class SegmentLog: EventSource {
         files = opened.files
         manifest = opened.manifest
         lockFile = opened.lockFile
-        hasOlderReaders = opened.hasOlderReaders
+        olderReaders = Atomic(opened.hasOlderReaders)
         self.configuration = configuration
         self.environment = environment
         self.onDurable = onDurable
@@ -114,6 +114,17 @@ package final class SegmentLog: EventSource {
     /// Whether the store's path still leads to it.
     package func isInPlace() throws(LogError) -> Bool {
         try LogError.wrapping { () throws(FileError) in try environment.fileSystem.isInPlace() }
+    }
+
+    /// Whether somebody may still be reading the store as it was before this opening: such a reader
+    /// holds an older manifest.
+    ///
+    /// Once nobody does, it stays so: who comes from here on reads by the manifest of this opening.
+    package var hasOlderReaders: Bool {
+        guard olderReaders.load(ordering: .relaxed) else { return false }
+        let areLeft = manifest.removeOlder(in: folder, fileSystem: environment.fileSystem)
+        olderReaders.store(areLeft, ordering: .relaxed)
+        return areLeft
     }
 
     package var line: IncarnationLine { manifest.manifest.line }
@@ -144,7 +155,8 @@ package final class SegmentLog: EventSource {
     /// commit is durable. With `withoutDictionary` that segment has nothing of them in it.
     ///
     /// Throws `full` if the disk has no room, in which case nothing has changed and a later call
-    /// may succeed; `writerFailed` after a failed write or sync; `tooLarge` beyond 1 GiB.
+    /// may succeed; `writerFailed` after a failed write or sync; `readOnly` once the log was closed;
+    /// `tooLarge` beyond 1 GiB.
     package func append(
         _ draft: consuming CommitDraft,
         beginsSegment: Bool = false,
@@ -278,8 +290,10 @@ package final class SegmentLog: EventSource {
     /// let go of, and the failure is thrown.
     package func close() throws(LogError) {
         defer {
-            // Whoever opens the store next must not meet somebody who is still sealing.
+            // Whoever opens the store next must not meet somebody who is still sealing, nor, where
+            // making everything durable failed, a compaction that is still about to replace segments.
             backgroundWork.wait()
+            disk.withLock { $0.isClosed = true }
             lockFile.close()
         }
         // From here on the log's end stays where it is: the closing frame will name it.

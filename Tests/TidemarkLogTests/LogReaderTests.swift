@@ -50,6 +50,30 @@ import Testing
         return lines
     }
 
+    @Test func `a manifest that is locked for a while is not taken for a missing one`() throws {
+        let lines = try makeClosedStore()
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: path)
+                .first { $0.hasPrefix("manifest-") }
+        )
+        let file = try PosixFileSystem().open("\(path)/\(name)", .read)
+        #expect(try file.lock(.exclusive))
+        let refused = #expect(throws: LogError.self) {
+            _ = try LogReader(path, fileSystem: PosixFileSystem())
+        }
+        #expect(refused?.code == .unreadable)
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(40)) {
+            try? file.unlock()
+        }
+        let reader = try LogReader(path, fileSystem: PosixFileSystem())
+        #expect(try reader.lines() == lines)
+        try FileManager.default.removeItem(atPath: "\(path)/\(name)")
+        let missing = #expect(throws: LogError.self) {
+            _ = try LogReader(path, fileSystem: PosixFileSystem())
+        }
+        #expect(missing?.code == .corrupted)
+    }
+
     @Test func `a closed store is read whole and stays as it was`() throws {
         let lines = try makeClosedStore()
         let reader = try LogReader(path, fileSystem: PosixFileSystem())

@@ -70,25 +70,14 @@ struct StoreOpening {
             onFinished: { compactor.ring() }
         )
         let line = log.line
-        let opening = ViewsOpening(
-            folder: folder,
-            options: options,
-            environment: environment,
-            source: log,
-            line: line
-        )
-        // LMDB opens its files by their path.
-        guard try log.isInPlace() else { throw .movedMeanwhile(folder) }
         let views: ZoneViews
         do throws(LogError) {
-            views = try opening.openForWriting(besideReaders: log.hasOlderReaders, progress)
+            views = try openViews(of: log, progress)
         } catch {
-            // On a full disk the views need room too, for whoever is to compact the store.
-            guard error.code == .full, try log.useReserve() else { throw error }
-            defer { log.restoreReserve() }
-            views = try opening.openForWriting(besideReaders: log.hasOlderReaders, progress)
+            // Or else every attempt would be an unclean stop, and leave a segment.
+            try? log.close()
+            throw error
         }
-        guard try log.isInPlace() else { throw .movedMeanwhile(folder) }
         let checkpointer = makeCheckpointer(views.index, log)
         checkpointer.begin(views)
         log.sealLeftovers()
@@ -115,6 +104,32 @@ struct StoreOpening {
         // In a simulation nothing happens by itself.
         if !environment.log.writesInline { compactor.begin(engine) }
         return Store(engine, access: creating ? .creating : .writing, recovery: report)
+    }
+
+    private func openViews(
+        of log: SegmentLog,
+        _ progress: (RebuildProgress) -> Void
+    ) throws(LogError) -> ZoneViews {
+        let opening = ViewsOpening(
+            folder: folder,
+            options: options,
+            environment: environment,
+            source: log,
+            line: log.line
+        )
+        // LMDB opens its files by their path.
+        guard try log.isInPlace() else { throw .movedMeanwhile(folder) }
+        let views: ZoneViews
+        do throws(LogError) {
+            views = try opening.openForWriting(besideReaders: log.hasOlderReaders, progress)
+        } catch {
+            // On a full disk the views need room too, for whoever is to compact the store.
+            guard error.code == .full, try log.useReserve() else { throw error }
+            defer { log.restoreReserve() }
+            views = try opening.openForWriting(besideReaders: log.hasOlderReaders, progress)
+        }
+        guard try log.isInPlace() else { throw .movedMeanwhile(folder) }
+        return views
     }
 
     /// Opens the log for writing, once an erasure that was cut off has come to its end.

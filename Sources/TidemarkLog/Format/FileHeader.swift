@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The first 256 bytes of a segment or a manifest, with a checksum of their own.
+/// The first 256 bytes of a segment, a manifest or a journal segment, with a checksum of their own.
 package struct FileHeader: Hashable, Sendable {
     package var kind: FileKind
     /// The version of the format, which is also the oldest that its reader must know.

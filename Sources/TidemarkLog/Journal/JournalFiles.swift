@@ -226,7 +226,8 @@ struct JournalFiles: Sendable {
         let path = folder.journalSegment(number)
         let bytes = try fileSystem.contents(of: path)
         let span = bytes.span.bytes
-        guard let old = try? FileHeader(decoding: span, expecting: .journal) else {
+        guard let old = try? FileHeader(decoding: span, expecting: .journal), old.store == store
+        else {
             // Nobody can tell what is in it.
             try fileSystem.remove(path)
             return 0
@@ -250,9 +251,15 @@ struct JournalFiles: Sendable {
         let next = path + ".tmp"
         let file = try fileSystem.open(next, .create)
         defer { file.close() }
-        try file.write((header.encoded() + kept).span.bytes, at: 0)
-        try file.sync()
-        try fileSystem.rename(next, to: path)
+        do throws(FileError) {
+            try file.write((header.encoded() + kept).span.bytes, at: 0)
+            try file.sync()
+            try fileSystem.rename(next, to: path)
+        } catch {
+            // Give the space back at once; the first failure is the one to tell.
+            try? fileSystem.remove(next)
+            throw error
+        }
         return removedCount
     }
 }

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
+
 /// A manifest on disk: a file header, then one frame for each set of edits, each synced alone.
 ///
 /// `CURRENT` names the one that counts, and changes by a rename. A manifest is written by one
@@ -176,13 +178,17 @@ extension LoadedManifest {
         fileSystem: any FileSystem
     ) throws(LogError) -> LoadedManifest? {
         var missing: String?
-        for _ in 0..<16 {
+        for _ in 0..<attemptCount {
             guard let number = try currentNumber(in: folder, fileSystem: fileSystem) else {
                 return nil
             }
             let path = folder.manifest(number)
-            guard let file = try openLocked(path, fileSystem: fileSystem) else {
-                missing = path
+            missing = path
+            guard let file = try open(path, fileSystem: fileSystem) else { continue }
+            missing = nil
+            guard try LogError.wrapping({ () throws(FileError) in try file.lock(.shared) }) else {
+                // A writer that looks whether anybody reads holds the lock for an instant.
+                _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(5))
                 continue
             }
             // A writer may have moved on, and removed this one, before the lock was taken.
@@ -199,22 +205,27 @@ extension LoadedManifest {
         }
         throw LogError(
             .unreadable,
-            "CURRENT kept changing while it was read. Try again when no other process is opening "
-                + "the store.",
+            "CURRENT, or the lock on the manifest that it names, kept changing while it was read. Try "
+                + "again when no other process is opening the store.",
             path: folder.current
         )
     }
 
-    private static func openLocked(
+    /// How often reading begins anew because a writer came between its steps.
+    private static let attemptCount = 40
+
+    /// Opens a manifest for reading; `nil` if it is not there.
+    private static func open(
         _ path: String,
         fileSystem: any FileSystem
     ) throws(LogError) -> (any LogFile)? {
-        guard try LogError.wrapping({ () throws(FileError) in try fileSystem.exists(path) }) else {
-            return nil
-        }
-        return try LogError.wrapping { () throws(FileError) -> (any LogFile)? in
-            let file = try fileSystem.open(path, .read)
-            return try file.lock(.shared) ? file : nil
+        try LogError.wrapping { () throws(FileError) -> (any LogFile)? in
+            do throws(FileError) {
+                return try fileSystem.open(path, .read)
+            } catch {
+                guard try fileSystem.exists(path) else { return nil }
+                throw error
+            }
         }
     }
 

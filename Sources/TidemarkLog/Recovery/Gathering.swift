@@ -22,6 +22,10 @@ struct Gathering {
     /// Which part of its commit the draft is.
     private var part = CommitDraft.Part(eventCount: 0, firstIndex: 0)
     private var next: SequenceNumber
+    /// Bytes that were appended and not waited for.
+    private var waitingByteCount = 0
+    /// How many of them there may be: they are in memory until the disk has them.
+    private static let leadByteCount = 8 << 20
 
     init(copy: SegmentLog, _ mending: (any SalvageMending)?) {
         self.copy = copy
@@ -138,8 +142,11 @@ struct Gathering {
         if draft.events.count != part.eventCount { draft.part = part }
         do throws(LogError) {
             let first = try copy.append(draft)
-            // One commit at a time keeps the memory of a copy small.
-            if first.rawValue % 1_024 == 0 { try copy.blockUntilDurable(first) }
+            waitingByteCount += draft.payloads.count + draft.envelope.count
+            if waitingByteCount > Self.leadByteCount {
+                waitingByteCount = 0
+                try copy.blockUntilDurable(first)
+            }
         } catch {
             failure = error
         }

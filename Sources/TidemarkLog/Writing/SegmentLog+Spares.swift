@@ -59,14 +59,14 @@ extension SegmentLog {
     func prepareSpareIfDue(_ active: borrowing ActiveSegment) {
         let allocated = Int(active.reader.header.allocatedByteCount)
         let room = active.room
-        guard room < allocated / 2 else { return }
+        guard room < allocated / 2, !isUsingReserve.load(ordering: .relaxed) else { return }
         let isDue = queue.withLock { queue in
             guard queue.spares.isEmpty, !queue.isPreparing, room < queue.roomForNextPreparation
             else { return false }
             queue.isPreparing = true
             return true
         }
-        guard isDue, !isUsingReserve.load(ordering: .relaxed) else { return }
+        guard isDue else { return }
         inBackground {
             let spare = try? self.prepareSpare()
             self.queue.withLock { queue in

@@ -325,15 +325,54 @@ import Testing
         try Self.compact(log, through: last)
         #expect(try !log.removeReplacedSegments())
         #expect(try reader?.written() == seen)
+        // Also where the store is opened again meanwhile.
+        try log.close()
+        let (again, _) = try SegmentLog.openAndSeal(
+            path,
+            creating: false,
+            configuration: configuration,
+            environment: .fixed(PosixFileSystem(), seed: 2),
+            onDurable: { _ in }
+        )
+        #expect(try again.isRead())
+        #expect(try !again.removeReplacedSegments())
+        #expect(try reader?.written() == seen)
         reader = nil
-        #expect(try log.removeReplacedSegments())
+        #expect(try !again.isRead())
+        #expect(try again.removeReplacedSegments())
         let count = try FileManager.default.contentsOfDirectory(atPath: path + "/segments")
             .filter { $0.hasSuffix(".seg") }.count
-        #expect(count == log.manifest.manifest.segments.count)
+        #expect(count == again.manifest.manifest.segments.count)
         #expect(
             try LogReader(path, fileSystem: PosixFileSystem()).written().prefix(5)
                 == Self.kept(before, through: last.rawValue).prefix(5)
         )
-        try log.close()
+        try again.close()
+    }
+
+    @Test func `A log that was closed after a failed write changes no file any more`() throws {
+        let disk = SimulatedFileSystem()
+        let (log, last) = try Self.makeLog(on: disk)
+        let loads = try log.finishedSegments(through: last)
+        let group = try #require(log.rewrites(of: loads).first)
+        var closing: LogError?
+        // The app gives the store up in the midst of a compaction.
+        let failure = #expect(throws: LogError.self) {
+            _ = try log.rewrite(group) { event in
+                if closing == nil {
+                    disk.failCall(disk.callCount(of: .sync) + 1, of: .sync, with: EIO)
+                    _ = try? log.append(CommitDraft.sample(1, zones: [1]))
+                    do throws(LogError) { try log.close() } catch { closing = error }
+                    disk.clearFaults()
+                }
+                return Self.fate(event)
+            }
+        }
+        #expect(closing?.code == .writerFailed)
+        #expect(failure?.code == .readOnly)
+        let before = log.manifest.manifest.segments.map(\.id)
+        let (again, _) = try CrashWorkload.open(disk, seed: 9)
+        #expect(Set(before).isSubset(of: again.manifest.manifest.segments.map(\.id)))
+        try again.close()
     }
 }

@@ -39,6 +39,26 @@ import Testing
         try log.close()
     }
 
+    @Test func `the next segment is prepared again once a compaction has ended`() throws {
+        let disk = SimulatedFileSystem()
+        let (log, _) = try CrashWorkload.open(disk, seed: 1)
+        var drafts = DraftSource(seed: 1)
+        func append() throws {
+            _ = try log.append(drafts.draft(events: 1...1, payload: 200...300))
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        while try !disk.exists(path) { try append() }
+        _ = try log.append(drafts.draft(), beginsSegment: true)
+        #expect(try log.useReserve())
+        // Past the half of what the segment has room for.
+        for _ in 0..<14 { try append() }
+        #expect(log.queue.withLock { $0.spares.isEmpty })
+        log.restoreReserve()
+        try append()
+        #expect(log.queue.withLock { $0.spares.count } == 1)
+        try log.close()
+    }
+
     @Test func `an opening on a full disk takes no more of it than it needs`() throws {
         let source = SimulatedFileSystem()
         let (log, _) = try CrashWorkload.open(source, seed: 1)
