@@ -126,7 +126,7 @@ package struct ConsultedZones: Sendable {
         let isShown =
             shared.map { $0.zones[zone] != nil }
             ?? (zone.ownerName == ZoneID.currentOwner
-                || zone.ownerName == database.owner.userRecordName)
+                || zone.owner == database.owner.name)
         guard isShown else {
             consulted.error = .zoneNotFound(zone)
             return consulted

@@ -20,11 +20,11 @@ struct ErasureTraces {
     /// The public databases of all containers and environments.
     private(set) var homes: Set<DatabaseID> = []
     /// Of records that go, in each zone: the last position that does.
-    private(set) var limits: [UInt64: [String: UInt64]] = [:]
+    private(set) var limits: [UInt64: [Name: UInt64]] = [:]
     /// The user's addresses and numbers, in the form in which they are compared.
     private(set) var addresses: Set<UserLookup> = []
     /// The same as they were written.
-    private(set) var addressTexts: Set<String> = []
+    private(set) var addressTexts: Set<Name> = []
     /// The shared databases of users who see what goes.
     private(set) var participants: Set<DatabaseID> = []
     /// Places of the zone's own database: what is said there of refused items may be about the zone.
@@ -34,7 +34,7 @@ struct ErasureTraces {
     /// Zones in which a name was given another slot than its hash.
     private var probed: Set<UInt64> = []
     /// Addresses of which there is a record in each zone of accounts, or was before it was deleted.
-    private var knownAddresses: [UInt64: Set<String>] = [:]
+    private var knownAddresses: [UInt64: Set<Name>] = [:]
 
     /// A zone in which some records may be about the subject.
     private enum Place {
@@ -92,7 +92,7 @@ struct ErasureTraces {
             if stored.event.state == .live {
                 add(try stored.body(), stored, place)
             } else {
-                addTombstone(try stored.tombstone().name, stored, place)
+                addTombstone(Name(try stored.tombstone().name), stored, place)
             }
         default: break
         }
@@ -124,18 +124,18 @@ struct ErasureTraces {
     // MARK: Records
 
     private mutating func add(_ body: RecordBody, _ stored: StoredRecord, _ place: Place) {
-        let name = body.recordName
+        let name = Name(body.recordName)
         if case .users = place { addAccount(body, stored) }
         var isMeant = isNamedAfterUser(name, place)
         if case .userRecords = place {
-            isMeant = isMeant && body.recordType == Schema.RecordType.users.name.string
+            isMeant = isMeant && Name(body.recordType) == Schema.RecordType.users.name
         }
         if isMeant || isAboutSubject(body, place) {
             limits[stored.zone, default: [:]][name] = stored.sequence.rawValue
         }
     }
 
-    private mutating func addTombstone(_ name: String, _ stored: StoredRecord, _ place: Place) {
+    private mutating func addTombstone(_ name: Name, _ stored: StoredRecord, _ place: Place) {
         let position = stored.sequence.rawValue
         let limit = limits[stored.zone]?[name]
         // The end of what goes, and not of what somebody else had under the name since.
@@ -148,31 +148,36 @@ struct ErasureTraces {
 
     /// Whether it is the deletion of an address of which compaction has dropped whose it was: it may
     /// have been the user's, and says nothing to anybody else.
-    private func isOrphan(_ name: String, _ stored: StoredRecord, _ place: Place) -> Bool {
-        guard case .users = place, subject.user != nil, AccountRecords.isReserved(UserID(name))
+    private func isOrphan(_ name: Name, _ stored: StoredRecord, _ place: Place) -> Bool {
+        guard case .users = place, subject.user != nil,
+            AccountRecords.isReserved(UserID(name.string))
         else { return false }
         return knownAddresses[stored.zone]?.contains(name) != true
     }
 
     private mutating func addAccount(_ body: RecordBody, _ stored: StoredRecord) {
         if AccountRecords.owner(in: body) != nil {
-            knownAddresses[stored.zone, default: []].insert(body.recordName)
+            knownAddresses[stored.zone, default: []].insert(Name(body.recordName))
         }
         guard let account = AccountRecords.account(in: body), account.user == subject.user else {
             return
         }
         addresses.formUnion(account.addresses)
-        addressTexts.formUnion(account.emails + account.phones)
-        addressTexts.formUnion(account.addresses.map(\.text))
+        let texts = account.emails + account.phones + account.addresses.map(\.text)
+        addressTexts.formUnion(texts.map { Name($0) })
     }
 
     /// Whether a record's name alone says that it is about the user.
-    private func isNamedAfterUser(_ name: String, _ place: Place) -> Bool {
-        guard let user = subject.user?.userRecordName else { return false }
-        let parts = name.split(separator: "/", omittingEmptySubsequences: false)
-        func isUser(_ index: Int) -> Bool { index < parts.count && parts[index] == user.escaped }
+    private func isNamedAfterUser(_ name: Name, _ place: Place) -> Bool {
+        guard let user = subject.user else { return false }
+        let parts = name.string.utf8
+            .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        let wanted = user.userRecordName.escaped.utf8
+        func isUser(_ index: Int) -> Bool {
+            index < parts.count && parts[index].elementsEqual(wanted)
+        }
         switch place {
-        case .users, .roles, .userRecords: return name == user
+        case .users, .roles, .userRecords: return name == user.name
         case .subscriptions: return isUser(2) || isUser(4)
         case .notifications: return isUser(2)
         case .notified: return isUser(2)
@@ -212,8 +217,9 @@ struct ErasureTraces {
     }
 
     private func isAboutSubject(subscription fields: Fields) -> Bool {
-        if let user = subject.user?.userRecordName {
-            return ["user", "owner", "zoneOwner"].contains { fields.string($0) == user }
+        if let user = subject.user {
+            return ["user", "owner", "zoneOwner"]
+                .contains { fields.string($0).map { UserID($0) } == user }
         }
         guard let zone = fields.zone, let container = fields.string("container"),
             let environment = fields.string("environment").flatMap(Environment.init(rawValue:))

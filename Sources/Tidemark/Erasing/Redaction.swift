@@ -21,7 +21,7 @@ struct Redaction {
     init(_ traces: ErasureTraces) {
         self.traces = traces
         user = traces.subject.user
-        var texts = Array(traces.addressTexts)
+        var texts = traces.addressTexts.map(\.string)
         if let user { texts.append(user.userRecordName) }
         if let zone = traces.subject.zone { texts.append(zone.zoneName.string) }
         words = texts.filter { !$0.isEmpty }.map { Array($0.utf8) }
@@ -49,7 +49,7 @@ struct Redaction {
         let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
         let name =
             stored.event.state == .live ? try stored.body().recordName : try stored.tombstone().name
-        return limits[name].map { event.sequence.rawValue <= $0 } ?? false
+        return limits[Name(name)].map { event.sequence.rawValue <= $0 } ?? false
     }
 
     // MARK: Staying
@@ -77,7 +77,7 @@ struct Redaction {
         guard isHurt || isKin || isNamed(in: bytes.span.bytes) else { return nil }
         let old = try CommitEnvelope(bytes.span.bytes)
         var envelope = old
-        let isOwn = user != nil && old.user == user?.userRecordName
+        let isOwn = user != nil && old.user.map { UserID($0) } == user
         if isOwn {
             envelope.user = nil
             envelope.device = nil
@@ -134,7 +134,7 @@ struct Redaction {
 
 extension RawSpan {
     /// Whether some bytes are among these.
-    fileprivate func contains(_ wanted: [UInt8]) -> Bool {
+    func contains(_ wanted: [UInt8]) -> Bool {
         guard let first = wanted.first, wanted.count <= byteCount else { return false }
         return withUnsafeBytes { bytes in
             (0...bytes.count - wanted.count).contains { start in

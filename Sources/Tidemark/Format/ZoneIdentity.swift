@@ -21,6 +21,17 @@ package struct ZoneIdentity: Hashable, Sendable {
     /// The zone as the owner of its database names it.
     package var zone: ZoneID { ZoneID(zoneName: zoneName.string) }
 
+    /// Whether it is the zone that a client of a database means by a name.
+    ///
+    /// A shared database shows the zones of others, by their owners.
+    package func isNamed(_ zone: ZoneID, in database: DatabaseID) -> Bool {
+        guard zone.name == zoneName else { return false }
+        guard database.scope == .shared else { return database == self.database }
+        return database.container == self.database.container
+            && database.environment == self.database.environment
+            && zone.owner == self.database.owner.name
+    }
+
     /// Whether the zone comes into being with its first write.
     ///
     /// Such zones are not atomic.

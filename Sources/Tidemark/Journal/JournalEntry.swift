@@ -23,6 +23,15 @@ public struct JournalEntry: Hashable, Sendable {
         case refused(Refused)
         /// A device was told what changed.
         case told(Told)
+
+        /// Who asked; `nil` for what the store notes of itself.
+        public var caller: Caller? {
+            switch self {
+            case .began, .ended: nil
+            case .refused(let refused): refused.caller
+            case .told(let told): told.caller
+            }
+        }
     }
 
     /// What a client asked for.

@@ -11,15 +11,16 @@ extension JournalEntry.Content {
     /// Rather too often than too seldom.
     package func concerns(_ user: UserID) -> Bool {
         guard let caller else { return false }
-        let name = user.userRecordName
+        let name = Array(user.userRecordName.utf8)
+        func isNamed(in text: String) -> Bool { Array(text.utf8).span.bytes.contains(name) }
         if caller.user == user || caller.database.owner == user { return true }
         switch self {
         case .began, .ended: return false
-        case .told(let told): return told.zone?.ownerName == name
+        case .told(let told): return told.zone?.owner == user.name
         case .refused(let refused):
             return refused.refusals.contains { refusal in
-                refusal.message.contains(name) || refusal.item?.zone?.ownerName == name
-                    || refusal.item?.name.contains(name) ?? false
+                isNamed(in: refusal.message) || refusal.item?.zone?.owner == user.name
+                    || refusal.item.map { isNamed(in: $0.name) } ?? false
             }
         }
     }
@@ -28,12 +29,7 @@ extension JournalEntry.Content {
     package func concerns(_ zone: ZoneIdentity) -> Bool {
         guard let caller else { return false }
         func isMeant(_ id: ZoneID?) -> Bool {
-            guard let id, id.name == zone.zoneName else { return false }
-            let database = caller.database
-            guard database.scope == .shared else { return database == zone.database }
-            return database.container == zone.database.container
-                && database.environment == zone.database.environment
-                && id.ownerName == zone.database.owner.userRecordName
+            id.map { zone.isNamed($0, in: caller.database) } ?? false
         }
         switch self {
         case .began, .ended: return false
@@ -48,14 +44,6 @@ extension JournalEntry.Content {
         return asked == database
             || asked.scope == .shared && asked.container == database.container
                 && asked.environment == database.environment
-    }
-
-    private var caller: Caller? {
-        switch self {
-        case .began, .ended: nil
-        case .refused(let refused): refused.caller
-        case .told(let told): told.caller
-        }
     }
 }
 

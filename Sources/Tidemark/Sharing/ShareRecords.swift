@@ -115,7 +115,8 @@ enum ShareRecords {
     }
 
     static func participation(in body: RecordBody) -> Participation? {
-        let name = body.recordName.split(separator: "/", maxSplits: 1)
+        // Between bytes: a mark that combines with the slash is the id's.
+        let name = body.recordName.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 1)
         guard body.recordType == participationType, name.count == 2,
             let user = body.parentName,
             case .string(let owner)? = body.fields[Key.owner],
@@ -128,8 +129,8 @@ enum ShareRecords {
             let permission = SharePermission(rawValue: Int(rawPermission))
         else { return nil }
         return Participation(
-            token: String(name[0]),
-            participantID: String(name[1]),
+            token: String(decoding: name[0], as: UTF8.self),
+            participantID: String(decoding: name[1], as: UTF8.self),
             user: UserID(user),
             owner: UserID(owner),
             zoneName: Name(zone),

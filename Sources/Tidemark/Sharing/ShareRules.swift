@@ -160,7 +160,8 @@ package struct ShareRules {
         let isUser = asked.user.map { !$0.userRecordName.isEmpty } ?? false
         let isReachable =
             isUser || !asked.email.isEmpty || !asked.phone.isEmpty || asked.isOneTime
-        guard isReachable, !asked.id.contains("/"), asked.id.utf8.count <= limits.nameByteCount
+        guard isReachable, !asked.id.utf8.contains(UInt8(ascii: "/")),
+            asked.id.utf8.count <= limits.nameByteCount
         else {
             throw SyncError(
                 .invalidArguments,

@@ -145,14 +145,17 @@ extension Engine {
         }
         guard stored.event.state == .tombstone else {
             let body = try stored.readBody()
-            if NotificationRecords.origin(of: body) == caller.device ?? "" { return nil }
+            let origin = NotificationRecords.origin(of: body).map { Name($0) }
+            if origin == Name(caller.device ?? "") { return nil }
             let id = TagContent(of: event.sequence, in: line).tag.text
             return try NotificationRecords.read(body, id: id, of: holder)
         }
         // Dropped by the store itself, and not read: the client has fetched it.
         if CommitEnvelope.isOfStore(event.envelope.span.bytes) { return nil }
         let reader = try readEnvelope(event.envelope)
-        let isOwn = reader.user == caller.user?.userRecordName && reader.device == caller.device
+        let isOwn =
+            reader.user.map { Name($0) } == caller.user?.name
+            && reader.device.map { Name($0) } == caller.device.map { Name($0) }
         if isOwn || stored.event.previous == 0 { return nil }
         let read = SequenceNumber(rawValue: stored.event.previous)
         let id = TagContent(of: read, in: line).tag.text

@@ -64,7 +64,8 @@ struct Evidence {
         case .refused(let refused): add(refused, at: entry.time)
         case .told(let told):
             opening?.isFull = true
-            if told.call == .zoneChanges, let zone = told.zone, isMeant(zone, of: told.caller),
+            if told.call == .zoneChanges, let zone = told.zone,
+                identity.isNamed(zone, in: told.caller.database),
                 isDevice(told.caller)
             {
                 answers.append(.told(Explanation.Delivery(time: entry.time, told: told)))
@@ -91,10 +92,13 @@ struct Evidence {
         for refusal in refused.refusals {
             switch (refused.call, refusal.item) {
             case (.modifyRecords, .record(let id)):
-                guard id.name == record.name, isMeant(id.zone, of: refused.caller) else { continue }
+                guard id.name == record.name, identity.isNamed(id.zone, in: refused.caller.database)
+                else { continue }
                 refusals.append(explained(refusal, of: refused, at: time))
             case (.zoneChanges, .zone(let zone)):
-                guard isFromDevice, isMeant(zone, of: refused.caller) else { continue }
+                guard isFromDevice, identity.isNamed(zone, in: refused.caller.database) else {
+                    continue
+                }
                 answers.append(.refused(explained(refusal, of: refused, at: time)))
             default: continue
             }
@@ -115,18 +119,8 @@ struct Evidence {
     }
 
     private mutating func isDevice(_ caller: Caller) -> Bool {
-        guard caller.device == device else { return false }
+        guard caller.device.map({ Name($0) }) == Name(device) else { return false }
         if asksForUser { user = caller.user }
         return true
-    }
-
-    /// Whether a zone, as a caller names it, is the record's.
-    private func isMeant(_ zone: ZoneID, of caller: Caller) -> Bool {
-        guard zone.name == identity.zoneName else { return false }
-        let database = identity.database
-        guard caller.database.scope == .shared else { return caller.database == database }
-        return caller.database.container == database.container
-            && caller.database.environment == database.environment
-            && zone.ownerName == database.owner.userRecordName
     }
 }

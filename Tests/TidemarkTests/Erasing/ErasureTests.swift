@@ -484,6 +484,36 @@ import TidemarkModel
         try reader.close()
     }
 
+    @Test func `of two users whose names look the same one goes`() async throws {
+        let (composed, decomposed) = ("_ren\u{E9}", "_rene\u{301}")
+        let names = [composed, decomposed].map { UserID($0) }
+        var world = try open(.creating)
+        for (index, name) in names.enumerated() {
+            var account = UserAccount(name)
+            account.emails = ["rene\(index)@example.org"]
+            try await world.store.setUser(account)
+            let caller = Caller(database: DatabaseID(owner: name), user: name)
+            let save = RecordSave(RecordID(recordName: "r"), type: "T", fields: Fields())
+            _ = try await world.store.modifyRecords(
+                ModifyRecordsRequest(saves: [save]),
+                as: caller
+            )
+        }
+        try world.store.close()
+        #expect(try erase(.user(names[0])).removedCount > 0)
+        world = try open()
+        #expect(try world.store.account(of: names[1])?.emails == ["rene1@example.org"])
+        #expect(try world.store.account(of: names[0]) == nil)
+        let caller = Caller(database: DatabaseID(owner: names[1]), user: names[1])
+        let record = try await world.store.fetchRecords(
+            FetchRecordsRequest([RecordID(recordName: "r")]),
+            as: caller
+        )
+        #expect(try record[0].get().modified.user == names[1])
+        #expect(try places(of: composed).isEmpty)
+        try world.store.close()
+    }
+
     @Test func `what nobody has leaves everything as it was`() async throws {
         let others = try await prepare(.fresh)
         let receipt = try erase(.user(UserID("_nobody")))

@@ -61,18 +61,7 @@ struct JournalCommand: AsyncParsableCommand {
     private func isWanted(_ entry: JournalEntry) -> Bool {
         if refusals, case .told = entry.content { return false }
         guard let caller = entry.content.caller else { return true }
-        return (device == nil || caller.device == device)
-            && (user == nil || caller.user?.userRecordName == user)
-    }
-}
-
-extension JournalEntry.Content {
-    /// Who asked; `nil` for what the store notes of itself.
-    fileprivate var caller: Caller? {
-        switch self {
-        case .began, .ended: nil
-        case .refused(let refused): refused.caller
-        case .told(let told): told.caller
-        }
+        return (device == nil || caller.device.map { Name($0) } == device.map { Name($0) })
+            && (user == nil || caller.user == user.map { UserID($0) })
     }
 }
