@@ -30,7 +30,7 @@ public struct LogSteps: Sendable {
     /// The last position of the walk.
     public let last: SequenceNumber
     private let log: PastLog
-    /// The event that was shown last; before the first and behind the last none is.
+    /// The event that was shown last; the position before the first, or behind the last, if none was.
     private var place: SequenceNumber
     private var zones: [UInt64: ZoneID] = [:]
 
@@ -43,7 +43,7 @@ public struct LogSteps: Sendable {
 
     /// The next event; `nil` behind the last one.
     public mutating func next() async throws(SyncError) -> LogStep? {
-        try step(to: place.next)
+        try step(to: min(place, last).next)
     }
 
     /// The event before; `nil` before the first one.
@@ -81,7 +81,7 @@ public struct LogSteps: Sendable {
             return false
         }
         guard let found else {
-            place = last
+            place = max(last.next, first)
             return nil
         }
         place = found.sequence

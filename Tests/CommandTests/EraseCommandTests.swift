@@ -159,7 +159,8 @@ import TidemarkModel
 
     @Test(arguments: [
         [], ["--user", "a", "--zone", "b"], ["--user", ""], ["--zone", "_shares"], ["--zone", ""],
-        ["--zone", "a", "--database", "shared"],
+        ["--zone", "a", "--database", "shared"], ["--user", "a", "--environment", "production"],
+        ["--user", "a", "--owner", "b"],
     ])
     func `what names nothing to erase is refused`(arguments: [String]) async throws {
         let folder = try TemporaryFolder()

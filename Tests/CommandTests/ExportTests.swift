@@ -144,6 +144,32 @@ import Testing
         #expect(!kitchen.output.contains(#""zone":"lists""#))
     }
 
+    @Test func `a part of a commit does not stand against the whole one`() async throws {
+        let save = #"{"op":"save","recordName":"r","recordType":"T","fields":{"n":1},"zone":"#
+        let store = try await folder.store([
+            #"{"time":9,"user":"u","request":"id-1","changes":["#
+                + save + #""a"},"# + save + #""b"}]}"#,
+            #"{"time":9,"user":"u","request":"id-2","changes":["# + save + #""c"}]}"#,
+        ])
+        let copy = folder.path("copy.tide")
+        for part in [["--zone", "a"], ["--zone", "b"], ["--zone", "c"], []] {
+            let stream = try await Command.run(
+                ["export", store, "--changes"] + part,
+                input: []
+            )
+            // A line that is the whole commit keeps its id.
+            #expect(stream.output.contains("id-1") == part.isEmpty)
+            #expect(stream.output.contains("id-2") == (part == ["--zone", "c"] || part.isEmpty))
+            let taken = try await Command.run("import", copy, "-", input: stream.output)
+            #expect(taken.status == 0, "\(taken.errors)")
+        }
+        let live = try await Command.run("export", copy)
+        #expect(live.lines.count == 3)
+        let refused = try await Command.run("export", store, "--changes", "--owner", "u")
+        #expect(refused.status == 64)
+        #expect(refused.errors.contains("leave out"))
+    }
+
     @Test(arguments: [
         ("0", 0), ("99999", 1), ("yesterday", 64), ("2023-11-14", 64), ("-1", 64),
         ("t.AAAA", 1), ("t.", 1), ("t.***", 1),

@@ -256,6 +256,10 @@ import TidemarkModel
             in: JournalledStore.anna
         )
         #expect(found.prunedRecordIDs == [world.id("a")])
+        // The schema has lost versions too, and is no record of the case.
+        try await world.modify([world.save("b", ["n": 1])])
+        let whole = try await world.store.makeCase(of: [world.id("b")], in: JournalledStore.anna)
+        #expect(whole.prunedRecordIDs.isEmpty)
         let (records, _) = try await imported(found, JournalledStore.anna)
         #expect(records == found.records && records.count == 1)
     }

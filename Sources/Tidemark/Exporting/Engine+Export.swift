@@ -116,6 +116,8 @@ extension Engine {
         asOf position: SequenceNumber?
     ) throws(SyncError) -> Record {
         let picture = try picture(.visible)
+        // It keeps in the log what is read below.
+        defer { withExtendedLifetime(picture) {} }
         let bound = try check(position, picture)
         var zones = ConsultedZones(includesSystem: true)
         _ = try zones.index(

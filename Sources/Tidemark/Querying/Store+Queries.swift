@@ -40,8 +40,6 @@ extension Store {
         asOf position: SequenceNumber
     ) async throws(SyncError) -> QueryPageResult {
         let engine = try engine
-        return try await engine.answer(.query, caller) { () throws(SyncError) in
-            try await engine.query(request, as: caller, asOf: position)
-        }
+        return try await engine.query(request, as: caller, asOf: position)
     }
 }

@@ -47,6 +47,12 @@ struct EraseCommand: ParsableCommand {
             throw ValidationError("Name a user with --user, or a zone with --zone.")
         }
         if user?.isEmpty ?? false { throw ValidationError("--user names a user; it is empty.") }
+        if user != nil, database.id != .standard {
+            throw ValidationError(
+                "A user is erased from all databases of all containers and environments: leave out "
+                    + "--container, --environment, --database and --owner, or name a zone with --zone."
+            )
+        }
         if let zone, zone.isEmpty || ZoneID(zoneName: zone).isSystem {
             throw ValidationError(
                 "--zone names a zone of a database; '\(zone)' is none that a client can have."

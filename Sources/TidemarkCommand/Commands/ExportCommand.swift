@@ -43,6 +43,15 @@ struct ExportCommand: AsyncParsableCommand {
 
     @OptionGroup var database: DatabaseOptions
 
+    func validate() throws {
+        if changes, database.id != .standard {
+            throw ValidationError(
+                "--changes exports the commits to all databases, each with its database: leave out "
+                    + "--container, --environment, --database and --owner."
+            )
+        }
+    }
+
     func run() async throws {
         try await store.read { store in
             var folder = assets.map { AssetFolder($0) }
@@ -60,8 +69,10 @@ struct ExportCommand: AsyncParsableCommand {
             try store.visitCommits(through: end) { line in
                 var line = line
                 if let zone {
+                    let count = line.changes.count
                     line.changes.removeAll { $0.zone != ZoneID(zoneName: zone) }
                     if line.changes.isEmpty { return true }
+                    if line.changes.count < count { line.requestID = nil }
                 }
                 folder?.add(line)
                 return writer.write("commits") { bytes in

@@ -87,7 +87,12 @@ struct ImportCommand: AsyncParsableCommand {
         } catch {
             failure = error
         }
-        try store.close()
+        do {
+            try store.close()
+        } catch {
+            // The first failure is the one to tell.
+            failure = failure ?? error
+        }
         var output = StandardOutput()
         try output.line { $0.append(json: report.figures) }
         try output.flush()
@@ -132,7 +137,7 @@ struct ImportCommand: AsyncParsableCommand {
                 progress.update(part: lines.part, "\(lineCount) commits")
             }
         } catch {
-            try await changes.finish()
+            try? await changes.finish()
             throw error
         }
         try await changes.finish()

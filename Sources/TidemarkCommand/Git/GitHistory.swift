@@ -37,7 +37,14 @@ final class GitHistory: CommitLines {
         while let commit = try log.next() {
             commitCount += 1
             commitID = commit.id
-            lastTime = max(lastTime, commit.committerTime * 1000)
+            let (time, isTooLate) = commit.committerTime.multipliedReportingOverflow(by: 1000)
+            if isTooLate {
+                throw CommandError(
+                    "\(place): its committer's time, \(commit.committerTime) s after 1970, is none that a "
+                        + "store can hold."
+                )
+            }
+            lastTime = max(lastTime, time)
             let changes = commit.changes.filter { Self.isRecordName($0.path) }
             skippedPathCount += commit.changes.count - changes.count
             if !changes.isEmpty {

@@ -30,7 +30,8 @@ struct StoreArgument: ParsableArguments {
         do {
             try await command(store)
         } catch {
-            try store.close()
+            // The first failure is the one to tell.
+            try? store.close()
             throw error
         }
         try store.close()

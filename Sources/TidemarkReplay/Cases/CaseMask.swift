@@ -51,8 +51,8 @@ struct CaseMask {
         }
     }
 
-    private static let links = "_shares"
-    private static let schema = "_schema"
+    private static let links = SystemZone.shares.rawValue
+    private static let schema = SystemZone.schema.rawValue
 
     // MARK: Names
 
@@ -78,8 +78,10 @@ struct CaseMask {
         case Self.schema: name = record.recordName
         // What opens a share is a secret, and its parts stand in the share's record too.
         case Self.links:
-            name = record.recordName.split(separator: "/", omittingEmptySubsequences: false)
-                .map { values.text(String($0)) }.joined(separator: "/")
+            // Between bytes: a mark that combines with the slash is part of what follows.
+            name = record.recordName.utf8
+                .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+                .map { values.text(String(decoding: $0, as: UTF8.self)) }.joined(separator: "/")
         default: name = self.name(record.name).string
         }
         return RecordID(recordName: name, zone: zone(record.zone))

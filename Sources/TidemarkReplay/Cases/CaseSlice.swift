@@ -21,22 +21,13 @@ struct CaseSlice {
     private(set) var pruned: Set<RecordID> = []
 
     private let database: DatabaseID
-    private var types: Set<String> = []
+    private var types: Set<Name> = []
     private var waiting: [Wanted] = []
     private var known: Set<Wanted> = []
     private var zones: Set<ZoneIdentity> = []
 
     init(_ database: DatabaseID) {
         self.database = database
-    }
-
-    /// Where what the store keeps for itself about this database is.
-    private var systemDatabase: DatabaseID {
-        DatabaseID(
-            container: database.container,
-            environment: database.environment,
-            scope: .public
-        )
     }
 
     /// Takes in a record that has to be there.
@@ -80,7 +71,8 @@ struct CaseSlice {
         while let entry = try await iterator.next(isolation: nil) {
             switch entry {
             case .pruned:
-                pruned.insert(wanted.record)
+                // What the store keeps for itself is in a case as it is now, and is none of its records.
+                if wanted.database == database { pruned.insert(wanted.record) }
             case .change(let change):
                 // Who sees it follows from parents and shares; tags belong to one log.
                 if change.happening == .enteredShare || change.happening == .leftShare { continue }
@@ -110,8 +102,8 @@ struct CaseSlice {
     private mutating func note(_ record: Record, of wanted: Wanted) {
         guard wanted.database == database else { return }
         let zone = wanted.record.zone
-        if types.insert(record.recordType).inserted {
-            want(record.recordType, in: ZoneID(zoneName: "_schema"), of: systemDatabase)
+        if types.insert(Name(record.recordType)).inserted {
+            want(record.recordType, in: SystemZone.schema.zone, of: database.ofSystemZones)
         }
         for name in [record.body.parentName, record.body.shareName].compactMap(\.self) {
             want(name, in: zone, of: database)
@@ -123,12 +115,12 @@ struct CaseSlice {
         }
         guard let share = record.share else { return }
         if let root = share.root { want(root.string, in: zone, of: database) }
-        let links = ZoneID(zoneName: "_shares")
-        want(share.token, in: links, of: systemDatabase)
+        let links = SystemZone.shares.zone
+        want(share.token, in: links, of: database.ofSystemZones)
         for participant in share.participants {
-            want("\(share.token)/\(participant.id)", in: links, of: systemDatabase)
+            want("\(share.token)/\(participant.id)", in: links, of: database.ofSystemZones)
             if !participant.linkToken.isEmpty {
-                want(participant.linkToken, in: links, of: systemDatabase)
+                want(participant.linkToken, in: links, of: database.ofSystemZones)
             }
         }
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// One step on the way from one list to another.
-public enum Edit: Hashable, Sendable {
+enum Edit: Hashable, Sendable {
     /// The element at these places of the old and the new list is the same.
     case kept(old: Int, new: Int)
     /// The element at this place of the old list is not in the new one.

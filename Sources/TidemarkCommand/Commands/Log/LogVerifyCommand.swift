@@ -52,10 +52,16 @@ struct LogVerifyCommand: ParsableCommand {
         }
         progress.finish()
         var damage = result.damage
-        if let failure = failure as? EventFormatError {
+        switch failure {
+        case let failure as EventFormatError:
             damage.append(LogError(.corrupted, failure.message))
-        } else if let failure {
+        case let failure as ViewIndexError:
+            // What is missing from a log makes no sense of the rest: then that is what to tell.
+            if damage.isEmpty { damage.append(LogError(.corrupted, failure.message)) }
+        case let failure?:
             throw failure
+        case nil:
+            break
         }
         damage += try check.finish(isLogSound: damage.isEmpty) + missing
         let journal = JournalStanding(of: store.store, reader.store)
