@@ -31,7 +31,7 @@ struct CompactionPace {
         isBusy: @escaping () -> Bool,
         isEnding: @escaping () -> Bool
     ) {
-        self.bytesPerSecond = bytesPerSecond
+        self.bytesPerSecond = bytesPerSecond.map { max(1, $0) }
         self.isBusy = isBusy
         self.isEnding = isEnding
     }

@@ -60,8 +60,10 @@ public struct CompactionReport: Hashable, Sendable {
 
     /// Change tokens of a zone that expire.
     public struct TokenExpiry: Hashable, Sendable {
-        /// The zone's name; of the list of what a share shows with more behind it, after a NUL.
+        /// The zone's name.
         public internal(set) var zoneName: String
+        /// Whether only tokens expire by which a share's participants read the zone.
+        public internal(set) var isOfShare: Bool
         /// The database of the zone; for what a share shows, the shared one of the zone's owner.
         public internal(set) var database: DatabaseID
         /// Whose zone it is.

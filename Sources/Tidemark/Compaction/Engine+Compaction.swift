@@ -308,9 +308,13 @@ extension Engine {
             report.newByteCount += load.expectedByteCount
         }
         report.expiries = plan.raised.map { zone, horizon in
-            CompactionReport.TokenExpiry(
-                zoneName: zone.identity.zoneName.string,
-                database: zone.identity.database,
+            let identity = zone.identity
+            // Behind a NUL stands what opens the share.
+            let name = identity.zoneName.string.utf8.prefix { $0 != 0 }
+            return CompactionReport.TokenExpiry(
+                zoneName: String(decoding: name, as: UTF8.self),
+                isOfShare: identity.isAudience,
+                database: identity.database,
                 position: horizon
             )
         }

@@ -94,7 +94,7 @@ extension CompactionReport {
         }
         for expiry in expiries {
             lines.append(
-                "Zone \(expiry.shownName) of \(expiry.database): change tokens from before event "
+                "Zone \(expiry.zoneName) of \(expiry.database): change tokens from before event "
                     + "\(expiry.position) \(isDryRun ? "would expire" : "have expired")."
                     .printable
             )
@@ -103,16 +103,11 @@ extension CompactionReport {
         if isRead {
             lines.append(
                 "Another process still reads the old segments; they are removed by the next "
-                    + "opening after it has ended."
+                    + "compaction or opening after it has ended."
             )
         }
         return lines
     }
-}
-
-extension CompactionReport.TokenExpiry {
-    /// The zone's name, without what tells the list of a share apart: that is a secret of the share.
-    fileprivate var shownName: String { String(zoneName.prefix { $0 != "\0" }) }
 }
 
 extension [UInt8] {
@@ -133,13 +128,15 @@ extension [UInt8] {
         append(jsonNumber: report.newByteCount)
         append(literal: ",\"assetBytes\":")
         append(jsonNumber: report.assetByteCount)
+        append(literal: ",\"isRead\":")
+        append(contentsOf: (report.isRead ? "true" : "false").utf8)
         append(literal: ",\"historyFrom\":")
         append(jsonNumber: report.historyHorizon)
         append(literal: ",\"expired\":[")
         for (index, expiry) in report.expiries.enumerated() {
             if index > 0 { append(literal: ",") }
             append(literal: "{\"zone\":")
-            append(jsonString: expiry.shownName)
+            append(jsonString: expiry.zoneName)
             append(literal: ",\"owner\":")
             append(jsonString: expiry.owner)
             append(literal: ",\"database\":")

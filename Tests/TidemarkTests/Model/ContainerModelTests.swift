@@ -170,10 +170,8 @@ extension ContainerHistory {
             guard expiry.owner == token.place.owner, expiry.position > position else {
                 return false
             }
-            // A list has its zone's name, and behind that what tells it apart.
             return expiry.zoneName == token.place.zone
-                || token.user != token.place.owner
-                    && expiry.zoneName.hasPrefix(token.place.zone + "\0")
+                && (!expiry.isOfShare || token.user != token.place.owner)
         }
     }
 
