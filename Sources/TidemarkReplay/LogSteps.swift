@@ -96,7 +96,7 @@ public struct LogSteps: Sendable {
         let payload = event.payload
         let origin = try ChangeOrigin(event)
         var step = LogStep(event: event, origin: origin)
-        switch EventKind(rawValue: payload.span.bytes.byte(at: 0)) {
+        switch event.kind {
         case .recordSaved, .recordDeleted, .recordTouched:
             let zone = zone(event.zone)
             let stored = try StoredRecord(event.sequence, zone: event.zone, payload)

@@ -39,13 +39,9 @@ extension Store {
                 "A comparison goes forward: event \(first) is not before event \(last)."
             )
         }
-        let differing = try DifferingRecords(
-            past,
-            after: first,
-            through: last,
-            of: database,
-            in: zone
-        )
+        let differing = try await reading { () throws(SyncError) in
+            try DifferingRecords(past, after: first, through: last, of: database, in: zone)
+        }
         let name = name.map { Name($0) }
         for zone in differing.zones {
             if name == nil, let difference = zone.difference, try !visit(.zone(difference)) {

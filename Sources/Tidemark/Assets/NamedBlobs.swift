@@ -30,7 +30,7 @@ package struct NamedBlobs: Sendable {
     ) throws(EventFormatError) -> [Naming] {
         let bytes = event.payload
         let payload = bytes.span.bytes
-        switch payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil {
+        switch EventKind(of: payload) {
         case .zoneCreated:
             let database = try ZoneEvent.readCreation(payload).identity.database
             holders[event.sequence.rawValue] = BlobHolder(database)

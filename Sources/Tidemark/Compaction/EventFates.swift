@@ -79,7 +79,7 @@ struct EventFates {
             return true
         }
         guard position <= marks.run.history else { return false }
-        switch event.payload.first.flatMap(EventKind.init(rawValue:)) {
+        switch event.kind {
         case .requestNoted:
             let envelope = event.envelope.span.bytes
             return position <= marks.run.requests

@@ -112,7 +112,7 @@ struct HistoryMarks {
             }
             return
         }
-        switch event.payload.first.flatMap(EventKind.init(rawValue:)) {
+        switch event.kind {
         case .zoneCreated:
             let identity = try ZoneEvent.readCreation(event.payload.span.bytes).identity
             if identity.isAudience { audiences.insert(position) }

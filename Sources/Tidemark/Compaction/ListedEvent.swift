@@ -19,7 +19,7 @@ struct ListedEvent {
     init?(_ event: LogEvent) throws(EventFormatError) {
         let bytes = event.payload
         let payload = bytes.span.bytes
-        switch payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil {
+        switch EventKind(of: payload) {
         case .recordSaved, .recordDeleted, .recordTouched:
             let (record, _) = try RecordEvent.read(payload)
             previous = record.previous

@@ -77,7 +77,7 @@ struct ErasureTraces {
 
     /// Takes in the next event.
     mutating func add(_ event: LogEvent) throws(EventFormatError) {
-        switch event.payload.first.flatMap(EventKind.init(rawValue:)) {
+        switch event.kind {
         case .zoneCreated:
             addZone(
                 event.sequence.rawValue,

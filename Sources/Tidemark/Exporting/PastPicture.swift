@@ -185,4 +185,11 @@ extension Store {
     ) throws(SyncError) -> PastPicture {
         try PastPicture(engine, showing: points)
     }
+
+    /// Reads what may be all of the log, off the threads that tasks run on.
+    package func reading<Answer: Sendable>(
+        _ body: @escaping @Sendable () throws(SyncError) -> Answer
+    ) async throws(SyncError) -> Answer {
+        try await engine.blockingWork.run(body)
+    }
 }

@@ -63,7 +63,7 @@ struct PastState {
     private mutating func apply(_ event: LogEvent, _ fold: Fold) throws(EventFormatError) {
         let bytes = event.payload
         let payload = bytes.span.bytes
-        switch payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil {
+        switch EventKind(of: payload) {
         case .zoneCreated:
             zones[event.sequence.rawValue] = try ZoneEvent.readCreation(payload).identity
         case .zoneDeleted:

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkLog
+
 /// What kind of fact an event is: the first byte of its payload.
 ///
 /// Raw values are on disk: never renumber them. Values up to 31 are about records, from 32 on
@@ -27,6 +29,21 @@ package enum EventKind: UInt8, CaseIterable, Sendable {
     case audienceEntered = 64
     /// A record is under a share no more.
     case audienceLeft = 65
+}
+
+extension EventKind {
+    /// The kind of an event with a payload; `nil` if that is empty, or of a kind that this version does
+    /// not know.
+    @inline(__always)
+    package init?(of payload: RawSpan) {
+        guard payload.byteCount > 0 else { return nil }
+        self.init(rawValue: payload.byte(at: 0))
+    }
+}
+
+extension LogEvent {
+    /// What kind of fact it is; `nil` for one that this version does not know.
+    package var kind: EventKind? { EventKind(of: payload.span.bytes) }
 }
 
 /// Why bytes of the log could not be read as events: a bug, a newer version, or damage that the

@@ -91,10 +91,7 @@ private final class RecordMending: SalvageMending {
     }
 
     func amended(_ event: LogEvent) -> [UInt8]? {
-        let bytes = event.payload
-        let payload = bytes.span.bytes
-        guard payload.byteCount > 0 else { return nil }
-        switch EventKind(rawValue: payload.byte(at: 0)) {
+        switch event.kind {
         case .recordSaved, .recordDeleted, .recordTouched: return amendedRecord(event)
         case .audienceEntered, .audienceLeft: return amendedMove(event)
         default: return nil

@@ -32,7 +32,7 @@ struct SchemaDriftFold {
         do throws(EventFormatError) {
             let bytes = event.payload
             let payload = bytes.span.bytes
-            switch payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil {
+            switch EventKind(of: payload) {
             case .zoneCreated:
                 let identity = try ZoneEvent.readCreation(payload).identity
                 let database = identity.database

@@ -28,7 +28,7 @@ package struct Fold: Sendable {
         let payload = event.block.span.bytes.extracting(event.payloadRange)
         guard payload.byteCount > 0 else { throw Self.unknown(event, kind: nil) }
         generation.countPayloads(byteCount: payload.byteCount)
-        switch EventKind(rawValue: payload.byte(at: 0)) {
+        switch EventKind(of: payload) {
         case .recordSaved, .recordDeleted, .recordTouched:
             let change = try recordChange(event.sequence, zone: event.zone, payload)
             generation.apply(change)

@@ -69,7 +69,7 @@ struct EventDecoder {
         guard payload.byteCount > 0 else {
             throw EventFormatError("Event \(event.sequence) has no payload.")
         }
-        let kind = EventKind(rawValue: payload.byte(at: 0))
+        let kind = EventKind(of: payload)
         if kind == .zoneCreated {
             zones[event.sequence.rawValue] = try ZoneEvent.readCreation(payload).identity
         }

@@ -103,7 +103,7 @@ private struct SlotFold {
 
     mutating func add(_ event: LogEvent) throws(EventFormatError) {
         let payload = event.payload
-        switch EventKind(rawValue: payload.span.bytes.byte(at: 0)) {
+        switch event.kind {
         case .recordSaved, .recordDeleted, .recordTouched:
             let change = try fold.recordChange(
                 event.sequence,

@@ -93,7 +93,7 @@ struct RecordChains: Sendable {
     private mutating func take(_ event: LogEvent) throws(SyncError) -> PastChange? {
         do throws(EventFormatError) {
             let payload = event.payload
-            switch EventKind(rawValue: payload.span.bytes.byte(at: 0)) {
+            switch event.kind {
             case .zoneDeleted:
                 let isOfZone = epochs.contains(event.zone)
                 chains.removeAll { $0.next == event.sequence.rawValue }
