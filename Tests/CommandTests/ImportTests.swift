@@ -70,6 +70,36 @@ import Testing
         #expect(try await report(store, "-", input: [line, line, line, line])[0...2] == [1, 1, 3])
     }
 
+    @Test func `what a commit did not change is known by its database, also by way of an export`()
+        async throws
+    {
+        let lines = [
+            #"{"time":1,"user":"u","owner":"anna","changes":[{"op":"delete","zone":"z","recordName":"a"}]}"#,
+            #"{"time":2,"user":"u","owner":"anna","changes":[{"op":"save","zone":"z","recordName":"a","recordType":"I","fields":{"n":1}}]}"#,
+            #"{"time":3,"user":"u","owner":"anna","changes":[{"op":"save","zone":"z","recordName":"a","recordType":"I","fields":{"n":2}}]}"#,
+            #"{"time":4,"user":"u","changes":[{"op":"delete","zone":"z","recordName":"b"}]}"#,
+            #"{"time":5,"user":"u","changes":[{"op":"save","zone":"z","recordName":"b","recordType":"I","fields":{"n":1}},{"op":"delete","zone":"z","recordName":"c"}]}"#,
+            #"{"time":6,"user":"u","database":"public","changes":[]}"#,
+        ].joined(separator: "\n")
+        for isCompacted in [false, true] {
+            let (store, copy) = (folder.path("s\(isCompacted)"), folder.path("c\(isCompacted)"))
+            #expect(try await Command.run("import", store, "-", input: lines).status == 0)
+            if isCompacted {
+                let compacted = try await Command.run("compact", store, "--keep-history", "none")
+                #expect(compacted.status == 0)
+            }
+            let stream = try await Command.run("export", store, "--changes").output
+            #expect(try await Command.run("import", copy, "-", input: stream).status == 0)
+            for (into, again) in [(store, stream), (store, lines), (copy, stream), (copy, lines)] {
+                let known = try await Command.run("import", into, "-", input: again)
+                #expect(known.status == 0, "\(known.errors)")
+                #expect(try known.objects().first?["commits"] as? Int == 0)
+            }
+            let live = try await Command.run("export", copy, "--owner", "anna")
+            #expect(live.lines.count == 1 && live.output.contains(#""fields":{"n":2}"#))
+        }
+    }
+
     @Test func `a file, a compressed file and standard input give the same`() async throws {
         let text = lines.map { "\($0)\n" }.joined()
         try Data(text.utf8).write(to: folder.url.appending(path: "lines"))

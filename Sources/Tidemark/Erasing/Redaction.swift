@@ -42,7 +42,7 @@ struct Redaction {
     func drops(_ event: LogEvent) throws(EventFormatError) -> Bool {
         if traces.zones.contains(event.zone) { return true }
         guard let limits = traces.limits[event.zone] else { return false }
-        switch event.payload.first.flatMap(EventKind.init(rawValue:)) {
+        switch event.kind {
         case .recordSaved, .recordDeleted, .recordTouched: break
         default: return false
         }
@@ -89,8 +89,9 @@ struct Redaction {
         }
         // An id that was made from an imported line is a hash: it names nobody, and without it the line
         // would be taken for a new one.
-        if user != nil, let request = envelope.request, !request.isDerived,
-            isNamed(in: Array(request.id.utf8).span.bytes)
+        if let user, let request = envelope.request,
+            request.database?.owner == user
+                || !request.isDerived && isNamed(in: Array(request.id.utf8).span.bytes)
         {
             envelope.request = nil
             envelope.outcomes = []
@@ -107,7 +108,7 @@ struct Redaction {
     /// A record's event without what names the user; `nil` if it stays as it is.
     private func redactedPayload(of event: LogEvent) throws(EventFormatError) -> [UInt8]? {
         guard let user else { return nil }
-        switch event.payload.first.flatMap(EventKind.init(rawValue:)) {
+        switch event.kind {
         case .recordSaved, .recordTouched: break
         default: return nil
         }

@@ -123,7 +123,7 @@ private struct LineBuilder {
         // What is gone from this log may be there in another.
         if identity.isErasureMark { return }
         // Positions of this log mean nothing to another, and so do its change tags.
-        let kind = payload.byteCount > 0 ? EventKind(rawValue: payload.byte(at: 0)) : nil
+        let kind = EventKind(of: payload)
         if identity.systemZone == .notified || kind == .recordTouched { return }
         if kind == .tombstonesForgotten { return }
         choosePart(for: identity)
@@ -239,13 +239,14 @@ private struct LineBuilder {
         }
         // A request is remembered also where it changed nothing.
         if parts.isEmpty, envelope.request != nil { parts.append(Part()) }
+        let asked = parts.count == 1 ? envelope.request?.database : nil
         return parts.map { part in
             var line = ChangeStreamLine(
                 time: commit.time,
                 user: envelope.user.map { UserID($0) } ?? .current,
                 device: envelope.device,
                 build: envelope.build,
-                database: part.database ?? part.fallback ?? .standard,
+                database: asked ?? part.database ?? part.fallback ?? .standard,
                 changes: part.changes
             )
             // A derived id goes without saying if it would be derived from this line too: not if the

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkLog
+package import TidemarkModel
 
 /// Who asked for a commit, from where, under which request id, and what each item of the request
 /// came to: `Docs/formats/events.md` has the bytes.
@@ -31,19 +32,23 @@ package struct CommitEnvelope: Hashable, Sendable {
         package var isDerived: Bool
         /// The id is of an import and is remembered for good.
         package var neverExpires: Bool
+        /// The database that was asked, which no event of the commit may tell; `nil` where nobody said.
+        package var database: DatabaseID?
 
         package init(
             id: String,
             key: RequestKey,
             contentHash: UInt64,
             isDerived: Bool = false,
-            neverExpires: Bool = false
+            neverExpires: Bool = false,
+            database: DatabaseID? = nil
         ) {
             self.id = id
             self.key = key
             self.contentHash = contentHash
             self.isDerived = isDerived
             self.neverExpires = neverExpires
+            self.database = database
         }
     }
 
@@ -97,7 +102,7 @@ extension CommitEnvelope {
         package static let user: UInt8 = 1 << 4
         package static let device: UInt8 = 1 << 5
         package static let build: UInt8 = 1 << 6
-        static let known: UInt8 = 0x7F
+        package static let database: UInt8 = 1 << 7
     }
 
     /// The envelope's bytes.
@@ -110,6 +115,7 @@ extension CommitEnvelope {
             flags |= Flag.request
             if request.isDerived { flags |= Flag.derived }
             if request.neverExpires { flags |= Flag.neverExpires }
+            if request.database != nil { flags |= Flag.database }
         }
         let derived = request.flatMap { $0.isDerived ? DerivedID($0.id) : nil }
         var bytes: [UInt8] = [derived == nil ? Self.version : Self.derivedVersion, flags]
@@ -123,6 +129,12 @@ extension CommitEnvelope {
                 bytes.append(variableInteger: derived.occurrence)
             } else {
                 bytes.append(string: request.id)
+            }
+            if let database = request.database {
+                // The usual one goes without saying.
+                let identity = database == .standard ? [] : database.identityBytes
+                bytes.append(variableInteger: UInt64(identity.count))
+                bytes.append(contentsOf: identity)
             }
         }
         bytes.append(variableInteger: causalParent.rawValue)
@@ -145,8 +157,8 @@ extension CommitEnvelope {
         }
         let flags = span.byte(at: Self.flagsOffset)
         let derived = Flag.request | Flag.derived
-        guard flags & ~Flag.known == 0,
-            span.byte(at: 0) == Self.version || flags & derived == derived
+        guard span.byte(at: 0) == Self.version || flags & derived == derived,
+            flags & Flag.database == 0 || flags & Flag.request != 0
         else { throw EventFormatError("A commit envelope has unknown flags: \(flags).") }
         self.init()
         timeWasRaised = flags & Flag.timeRaised != 0
@@ -194,7 +206,7 @@ extension CommitEnvelope {
         let contentHash = span.integer(at: offset + 16, as: UInt64.self)
         offset += 24
         let isNumbers = span.byte(at: 0) == derivedVersion
-        return Request(
+        var request = Request(
             id: try isNumbers
                 ? readDerivedID(span, at: &offset).text : readString(span, at: &offset),
             key: key,
@@ -202,6 +214,22 @@ extension CommitEnvelope {
             isDerived: flags & Flag.derived != 0,
             neverExpires: flags & Flag.neverExpires != 0
         )
+        if flags & Flag.database != 0 { request.database = try readDatabase(span, at: &offset) }
+        return request
+    }
+
+    private static func readDatabase(
+        _ span: RawSpan,
+        at offset: inout Int
+    ) throws(EventFormatError) -> DatabaseID {
+        guard let count = span.variableInteger(at: &offset),
+            count <= UInt64(span.byteCount - offset)
+        else { throw cutOff }
+        if count == 0 { return .standard }
+        let end = offset + Int(count)
+        guard let database = DatabaseID(span.extracting(0..<end), at: &offset), offset == end
+        else { throw cutOff }
+        return database
     }
 
     private static func readDerivedID(

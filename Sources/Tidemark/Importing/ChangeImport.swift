@@ -72,7 +72,7 @@ public struct ChangeImport: Sendable {
         try waiting.consult(line.database, in: engine)
         while true {
             let picture = try engine.picture(.appended)
-            if try await isKnown(line, as: request.identity, in: picture) { return .skipped }
+            if try await isKnown(line, as: request, in: picture) { return .skipped }
             var decision = try ImportDecision(line, in: engine, over: picture, waiting)
             let outcome = Outcome.applied(missingDeletionCount: decision.missingDeletionCount)
             if decision.plan.eventCount == 0 { decision.plan.noteRequest() }
@@ -156,13 +156,16 @@ public struct ChangeImport: Sendable {
     /// commit changed, and so may differ from the line that was imported.
     private func isKnown(
         _ line: ChangeStreamLine,
-        as request: RequestIdentity,
+        as request: (identity: RequestIdentity, isDerived: Bool),
         in picture: ViewPicture
     ) async throws(SyncError) -> Bool {
+        let (request, isDerived) = request
         guard let answer = try engine.firstAnswer(to: request.key, in: picture) else {
             return false
         }
-        if answer.contentHash == request.contentHash { return true }
+        // An id that was made of the line is of this line, also where an export of what it changed was
+        // imported under the id before it.
+        if isDerived || answer.contentHash == request.contentHash { return true }
         try await writing.committer.waitUntilDurable(answer.first)
         let exported = try engine.line(ofCommitAt: answer.first)
         guard exported.map({ LineIdentity($0).contentHash }) == request.contentHash else {

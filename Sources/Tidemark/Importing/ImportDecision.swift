@@ -169,7 +169,8 @@ struct ImportDecision {
                     key: request.key,
                     contentHash: request.contentHash,
                     isDerived: isDerived,
-                    neverExpires: true
+                    neverExpires: true,
+                    database: line.database
                 )
             ).bytes
     }

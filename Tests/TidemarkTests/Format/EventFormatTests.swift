@@ -205,7 +205,17 @@ import TidemarkModel
                 key: RequestKey(low: 1, high: 2),
                 contentHash: 3,
                 isDerived: true,
-                neverExpires: true
+                neverExpires: true,
+                database: .standard
+            )
+        ),
+        CommitEnvelope(
+            request: CommitEnvelope.Request(
+                id: "A-2",
+                key: RequestKey(low: 1, high: 2),
+                contentHash: 3,
+                neverExpires: true,
+                database: DatabaseID(environment: .production, owner: UserID("u-2"))
             )
         ),
     ]
@@ -248,10 +258,12 @@ import TidemarkModel
 
     @Test func `an envelope of the second version has a derived id`() throws {
         var bytes = Self.envelopes[4].bytes
-        for flags in [bytes[1] & ~1, bytes[1] & ~2] {
-            bytes[1] = flags
+        let flags = bytes[1]
+        for missing in [1, 2] as [UInt8] {
+            bytes[1] = flags & ~missing
             #expect(throws: EventFormatError.self) { try CommitEnvelope(bytes.span.bytes) }
         }
+        bytes[1] = flags
         bytes[0] = 3
         #expect(throws: EventFormatError.self) { try CommitEnvelope(bytes.span.bytes) }
     }
