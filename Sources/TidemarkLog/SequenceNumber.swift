@@ -20,6 +20,9 @@ public struct SequenceNumber: RawRepresentable, Hashable, Comparable, Sendable {
     /// The position after this one.
     public var next: SequenceNumber { SequenceNumber(rawValue: rawValue + 1) }
 
+    /// The position before this one, which is not zero.
+    package var previous: SequenceNumber { SequenceNumber(rawValue: rawValue - 1) }
+
     /// Orders positions.
     public static func < (lhs: SequenceNumber, rhs: SequenceNumber) -> Bool {
         lhs.rawValue < rhs.rawValue

@@ -50,6 +50,12 @@ public struct Bisection: Sendable {
             .first { !unknown.contains($0) }
     }
 
+    /// Leaves a position out, without looking at it.
+    public mutating func pass(over position: SequenceNumber) { unknown.insert(position) }
+
+    /// Whether a position was left out, or nobody can tell what is there.
+    public func isPassed(_ position: SequenceNumber) -> Bool { unknown.contains(position) }
+
     /// Takes in what looking at a position between good and bad came to.
     public mutating func note(_ verdict: Verdict, at position: SequenceNumber) {
         probeCount += 1

@@ -8,6 +8,8 @@ public import TidemarkModel
 /// From when on some record of a database fulfils a predicate.
 public struct Holding: Hashable, Sendable {
     /// The position of the event with which the first record came to fulfil it; `nil` if none ever did.
+    ///
+    /// A commit counts as a whole: what holds only in its midst does not.
     public internal(set) var began: SequenceNumber?
     /// The position of the event after which, for the first time, no record did any more; `nil` if there
     /// always was one.
@@ -50,22 +52,26 @@ extension Store {
     ) async throws(SyncError) -> Holding {
         let past = try pastPicture(showing: [first, last].compactMap(\.self))
         let keys = try past.zoneKeys(of: database, in: zone)
-        var fold = HoldingFold(
-            matcher: try Query.Matcher(predicate, now: past.now),
-            type: type.map { Name($0) },
-            fold: Fold(hash: past.hash),
-            first: first
-        )
-        try past.log.scan(
-            from: SequenceNumber(rawValue: 1),
-            through: last ?? past.last,
-            zones: keys
-        ) { event throws(EventFormatError) in
-            try fold.add(event)
-            return true
+        let matcher = try Query.Matcher(predicate, now: past.now)
+        return try await reading { () throws(SyncError) in
+            var fold = HoldingFold(
+                matcher: matcher,
+                type: type.map { Name($0) },
+                fold: Fold(hash: past.hash),
+                first: first
+            )
+            try past.log.scan(
+                from: SequenceNumber(rawValue: 1),
+                through: last ?? past.last,
+                zones: keys
+            ) { event throws(EventFormatError) in
+                try fold.add(event)
+                return true
+            }
+            fold.begin()
+            fold.endCommit()
+            return fold.holding
         }
-        fold.begin()
-        return fold.holding
     }
 }
 
@@ -93,6 +99,12 @@ struct HoldingFold {
     private(set) var holding = Holding()
     private var fulfilling: Set<ViewKey> = []
     private var hasBegun = false
+    /// The commit that goes by.
+    private var commit = SequenceNumber.zero
+    /// Whether some record fulfilled the predicate before that, or at the first point.
+    private var heldBefore = false
+    /// The event of that commit with which it began or ended, if it is now not as before.
+    private var turn: SequenceNumber?
 
     init(matcher: Query.Matcher, type: Name?, fold: Fold, first: SequenceNumber) {
         self.matcher = matcher
@@ -106,13 +118,27 @@ struct HoldingFold {
         if hasBegun { return }
         hasBegun = true
         holding.heldAtFirst = !fulfilling.isEmpty
+        heldBefore = holding.heldAtFirst
+        turn = nil
+    }
+
+    /// Counts what a commit has turned, now that all of it has gone by: nobody ever saw the store in its
+    /// midst.
+    mutating func endCommit() {
+        if hasBegun, let turn { count(turn) }
+        heldBefore = !fulfilling.isEmpty
+        turn = nil
     }
 
     mutating func add(_ event: LogEvent) throws(EventFormatError) {
+        if event.commit.first != commit {
+            endCommit()
+            commit = event.commit.first
+        }
         if event.sequence > first { begin() }
         let held = !fulfilling.isEmpty
         let payload = event.payload
-        switch EventKind(rawValue: payload.span.bytes.byte(at: 0)) {
+        switch event.kind {
         case .recordSaved, .recordTouched:
             let stored = try StoredRecord(event.sequence, zone: event.zone, payload)
             let body = try stored.body()
@@ -129,10 +155,10 @@ struct HoldingFold {
         default:
             return
         }
-        if hasBegun, held == fulfilling.isEmpty { turn(at: event.sequence) }
+        if held == fulfilling.isEmpty { turn = held == heldBefore ? event.sequence : nil }
     }
 
-    private mutating func turn(at sequence: SequenceNumber) {
+    private mutating func count(_ sequence: SequenceNumber) {
         holding.turnCount += 1
         if fulfilling.isEmpty {
             holding.ended = holding.ended ?? sequence

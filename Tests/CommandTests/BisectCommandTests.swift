@@ -58,6 +58,63 @@ import Testing
         #expect(probes <= 7 + 2 + 6)
     }
 
+    @Test func `what a commit breaks in its midst and mends is nobody's fault`() async throws {
+        // What is taken from one is given to the other; commit 28 gives one too many.
+        var (first, second) = (50, 50)
+        var lines: [String] = []
+        func add(_ time: Int) {
+            let saves = [("a", first), ("b", second)].map { name, value in
+                #"{"op":"save","zone":"z","recordName":"\#(name)","recordType":"Account","fields":{"value":\#(value)}}"#
+            }
+            lines.append(
+                #"{"time":\#(time),"user":"u","changes":[\#(saves.joined(separator: ","))]}"#
+            )
+        }
+        add(0)
+        for time in 1...30 {
+            first -= 1
+            second += time == 28 ? 2 : 1
+            add(time)
+        }
+        let store = try await folder.store(lines)
+        let sum =
+            #"s=0; for n in $(sed 's/.*"value":\([0-9]*\).*/\1/'); do s=$((s+n)); done; [ $s = 100 ]"#
+        let found = try await Command.run(
+            "bisect",
+            store,
+            "--zone",
+            "z",
+            "--from",
+            "3",
+            "--run",
+            sum
+        ).objects()
+        // A zone, two records, and two events for each commit: the second of number 28 is 59.
+        let bad = try #require(found.first?["bad"] as? Int)
+        #expect([58, 59].contains(bad))
+        #expect(found.first?["isMonotone"] == nil)
+        // In the midst of each commit, from the first to the last, `a` was the smaller by one more.
+        let never = try await Command.run("bisect", store, "--bad", "value = 50", "--from", "1")
+        #expect(try never.objects().first?["bad"] as? Int == 2)
+        let hidden = try await folder.store(
+            [
+                #"{"time":1,"user":"u","changes":[{"op":"createZone","zone":"z"}]}"#,
+                #"{"time":2,"user":"u","changes":[\#(save("a", 1)),\#(save("b", 0))]}"#,
+                #"{"time":3,"user":"u","changes":[\#(save("a", 0)),\#(save("b", 1))]}"#,
+                #"{"time":4,"user":"u","changes":[\#(save("b", 0)),\#(save("a", 1))]}"#,
+            ],
+            name: "hidden.tide"
+        )
+        // Some record has it after every commit; between the events of the third none has.
+        let whole = try await Command.run("bisect", hidden, "--bad", "n = 1").objects()
+        #expect(whole.first?["bad"] as? Int == 2)
+        #expect(whole.first?["isMonotone"] as? Bool == true)
+    }
+
+    private func save(_ name: String, _ value: Int) -> String {
+        #"{"op":"save","zone":"z","recordName":"\#(name)","recordType":"T","fields":{"n":\#(value)}}"#
+    }
+
     @Test func `a command may not know, and may read nothing`() async throws {
         let store = try await store(wrongFrom: 63)
         // By how many records there are.

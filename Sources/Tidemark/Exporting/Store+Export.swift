@@ -59,21 +59,32 @@ extension Store {
     /// behind the last event.
     package func commitEnd(atOrBefore position: SequenceNumber) throws(SyncError) -> SequenceNumber
     {
+        guard let commit = try commit(at: position), position < commit.upperBound else {
+            return position
+        }
+        return commit.lowerBound.previous
+    }
+
+    /// The positions of the commit that a position lies in; `nil` before the first and behind the last
+    /// event, and where nothing of the commit is left in the log.
+    package func commit(
+        at position: SequenceNumber
+    ) throws(SyncError) -> ClosedRange<SequenceNumber>? {
         let source = try engine.source
-        guard position > .zero, position < source.durableSequence else { return position }
-        var end = position
+        guard position > .zero, position <= source.durableSequence else { return nil }
+        var found: ClosedRange<SequenceNumber>?
         do throws(LogError) {
             // Where compaction has dropped the event, a later one may be of the same commit.
             try source.scan(from: position, through: source.durableSequence) { event in
-                if event.commit.first <= position, event.commit.last > position {
-                    end = SequenceNumber(rawValue: event.commit.first.rawValue - 1)
+                if event.commit.first <= position {
+                    found = event.commit.first...event.commit.last
                 }
                 return false
             }
         } catch {
             throw SyncError(error)
         }
-        return end
+        return found
     }
 
     /// Visits the commits of some events as lines of a change stream, each with those of its events alone.

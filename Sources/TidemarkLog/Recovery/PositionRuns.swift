@@ -49,8 +49,3 @@ extension [ClosedRange<SequenceNumber>] {
         return result
     }
 }
-
-extension SequenceNumber {
-    /// The position before this one.
-    var previous: SequenceNumber { SequenceNumber(rawValue: rawValue - 1) }
-}

@@ -169,7 +169,11 @@ extension BisectCommand {
         }
         var bisection = Bisection(good: first, bad: last)
         while let position = bisection.next {
-            bisection.note(try probe(position, of: store), at: position)
+            guard let place = try place(for: position, in: bisection, store) else {
+                bisection.pass(over: position)
+                continue
+            }
+            bisection.note(try probe(place, of: store), at: place)
         }
         let contradiction = try contradiction(to: bisection, first, last, store)
         return BisectFinding(
@@ -178,6 +182,23 @@ extension BisectCommand {
             contradiction: contradiction.position,
             probeCount: bisection.probeCount + 2 + contradiction.probeCount
         )
+    }
+
+    /// Where to look for a position; `nil` if that is known not to tell.
+    ///
+    /// Nobody ever saw the store in the midst of a commit, where a rule may be broken that holds before
+    /// and after. So commits are looked at where they end, and only the events of the first bad one by
+    /// one.
+    private func place(
+        for position: SequenceNumber,
+        in bisection: Bisection,
+        _ store: Store
+    ) throws -> SequenceNumber? {
+        guard let commit = try store.commit(at: position) else { return position }
+        let ends = [commit.upperBound, commit.lowerBound.previous]
+            .filter { $0 > bisection.good && $0 < bisection.bad }
+        if ends.isEmpty { return position }
+        return ends.first { !bisection.isPassed($0) }
     }
 
     /// Looks at the quarters of what lies before the first bad position and behind it.
@@ -193,7 +214,11 @@ extension BisectCommand {
         ] {
             let width = end.rawValue - start.rawValue
             for quarter in 1...3 as ClosedRange<UInt64> where width >= 4 {
-                let position = SequenceNumber(rawValue: start.rawValue + width / 4 * quarter)
+                let position = try store.commitEnd(
+                    atOrBefore: SequenceNumber(rawValue: start.rawValue + width / 4 * quarter)
+                )
+                // The rest of the first bad commit may break other rules.
+                if position <= start { continue }
                 probeCount += 1
                 let verdict = try probe(position, of: store)
                 if verdict != expected, verdict != .unknown { return (position, probeCount) }
