@@ -124,7 +124,7 @@ import Testing
         let store = try await makeStore(in: folder)
         let backup = folder.path("backup.tide")
         #expect(try await Command.run("backup", store, backup).status == 0)
-        let points = [("7", 7), ("1970-01-01T00:00:12Z", 13), ("1000", 21)]
+        let points = [("7", 7), ("1970-01-01T00:00:12Z", 13), ("21", 21)]
         for (point, last) in points {
             let restored = folder.path("restored-\(last).tide")
             let outcome = try await Command.run("restore", backup, restored, "--at", point)
@@ -139,11 +139,24 @@ import Testing
         #expect(again.errors.contains("Something is here already."))
     }
 
+    @Test(arguments: ["restore", "fork"]) func `a point behind the end is a mistake`(
+        _ command: String
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let copy = folder.path("copy.tide")
+        let refused = try await Command.run(command, store, copy, "--at", "22")
+        #expect(refused.status == 1)
+        #expect(refused.errors.contains("The last event is 21; there is no event 22."))
+        #expect(!FileManager.default.fileExists(atPath: copy))
+        #expect(try await Command.run(command, store, copy, "--at", "21").status == 0)
+    }
+
     @Test func `a fork is what the store was at the point, and goes its own way`() async throws {
         let folder = try TemporaryFolder()
         let store = try await makeStore(in: folder)
         let before = try await Command.run("export", store, "--changes").output
-        let points = [("7", 7), ("1970-01-01T00:00:12Z", 13), ("1000", 21)]
+        let points = [("7", 7), ("1970-01-01T00:00:12Z", 13), ("21", 21)]
         for (point, last) in points {
             let fork = folder.path("fork-\(last).tide")
             let outcome = try await Command.run("fork", store, fork, "--at", point)

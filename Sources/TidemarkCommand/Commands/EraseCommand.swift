@@ -44,7 +44,7 @@ struct EraseCommand: ParsableCommand {
 
     func validate() throws {
         guard (user == nil) != (zone == nil) else {
-            throw ValidationError("Name a user with --user, or a zone with --zone.")
+            throw ValidationError("Name a user with --user, or a zone with --zone, and not both.")
         }
         if user?.isEmpty ?? false { throw ValidationError("--user names a user; it is empty.") }
         if user != nil, database.id != .standard {

@@ -16,8 +16,10 @@ struct ImportCommand: AsyncParsableCommand {
             lines are made of a repository's history: a commit is a commit, a file is a record.
 
             Lines that the store already has are passed over, so that an import can be run again, \
-            whole or in parts, and doubles nothing. A line that is not valid stops the import: all \
-            before it is kept, nothing of it is applied.
+            whole or in parts, and doubles nothing. Known are lines that were imported, and commits \
+            with a request id: not what was saved without one and exported, so import an export into \
+            another store. A line that is not valid stops the import: all before it is kept, nothing \
+            of it is applied.
 
               tidemark import notes.tide history.jsonl.gz
               other-tool | tidemark import notes.tide -

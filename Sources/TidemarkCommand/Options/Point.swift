@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkLog
 
 /// A moment in a store's history, as it is written on the command line.
 enum Point: Equatable {
@@ -53,7 +54,17 @@ enum Point: Equatable {
     ///
     /// A time is refused in a damaged store: the search passes over what is damaged, and may end too early.
     func position(inStoreAt path: String) throws -> SequenceNumber {
-        if case .sequence(let number) = self { return SequenceNumber(rawValue: number) }
+        if case .sequence(let number) = self {
+            let position = SequenceNumber(rawValue: number)
+            let reader = try LogReader(path, fileSystem: PosixFileSystem())
+            if position > reader.durableSequence { try reader.settle() }
+            guard position <= reader.durableSequence else {
+                throw CommandError(
+                    "\(path): The last event is \(reader.durableSequence); there is no event \(number)."
+                )
+            }
+            return position
+        }
         let store = try Store.open(at: path, access: .reading)
         defer { try? store.close() }
         let position = try position(in: store)
