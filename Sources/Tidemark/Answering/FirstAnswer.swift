@@ -91,16 +91,7 @@ extension Engine {
             overlay.pending.find(first.rawValue)?.commit
         }
         if let pending { return (try readEnvelope(pending.envelope[...]), pending.received) }
-        var found: LogEvent?
-        do throws(LogError) {
-            try source.read([first]) { event in
-                found = event
-                return false
-            }
-        } catch {
-            throw SyncError(error)
-        }
-        guard let found else { throw .missingEvent(first) }
+        guard let found = try source.event(at: first) else { throw .missingEvent(first) }
         return (try readEnvelope(found.envelope), found.commit.received)
     }
 

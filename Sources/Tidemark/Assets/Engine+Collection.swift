@@ -68,20 +68,11 @@ extension Engine {
     ) throws(SyncError) -> [HeldBlob: StoredAsset] {
         var left = candidates
         var named = NamedBlobs()
-        var failure: SyncError?
-        do throws(LogError) {
-            try source.scan(from: SequenceNumber(rawValue: 1), through: last) { event in
-                do throws(EventFormatError) {
-                    for asset in try named.assets(of: event) { left[asset.blob] = nil }
-                } catch {
-                    failure = SyncError(error)
-                }
-                return failure == nil && !left.isEmpty
-            }
-        } catch {
-            throw SyncError(error)
+        try source.visit(from: SequenceNumber(rawValue: 1), through: last) {
+            (event) throws(EventFormatError) in
+            for asset in try named.assets(of: event) { left[asset.blob] = nil }
+            return !left.isEmpty
         }
-        if let failure { throw failure }
         return left
     }
 

@@ -66,12 +66,12 @@ extension Engine {
         if deletions.isEmpty { return versions }
         var deletionByVersion: [SequenceNumber: SequenceNumber] = [:]
         var own: Set<SequenceNumber> = []
-        try visit(deletions) { (event) throws(SyncError) in
+        try source.visit(deletions) { (event) throws(SyncError) in
             let before = SequenceNumber(rawValue: try record(in: event).event.previous)
             if before > .zero { deletionByVersion[before] = event.sequence }
             return true
         }
-        try visit(deletionByVersion.keys.sorted()) { (event) throws(SyncError) in
+        try source.visit(deletionByVersion.keys.sorted()) { (event) throws(SyncError) in
             let created = try record(in: event).readBody().created
             if let device = created.device,
                 Creator(user: created.user, device: device) == creator,

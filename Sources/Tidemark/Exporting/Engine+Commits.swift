@@ -25,27 +25,18 @@ extension Engine {
         let end = min(last?.rawValue ?? picture.bound, picture.bound)
         var builder = LineBuilder()
         var commit: LogCommit?
-        var failure: SyncError?
         var goesOn = true
         func hand(on lines: [ChangeStreamLine]) -> Bool {
             guard let commit else { return true }
             return lines.allSatisfy { visit(commit, $0) }
         }
-        do throws(LogError) {
-            try source.scan(from: first, through: SequenceNumber(rawValue: end)) { event in
-                do throws(SyncError) {
-                    goesOn = hand(on: try builder.finish(before: event))
-                    commit = event.commit
-                    if goesOn { try builder.add(event) { key in try? picture.zone(key).identity } }
-                } catch {
-                    failure = error
-                }
-                return goesOn && failure == nil
-            }
-        } catch {
-            throw SyncError(error)
+        try source.visit(from: first, through: SequenceNumber(rawValue: end)) {
+            (event) throws(SyncError) in
+            goesOn = hand(on: try builder.finish(before: event))
+            commit = event.commit
+            if goesOn { try builder.add(event) { key in try? picture.zone(key).identity } }
+            return goesOn
         }
-        if let failure { throw failure }
         if goesOn { _ = hand(on: try builder.finish()) }
     }
 
@@ -57,7 +48,7 @@ extension Engine {
     ) throws(SyncError) {
         let picture = try picture(.visible)
         var builder = LineBuilder()
-        try self.visit(sequences) { (event) throws(SyncError) in
+        try source.visit(sequences) { (event) throws(SyncError) in
             for line in try builder.finish(before: event) { visit(line) }
             try builder.add(event) { key in try? picture.zone(key).identity }
             return true
@@ -67,15 +58,7 @@ extension Engine {
 
     /// The commit whose first event is at a position, as a line of a change stream.
     func line(ofCommitAt first: SequenceNumber) throws(SyncError) -> ChangeStreamLine? {
-        var last = first
-        do throws(LogError) {
-            try source.read([first]) { event in
-                last = event.commit.last
-                return false
-            }
-        } catch {
-            throw SyncError(error)
-        }
+        let last = try source.event(at: first)?.commit.last ?? first
         var found: ChangeStreamLine?
         try visitLines(from: first, through: last) { _, line in
             found = line

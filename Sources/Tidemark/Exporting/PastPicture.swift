@@ -124,20 +124,7 @@ package struct PastLog: Sendable {
         _ sequences: [SequenceNumber],
         _ visit: (LogEvent) throws(EventFormatError) -> Bool
     ) throws(SyncError) {
-        var failure: EventFormatError?
-        do throws(LogError) {
-            try source.read(sequences) { event in
-                do throws(EventFormatError) {
-                    return try visit(event)
-                } catch {
-                    failure = error
-                    return false
-                }
-            }
-        } catch {
-            throw SyncError(error)
-        }
-        if let failure { throw SyncError(failure) }
+        try source.visit(sequences, visit)
     }
 
     /// Visits the events of a stretch of the log, oldest first, until `visit` returns `false`: those of

@@ -43,21 +43,11 @@ struct PastState {
         through last: SequenceNumber
     ) throws(SyncError) {
         let fold = Fold(hash: hash)
-        var failure: SyncError?
-        do throws(LogError) {
-            try source.scan(from: SequenceNumber(rawValue: 1), through: last) { event in
-                do throws(EventFormatError) {
-                    try apply(event, fold)
-                    return true
-                } catch {
-                    failure = SyncError(error)
-                    return false
-                }
-            }
-        } catch {
-            throw SyncError(error)
+        try source.visit(from: SequenceNumber(rawValue: 1), through: last) {
+            (event) throws(EventFormatError) in
+            try apply(event, fold)
+            return true
         }
-        if let failure { throw failure }
     }
 
     private mutating func apply(_ event: LogEvent, _ fold: Fold) throws(EventFormatError) {

@@ -73,16 +73,12 @@ extension Store {
         let source = try engine.source
         guard position > .zero, position <= source.durableSequence else { return nil }
         var found: ClosedRange<SequenceNumber>?
-        do throws(LogError) {
-            // Where compaction has dropped the event, a later one may be of the same commit.
-            try source.scan(from: position, through: source.durableSequence) { event in
-                if event.commit.first <= position {
-                    found = event.commit.first...event.commit.last
-                }
-                return false
+        // Where compaction has dropped the event, a later one may be of the same commit.
+        try source.visit(from: position, through: source.durableSequence) { event in
+            if event.commit.first <= position {
+                found = event.commit.first...event.commit.last
             }
-        } catch {
-            throw SyncError(error)
+            return false
         }
         return found
     }

@@ -115,23 +115,10 @@ struct ZoneRecords {
         from source: any EventSource,
         _ take: (StoredRecord) throws(EventFormatError) -> Void
     ) throws(SyncError) {
-        var failure: EventFormatError?
-        do throws(LogError) {
-            try source.read(sequences) { event in
-                do throws(EventFormatError) {
-                    try take(
-                        try StoredRecord(event.sequence, zone: event.zone, event.payload)
-                    )
-                    return true
-                } catch {
-                    failure = error
-                    return false
-                }
-            }
-        } catch {
-            throw SyncError(error)
+        try source.visit(sequences) { (event) throws(EventFormatError) in
+            try take(try StoredRecord(event.sequence, zone: event.zone, event.payload))
+            return true
         }
-        if let failure { throw SyncError(failure) }
     }
 
     private static func body(_ bytes: ArraySlice<UInt8>) throws(SyncError) -> RecordBody {

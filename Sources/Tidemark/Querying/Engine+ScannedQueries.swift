@@ -142,16 +142,7 @@ extension Engine {
     /// When the commit of an event was made; what `now()` is in a query of the past.
     private func time(of sequence: SequenceNumber) throws(SyncError) -> Int64 {
         guard sequence != .zero else { return 0 }
-        var time: Int64 = 0
-        do throws(LogError) {
-            try source.read([sequence]) { event in
-                time = event.commit.time
-                return false
-            }
-        } catch {
-            throw SyncError(error)
-        }
-        return time
+        return try source.event(at: sequence)?.commit.time ?? 0
     }
 }
 
@@ -191,23 +182,12 @@ extension Engine {
     ) throws(SyncError) -> [UInt64: Record] {
         var found: [UInt64: Record] = [:]
         found.reserveCapacity(sequences.count)
-        var failure: SyncError?
-        do throws(LogError) {
-            try source.read(sequences.sorted().map { SequenceNumber(rawValue: $0) }) { event in
-                guard let zone = zones[event.zone] else { return true }
-                do throws(SyncError) {
-                    let stored = try self.stored(event)
-                    found[event.sequence.rawValue] = try record(stored, in: zone)
-                    return true
-                } catch {
-                    failure = error
-                    return false
-                }
-            }
-        } catch {
-            throw SyncError(error)
+        try source.visit(sequences.sorted().map { SequenceNumber(rawValue: $0) }) {
+            (event) throws(SyncError) in
+            guard let zone = zones[event.zone] else { return true }
+            found[event.sequence.rawValue] = try record(try stored(event), in: zone)
+            return true
         }
-        if let failure { throw failure }
         return found
     }
 

@@ -50,21 +50,10 @@ struct QueryScan {
         at sequences: [SequenceNumber],
         of source: any EventSource
     ) throws(SyncError) {
-        var failure: SyncError?
-        do throws(LogError) {
-            try source.read(sequences) { event in
-                do throws(SyncError) {
-                    try look(at: event)
-                    return true
-                } catch {
-                    failure = error
-                    return false
-                }
-            }
-        } catch {
-            throw SyncError(error)
+        try source.visit(sequences) { (event) throws(SyncError) in
+            try look(at: event)
+            return true
         }
-        if let failure { throw failure }
     }
 
     private mutating func look(at event: LogEvent) throws(SyncError) {

@@ -162,12 +162,7 @@ extension StoreQueries {
         guard sequence <= source.durableSequence, sequence >= source.compactedThrough,
             line.contains(sequence, of: Incarnation(rawValue: position.incarnation))
         else { return false }
-        var received: Int64?
-        try source.read([sequence]) { event in
-            received = event.commit.received
-            return false
-        }
-        return received == position.received
+        return try source.event(at: sequence)?.commit.received == position.received
     }
 
     /// Throws the index away, unless somebody else has done so.
@@ -269,23 +264,16 @@ extension StoreQueries {
     /// One walk through the log, and a bit of memory for each position.
     private func replacedVersions(through bound: UInt64) throws -> ReplacedVersions {
         var replaced = ReplacedVersions(through: bound)
-        var failure: EventFormatError?
-        let last = SequenceNumber(rawValue: bound)
-        try source.scan(from: SequenceNumber.zero.next, through: last) { event in
-            do throws(EventFormatError) {
-                let payload = event.block.span.bytes.extracting(event.payloadRange)
-                if let previous = try RecordEvent.previous(in: payload),
-                    previous < event.sequence.rawValue
-                {
-                    replaced.insert(previous)
-                }
-                return true
-            } catch {
-                failure = error
-                return false
+        try source.visit(from: SequenceNumber.zero.next, through: SequenceNumber(rawValue: bound)) {
+            (event) throws(EventFormatError) in
+            let payload = event.block.span.bytes.extracting(event.payloadRange)
+            if let previous = try RecordEvent.previous(in: payload),
+                previous < event.sequence.rawValue
+            {
+                replaced.insert(previous)
             }
+            return true
         }
-        if let failure { throw SyncError(failure) }
         return replaced
     }
 
@@ -298,11 +286,10 @@ extension StoreQueries {
         // Asked for once: a log of many zones goes from one to the other all the time.
         var known: [UInt64: Bool] = [:]
         var zone: (key: UInt64, isQueried: Bool)?
-        var failure: EventFormatError?
-        try source.scan(
+        try source.visit(
             from: SequenceNumber(rawValue: start.sequence).next,
             through: SequenceNumber(rawValue: bound)
-        ) { event in
+        ) { (event) throws(EventFormatError) in
             if event.sequence == event.commit.first, batch.changes.count >= Self.batchCount {
                 return false
             }
@@ -314,18 +301,12 @@ extension StoreQueries {
                 zone = (event.zone, isQueried)
             }
             if let replaced, replaced.contains(event.sequence.rawValue) { return true }
-            do throws(EventFormatError) {
-                if let change = try IndexedChange(event, isQueried: zone?.isQueried ?? false) {
-                    // What it replaces was passed over.
-                    batch.changes.append(replaced == nil ? change : change.replacingNothing)
-                }
-                return true
-            } catch {
-                failure = error
-                return false
+            if let change = try IndexedChange(event, isQueried: zone?.isQueried ?? false) {
+                // What it replaces was passed over.
+                batch.changes.append(replaced == nil ? change : change.replacingNothing)
             }
+            return true
         }
-        if let failure { throw SyncError(failure) }
         let last = SequenceNumber(rawValue: batch.position.sequence)
         batch.position.incarnation = line.incarnation(of: last).rawValue
         return batch

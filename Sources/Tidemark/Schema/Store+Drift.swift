@@ -38,21 +38,12 @@ extension Engine {
             of: container,
             against: try productionSchema(of: container, picture).schema
         )
-        var failure: SyncError?
         let last = SequenceNumber(rawValue: picture.bound)
-        do throws(LogError) {
-            try source.scan(from: SequenceNumber(rawValue: 1), through: last) { event in
-                do throws(SyncError) {
-                    try fold.add(event, counts: event.sequence >= first)
-                } catch {
-                    failure = error
-                }
-                return failure == nil
-            }
-        } catch {
-            throw SyncError(error)
+        try source.visit(from: SequenceNumber(rawValue: 1), through: last) {
+            (event) throws(SyncError) in
+            try fold.add(event, counts: event.sequence >= first)
+            return true
         }
-        if let failure { throw failure }
         return fold.drift
     }
 

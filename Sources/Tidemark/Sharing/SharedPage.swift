@@ -91,29 +91,16 @@ struct SharedPage {
         if wanted.isEmpty { return }
         let ascending = wanted.sorted { $0.sequence < $1.sequence }
         var next = 0
-        var failure: EventFormatError?
-        do throws(LogError) {
-            try source.read(ascending.map(\.sequence)) { event in
-                // A reader passes over what is damaged.
-                while next < ascending.count, ascending[next].sequence < event.sequence {
-                    next += 1
-                }
-                guard next < ascending.count, ascending[next].sequence == event.sequence else {
-                    return true
-                }
-                do throws(EventFormatError) {
-                    try take(event, ascending[next].place)
-                    next += 1
-                    return true
-                } catch {
-                    failure = error
-                    return false
-                }
+        try source.visit(ascending.map(\.sequence)) { (event) throws(EventFormatError) in
+            // A reader passes over what is damaged.
+            while next < ascending.count, ascending[next].sequence < event.sequence { next += 1 }
+            guard next < ascending.count, ascending[next].sequence == event.sequence else {
+                return true
             }
-        } catch {
-            throw SyncError(error)
+            try take(event, ascending[next].place)
+            next += 1
+            return true
         }
-        if let failure { throw SyncError(failure) }
     }
 }
 

@@ -93,35 +93,26 @@ struct SharedStays {
         of sequence: SequenceNumber,
         in audience: UInt64
     ) throws(SyncError) -> (sequence: SequenceNumber, state: RecordState?)? {
-        var place: AudiencePlace?
-        var failure: EventFormatError?
-        do throws(LogError) {
-            try engine.source.read([sequence]) { event in
-                if event.isNote { return false }
-                do throws(EventFormatError) {
-                    if AudienceEvent.isOne(event.payload.span.bytes) {
-                        place = try AudienceEvent(event.payload.span.bytes).place
-                    } else {
-                        let own = try StoredRecord(sequence, zone: event.zone, event.payload).event
-                        // A zone's own list has its records by themselves.
-                        place =
-                            event.zone != audience
-                            ? own.audience
-                            : AudiencePlace(
-                                key: audience,
-                                previous: own.previous,
-                                previousState: own.previousState
-                            )
-                    }
-                } catch {
-                    failure = error
-                }
-                return false
+        guard let event = try engine.source.event(at: sequence), !event.isNote else { return nil }
+        let place: AudiencePlace?
+        do throws(EventFormatError) {
+            if AudienceEvent.isOne(event.payload.span.bytes) {
+                place = try AudienceEvent(event.payload.span.bytes).place
+            } else {
+                let own = try StoredRecord(sequence, zone: event.zone, event.payload).event
+                // A zone's own list has its records by themselves.
+                place =
+                    event.zone != audience
+                    ? own.audience
+                    : AudiencePlace(
+                        key: audience,
+                        previous: own.previous,
+                        previousState: own.previousState
+                    )
             }
         } catch {
             throw SyncError(error)
         }
-        if let failure { throw SyncError(failure) }
         guard let place else { return nil }
         return (SequenceNumber(rawValue: place.previous), place.previousState)
     }

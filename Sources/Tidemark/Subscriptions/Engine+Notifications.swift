@@ -84,7 +84,7 @@ extension Engine {
             moreComing: moreComing,
             shownThrough: SequenceNumber(rawValue: picture.bound)
         )
-        try visit(wanted) { (event) throws(SyncError) in
+        try source.visit(wanted) { (event) throws(SyncError) in
             if let notification = try notification(event, as: caller, of: holder) {
                 page.lines.append((notification, token(at: event.sequence.rawValue)))
             }
@@ -108,27 +108,6 @@ extension Engine {
         )
         if let error = zones[index].error { throw error }
         return zones[index]
-    }
-
-    /// Reads durable events in ascending order, as long as the visitor wants more.
-    func visit(
-        _ sequences: [SequenceNumber],
-        _ visit: (LogEvent) throws(SyncError) -> Bool
-    ) throws(SyncError) {
-        var failure: SyncError?
-        do throws(LogError) {
-            try source.read(sequences) { event in
-                do throws(SyncError) {
-                    return try visit(event)
-                } catch {
-                    failure = error
-                    return false
-                }
-            }
-        } catch {
-            throw SyncError(error)
-        }
-        if let failure { throw failure }
     }
 
     /// What an event of a collection means for a client; `nil` for what that client did itself.
@@ -236,7 +215,7 @@ extension Engine {
             content.sequence <= source.durableSequence
         else { return nil }
         var found: StoredRecord?
-        try visit([content.sequence]) { (event) throws(SyncError) in
+        try source.visit([content.sequence]) { (event) throws(SyncError) in
             guard event.zone == key else { return true }
             do throws(EventFormatError) {
                 found = try StoredRecord(event.sequence, zone: event.zone, event.payload)

@@ -31,29 +31,18 @@ struct EventReading {
         eventLimit: Int,
         notificationLimit: Int
     ) throws(SyncError) {
-        var failure: SyncError?
         var count = 0
         var reached = following.position
-        do throws(LogError) {
-            try engine.source.scan(
-                from: SequenceNumber(rawValue: following.position).next,
-                through: SequenceNumber(rawValue: end)
-            ) { event in
-                guard count < eventLimit, batch.count < notificationLimit else { return false }
-                do throws(SyncError) {
-                    try take(event)
-                    reached = event.sequence.rawValue
-                    count += 1
-                    return true
-                } catch {
-                    failure = error
-                    return false
-                }
-            }
-        } catch {
-            throw SyncError(error)
+        try engine.source.visit(
+            from: SequenceNumber(rawValue: following.position).next,
+            through: SequenceNumber(rawValue: end)
+        ) { (event) throws(SyncError) in
+            guard count < eventLimit, batch.count < notificationLimit else { return false }
+            try take(event)
+            reached = event.sequence.rawValue
+            count += 1
+            return true
         }
-        if let failure { throw failure }
         // At the end nothing is left, also where the last positions hold no events.
         let isWhole = count < eventLimit && batch.count < notificationLimit
         following.position = isWhole ? max(reached, end) : reached

@@ -149,16 +149,8 @@ extension Engine {
 
     /// Whether the store itself made the commit of an event: only such commits have no user.
     private func isOwnCommit(at sequence: SequenceNumber) throws(SyncError) -> Bool {
-        var isOwn = false
-        do throws(LogError) {
-            try source.read([sequence]) { event in
-                isOwn = CommitEnvelope.isOfStore(event.envelope.span.bytes)
-                return false
-            }
-        } catch {
-            throw SyncError(error)
-        }
-        return isOwn
+        guard let event = try source.event(at: sequence) else { return false }
+        return CommitEnvelope.isOfStore(event.envelope.span.bytes)
     }
 }
 

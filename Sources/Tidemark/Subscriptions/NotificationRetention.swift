@@ -105,7 +105,7 @@ extension Engine {
         let excess = versions.count > limit ? versions.count - limit + limit / 16 : 0
         let lifetime = options.notificationLifetime
         found.due = Self.sum(time, lifetime)
-        try visit(wanted) { (event) throws(SyncError) in
+        try source.visit(wanted) { (event) throws(SyncError) in
             let body = try notificationBody(event)
             // Those of zones and databases are few, and the next takes the place of the last.
             guard NotificationRecords.isOfQuery(body) else { return true }

@@ -65,22 +65,11 @@ extension Engine {
             }
             guard let last = versions.last else { return usage }
             start = last.sequence.rawValue
-            var failure: EventFormatError?
-            do throws(LogError) {
-                try source.read(versions.map(\.sequence)) { event in
-                    do throws(EventFormatError) {
-                        let record = try StoredRecord(event.sequence, zone: key, event.payload)
-                        usage.add(try record.body())
-                        return true
-                    } catch {
-                        failure = error
-                        return false
-                    }
-                }
-            } catch {
-                throw SyncError(error)
+            try source.visit(versions.map(\.sequence)) { (event) throws(EventFormatError) in
+                let record = try StoredRecord(event.sequence, zone: key, event.payload)
+                usage.add(try record.body())
+                return true
             }
-            if let failure { throw SyncError(failure) }
         }
     }
 

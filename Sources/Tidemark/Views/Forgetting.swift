@@ -34,7 +34,7 @@ struct Forgetting {
             }
             if let identity, end.sequence <= run.horizon(of: identity) { ended.insert(zone.key) }
         }
-        try scan(.zones, from: .firstZone) { (key, value) throws(ViewIndexError) in
+        try snapshot.visit(.zones, from: .firstZone) { (key, value) throws(ViewIndexError) in
             let entry = try ZoneEntry(value, key: key.high)
             if let end = entry.end, end.sequence <= run.horizon(of: entry.identity) {
                 self.ended.insert(key.high)
@@ -76,7 +76,7 @@ struct Forgetting {
         guard generation.compaction != nil else { return }
         if requests > 0 {
             let requests = requests
-            try scan(.requests) { key, value in
+            try snapshot.visit(.requests) { key, value in
                 if AnsweredRequest.expires(value, through: requests) {
                     batch.remove(key, from: .requests)
                 }
@@ -85,7 +85,7 @@ struct Forgetting {
         guard !ended.isEmpty else { return }
         let ended = ended
         for table in [ViewTable.references, .audiences] {
-            try scan(table) { key, value in
+            try snapshot.visit(table) { key, value in
                 if case .word(let zone, _) = value, ended.contains(zone) {
                     batch.remove(key, from: table)
                 }
@@ -126,7 +126,8 @@ struct Forgetting {
             count += 1
         }
         let generation = generation
-        try scan(.sync, from: ViewKey(zone, 0), through: ViewKey(zone, horizon)) { key, value in
+        let last = ViewKey(zone, horizon)
+        try snapshot.visit(.sync, from: ViewKey(zone, 0), through: last) { key, value in
             guard case .word(let slot, let tag) = value, tag == RecordState.tombstone.rawValue
             else { return }
             guard let first = generation.first(zone: zone, slot: slot) else {
@@ -149,8 +150,9 @@ struct Forgetting {
         of zone: UInt64,
         from batch: inout ViewBatch
     ) throws(ViewIndexError) {
+        let last = ViewKey(zone, .max)
         for table in [ViewTable.names, .sync, .audiences] {
-            try scan(table, from: ViewKey(zone, 0), through: ViewKey(zone, .max)) { key, _ in
+            try snapshot.visit(table, from: ViewKey(zone, 0), through: last) { key, _ in
                 batch.remove(key, from: table)
             }
         }
@@ -162,24 +164,5 @@ struct Forgetting {
     ) throws(ViewIndexError) -> ChangedZone {
         if let changed = zones[zone] { return changed }
         return try ChangedZone(indexed: zone, snapshot)
-    }
-
-    private func scan(
-        _ table: ViewTable,
-        from first: ViewKey = ViewKey(0, 0),
-        through last: ViewKey = ViewKey(.max, .max),
-        _ visit: (ViewKey, ViewValue) throws(ViewIndexError) -> Void
-    ) throws(ViewIndexError) {
-        var failure: ViewIndexError?
-        try snapshot.scan(table, from: first, through: last) { key, value in
-            do throws(ViewIndexError) {
-                try visit(key, value)
-                return true
-            } catch {
-                failure = error
-                return false
-            }
-        }
-        if let failure { throw failure }
     }
 }

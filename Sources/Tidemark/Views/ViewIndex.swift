@@ -62,6 +62,29 @@ package protocol ViewSnapshot: AnyObject, Sendable {
     ) throws(ViewIndexError)
 }
 
+extension ViewSnapshot {
+    /// Visits the entries of a table, as ``ViewSnapshot/scan(_:from:through:_:)`` does, for a visitor that
+    /// may fail: its first error ends the walk, and is thrown.
+    package func visit(
+        _ table: ViewTable,
+        from first: ViewKey = ViewKey(0, 0),
+        through last: ViewKey = ViewKey(.max, .max),
+        _ visit: (ViewKey, ViewValue) throws(ViewIndexError) -> Void
+    ) throws(ViewIndexError) {
+        var failure: ViewIndexError?
+        try scan(table, from: first, through: last) { key, value in
+            do throws(ViewIndexError) {
+                try visit(key, value)
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        if let failure { throw failure }
+    }
+}
+
 /// The tables of the index.
 ///
 /// Raw values are on disk: never renumber them.

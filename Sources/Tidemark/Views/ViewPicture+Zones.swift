@@ -228,18 +228,10 @@ extension ViewPicture {
             figures.tombstoneCount += counts.tombstones
         }
         var entries: [(UInt64, Int64, Int64)] = []
-        var failure: ViewIndexError?
-        try snapshot.scan(.zones, from: .firstZone, through: ViewKey(.max, .max)) { key, value in
-            do throws(ViewIndexError) {
-                let entry = try ZoneEntry(value, key: key.high)
-                entries.append((key.high, entry.liveCount, entry.tombstoneCount))
-                return true
-            } catch {
-                failure = error
-                return false
-            }
+        try snapshot.visit(.zones, from: .firstZone) { (key, value) throws(ViewIndexError) in
+            let entry = try ZoneEntry(value, key: key.high)
+            entries.append((key.high, entry.liveCount, entry.tombstoneCount))
         }
-        if let failure { throw failure }
         for (key, live, tombstones) in entries { try add(key, (live, tombstones)) }
         let bound = bound
         let isAll = snapshot.checkpoint == nil

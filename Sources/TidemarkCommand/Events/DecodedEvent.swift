@@ -125,10 +125,8 @@ struct EventDecoder {
     /// The zone that was created by an event; read from the log the first time.
     private mutating func zone(_ key: UInt64) throws -> ZoneIdentity? {
         if let known = zones[key] { return known }
-        var found: ZoneIdentity?
-        try source.read([SequenceNumber(rawValue: key)]) { event in
-            found = try? ZoneEvent.readCreation(event.payload.span.bytes).identity
-            return false
+        let found = try source.event(at: SequenceNumber(rawValue: key)).flatMap { event in
+            try? ZoneEvent.readCreation(event.payload.span.bytes).identity
         }
         zones[key] = .some(found)
         return found

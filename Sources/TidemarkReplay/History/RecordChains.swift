@@ -154,12 +154,7 @@ struct RecordChains: Sendable {
 extension PastLog {
     /// The event at a position; `nil` if the log does not have it any more.
     func event(at sequence: UInt64) throws(SyncError) -> LogEvent? {
-        var found: LogEvent?
-        try read([SequenceNumber(rawValue: sequence)]) { event in
-            found = event
-            return false
-        }
-        return found
+        try source.event(at: SequenceNumber(rawValue: sequence))
     }
 
     /// The version that an event replaces, if there was one and it is still in the log.

@@ -1,0 +1,79 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+package import TidemarkModel
+
+/// What a visitor of events may throw.
+package protocol EventFailure: Error {
+    /// The same as an error of the store.
+    var asSyncError: SyncError { get }
+}
+
+extension SyncError: EventFailure {
+    package var asSyncError: SyncError { self }
+}
+
+extension EventFormatError: EventFailure {
+    package var asSyncError: SyncError { SyncError(self) }
+}
+
+extension Never: EventFailure {
+    package var asSyncError: SyncError { switch self {} }
+}
+
+/// Reading for visitors that may fail: the first error ends the reading, and is thrown.
+extension EventSource {
+    /// The event at a position; `nil` if the log does not have it.
+    package func event(at sequence: SequenceNumber) throws(SyncError) -> LogEvent? {
+        var found: LogEvent?
+        try visit([sequence]) { event in
+            found = event
+            return false
+        }
+        return found
+    }
+
+    /// Reads events by position, as ``EventSource/read(_:_:)`` does.
+    package func visit<Failure: EventFailure>(
+        _ sequences: [SequenceNumber],
+        _ visit: (LogEvent) throws(Failure) -> Bool
+    ) throws(SyncError) {
+        var failure: Failure?
+        do throws(LogError) {
+            try read(sequences) { event in
+                do throws(Failure) {
+                    return try visit(event)
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw failure.asSyncError }
+    }
+
+    /// Visits every event of a range, as ``EventSource/scan(from:through:_:)`` does.
+    package func visit<Failure: EventFailure>(
+        from first: SequenceNumber,
+        through last: SequenceNumber,
+        _ visit: (LogEvent) throws(Failure) -> Bool
+    ) throws(SyncError) {
+        var failure: Failure?
+        do throws(LogError) {
+            try scan(from: first, through: last) { event in
+                do throws(Failure) {
+                    return try visit(event)
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw failure.asSyncError }
+    }
+}
