@@ -39,13 +39,37 @@ extension [FieldChange] {
         }
     }
 
+    /// The fields that a record begins anew with, and those of the version before that are gone, in the
+    /// order of their names' bytes.
+    ///
+    /// O(fields).
+    init(beginningWith new: Fields, over old: Fields?) {
+        self = []
+        Self.merge(old ?? Fields(), new) { before, after in
+            guard let field = after ?? before else { return }
+            let change = FieldChange(field.name, from: before, to: after)
+            if change.old != nil || change.new != nil { append(change) }
+        }
+    }
+
     /// The fields that differ in value, type or encryption between two states of a record, in the order
     /// of their names' bytes; `nil` is a record that is not there.
     ///
     /// O(fields + bytes of their values).
     init(from old: Fields?, to new: Fields?) {
         self = []
-        let (old, new) = (old ?? Fields(), new ?? Fields())
+        Self.merge(old ?? Fields(), new ?? Fields()) { before, after in
+            let change = FieldChange((after ?? before)?.name ?? "", from: before, to: after)
+            if !change.isSame { append(change) }
+        }
+    }
+
+    /// Visits two records' fields side by side, in the order of their names' bytes.
+    private static func merge(
+        _ old: Fields,
+        _ new: Fields,
+        _ visit: (_ before: Fields.Element?, _ after: Fields.Element?) -> Void
+    ) {
         var (left, right) = (0, 0)
         while left < old.count || right < new.count {
             let order: Int =
@@ -56,8 +80,7 @@ extension [FieldChange] {
             let after = order >= 0 ? new[right] : nil
             if order <= 0 { left += 1 }
             if order >= 0 { right += 1 }
-            let change = FieldChange((after ?? before)?.name ?? "", from: before, to: after)
-            if !change.isSame { append(change) }
+            visit(before, after)
         }
     }
 }

@@ -12,6 +12,8 @@ public struct PastChange: Sendable {
         case created
         /// The record was saved over the version before.
         case changed
+        /// The record was deleted and saved again by one commit, and so begun anew.
+        case recreated
         /// The record got a new change tag and nothing else.
         case touched
         /// The record was deleted.

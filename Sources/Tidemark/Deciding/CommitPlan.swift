@@ -169,6 +169,7 @@ package struct CommitPlan: Sendable {
             previousState: item.old?.event.state,
             held: item.held(save.changeTag)
         )
+        event.isRecreation = live == nil && item.live != nil
         event.audience = audience
         let oldSequence = live?.sequence.rawValue ?? 0
         var bodyOffset = 0

@@ -180,6 +180,10 @@ private struct LineBuilder {
                 return
             }
             body = try stored.body()
+            if stored.event.isRecreation {
+                let record = RecordID(recordName: body.recordName, zone: zone)
+                parts[part].changes.append(.delete(record))
+            }
         } catch {
             throw SyncError(error)
         }

@@ -13,6 +13,9 @@ package struct RecordEvent: Hashable, Sendable {
     package var state: RecordState
     /// Whether the event gave the record a new tag and nothing else; only of a record that is there.
     package var isTouch = false
+    /// Whether the commit deleted the live version before and then saved the record: it begins anew, and
+    /// has nothing of that version.
+    package var isRecreation = false
     /// How a save was meant.
     package var policy: SavePolicy
     /// How far the record's slot is from the hash of its name.
@@ -71,9 +74,10 @@ private enum Layout {
 
     static let isInAudience: UInt8 = 1 << 0
     static let replacesAudienceTombstone: UInt8 = 1 << 1
+    static let isRecreation: UInt8 = 1 << 2
 
     static let probeCount = 2
-    static let audienceFlags = 3
+    static let moreFlags = 3
     static let previous = 4
     static let held = 12
     static let headerByteCount = 12
@@ -100,7 +104,7 @@ extension RecordEvent {
         payload.append(kind.rawValue)
         payload.append(flags)
         payload.append(probeCount)
-        payload.append(audience.map(Self.audienceFlags) ?? 0)
+        payload.append(moreFlags)
         payload.append(integer: previous)
         if case .other(let tag) = held {
             payload.append(integer: tag.sequence.rawValue)
@@ -123,9 +127,12 @@ extension RecordEvent {
         }
     }
 
-    private static func audienceFlags(_ place: AudiencePlace) -> UInt8 {
-        place.previousState == .tombstone
-            ? Layout.isInAudience | Layout.replacesAudienceTombstone : Layout.isInAudience
+    private var moreFlags: UInt8 {
+        var flags = isRecreation ? Layout.isRecreation : 0
+        guard let audience else { return flags }
+        flags |= Layout.isInAudience
+        if audience.previousState == .tombstone { flags |= Layout.replacesAudienceTombstone }
+        return flags
     }
 
     /// How far before the body or the tombstone an audience's key lies.
@@ -208,7 +215,9 @@ extension RecordEvent {
         if flags & Layout.releases != 0 {
             event.released = try readReleased(payload, &bodyOffset)
         }
-        if payload.byte(at: Layout.audienceFlags) != 0 {
+        let moreFlags = payload.byte(at: Layout.moreFlags)
+        event.isRecreation = moreFlags & Layout.isRecreation != 0
+        if moreFlags & ~Layout.isRecreation != 0 {
             event.audience = try readAudience(payload, &bodyOffset)
         }
         return (event, bodyOffset)
@@ -233,7 +242,7 @@ extension RecordEvent {
         _ payload: RawSpan,
         _ offset: inout Int
     ) throws(EventFormatError) -> AudiencePlace {
-        let flags = payload.byte(at: Layout.audienceFlags)
+        let flags = payload.byte(at: Layout.moreFlags) & ~Layout.isRecreation
         let isKnown =
             flags == Layout.isInAudience
             || flags == Layout.isInAudience | Layout.replacesAudienceTombstone
@@ -316,7 +325,7 @@ extension RecordEvent {
     @inline(__always)
     private static func isShort(_ payload: RawSpan) -> Bool {
         payload.byteCount > Layout.headerByteCount + Layout.heldByteCount
-            && payload.byte(at: 1) & Layout.releases | payload.byte(at: Layout.audienceFlags) == 0
+            && payload.byte(at: 1) & Layout.releases | payload.byte(at: Layout.moreFlags) == 0
     }
 
     /// Whether a record is there from its event on, and where the body or the tombstone begins:
@@ -337,7 +346,7 @@ extension RecordEvent {
     /// For payloads that were read before.
     @inline(__always)
     package static func touchesAudience(_ payload: RawSpan) -> Bool {
-        payload.byte(at: Layout.audienceFlags) != 0
+        payload.byte(at: Layout.moreFlags) & Layout.isInAudience != 0
     }
 
     /// Where the body begins in an event's payload that releases nothing, is under no share, and was

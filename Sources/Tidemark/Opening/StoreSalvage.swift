@@ -113,6 +113,7 @@ private final class RecordMending: SalvageMending {
         let previous = take(change.slot, in: change.zone, change.sequence, change.state)
         record.previous = previous?.sequence ?? 0
         record.previousState = previous?.state
+        record.isRecreation = old.isRecreation && previous?.state == .live
         if record.previous != old.previous, record.held == .previous { record.held = .none }
         if let place = old.audience {
             let previous = take(change.slot, in: place.key, change.sequence, change.state)

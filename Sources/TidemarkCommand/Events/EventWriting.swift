@@ -28,6 +28,7 @@ extension [UInt8] {
                 append(contentsOf: String(describing: event.policy).utf8)
                 append(literal: "\"")
             }
+            if event.isRecreation { append(literal: ",\"isRecreation\":true") }
             append(literal: ",\"recordChangeTag\":")
             append(jsonString: TagContent(of: decoded.event.sequence, in: line).tag.text)
             append(literal: ",\"fields\":")

@@ -68,7 +68,7 @@ extension PastChange {
 
     private var colour: Ink.Colour {
         switch happening {
-        case .created: .added
+        case .created, .recreated: .added
         case .deleted, .zoneDeleted: .removed
         case .changed, .touched, .enteredShare, .leftShare: .heading
         }
@@ -77,6 +77,7 @@ extension PastChange {
     private var text: String {
         switch happening {
         case .created: "created"
+        case .recreated: "deleted and created again"
         case .changed: "changed"
         case .touched: "touched"
         case .deleted: "deleted"
@@ -90,7 +91,7 @@ extension PastChange {
     fileprivate func details(_ ink: Ink) -> [String] {
         var lines = fields.lines(isBeforeKnown: isBeforeKnown, ink)
         if let parent { lines.append(parent.line) }
-        if happening == .created || happening == .changed, audience != nil {
+        if record != nil, audience != nil {
             lines.append("    under a share from here on")
         }
         return lines

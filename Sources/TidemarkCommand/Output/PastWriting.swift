@@ -41,7 +41,9 @@ extension [UInt8] {
         append(member: ",\"recordType\":", change.record?.recordType)
         append(member: ",\"recordChangeTag\":", change.record?.changeTag?.text)
         append(member: ",\"policy\":", change.policy.map { String(describing: $0) })
-        if !change.fields.isEmpty { append(membersOf: change.fields) }
+        if change.policy != nil || change.happening == .deleted {
+            append(membersOf: change.fields)
+        }
         append(membersOf: change.parent)
         if let audience = change.audience {
             append(literal: ",\"audience\":")

@@ -34,7 +34,10 @@ extension PastChange {
         )
         if event.isTouch { return }
         policy = event.policy
-        fields = [FieldChange](madeBy: body.fields, over: old?.fields)
+        fields =
+            event.isRecreation
+            ? [FieldChange](beginningWith: body.fields, over: old?.fields)
+            : [FieldChange](madeBy: body.fields, over: old?.fields)
         let names = (
             before: old?.parentName.map { Name($0) }, after: body.parentName.map { Name($0) }
         )
@@ -82,6 +85,7 @@ extension RecordEvent {
     fileprivate var happening: PastChange.Happening {
         if state == .tombstone { return .deleted }
         if isTouch { return .touched }
+        if isRecreation { return .recreated }
         return previousState == .live ? .changed : .created
     }
 }

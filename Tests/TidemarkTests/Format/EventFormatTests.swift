@@ -56,6 +56,28 @@ import TidemarkModel
         #expect(save != event)
     }
 
+    @Test func `a record that begins anew under no share says nothing of an audience`() throws {
+        var event = RecordEvent(
+            state: .live,
+            previous: 8,
+            previousState: .live,
+            held: .other(TagContent(sequence: SequenceNumber(rawValue: 5), incarnationBits: 6))
+        )
+        event.isRecreation = true
+        var payload: [UInt8] = []
+        event.append(to: &payload)
+        let offset = payload.count
+        payload += [0xAB, 0xCD]
+        let read = try RecordEvent.read(payload.span.bytes)
+        #expect(read.event == event)
+        #expect(read.bodyOffset == offset)
+        let link = try RecordEvent.readLink(payload.span.bytes)
+        #expect(link.bodyOffset == offset && link.previous == 8 && link.previousState == .live)
+        #expect(try RecordEvent.start(of: payload.span.bytes) == (.live, offset))
+        let touchesAudience = RecordEvent.touchesAudience(payload.span.bytes)
+        #expect(!touchesAudience)
+    }
+
     @Test func `a tombstone keeps name and type`() throws {
         var payload: [UInt8] = []
         RecordEvent(state: .tombstone, previous: 5, previousState: .live).append(to: &payload)
@@ -306,7 +328,8 @@ import TidemarkModel
 
     @Test func `a record's audience is read back`() throws {
         for previousState in [nil, RecordState.live, .tombstone] {
-            var event = RecordEvent(state: .tombstone, previous: 8, previousState: .live)
+            var event = RecordEvent(state: .live, previous: 8, previousState: .live)
+            event.isRecreation = previousState == .live
             event.released = [7, 9]
             event.audience = AudiencePlace(
                 key: 40,
@@ -315,11 +338,13 @@ import TidemarkModel
             )
             var bytes: [UInt8] = []
             event.append(to: &bytes)
-            RecordEvent.appendTombstone(name: "a".utf8, type: "Node".utf8, to: &bytes)
+            let length = bytes.count
+            bytes.append(0xAB)
             let (read, offset) = try RecordEvent.read(bytes.span.bytes)
             #expect(read == event)
+            #expect(offset == length)
             #expect(try RecordEvent.start(of: bytes.span.bytes).bodyOffset == offset)
-            bytes[3] = 4
+            bytes[3] = 8
             #expect(throws: EventFormatError.self) { try RecordEvent.read(bytes.span.bytes) }
         }
     }

@@ -96,7 +96,7 @@ struct GoldenEvents {
         ]
             + zip(0..., CommitEnvelopeTests.envelopes).map { ("envelope\($0)", $1.bytes) }
             + [("recordBound", bound)] + sharing + [("recordTouched", try touchedPayload)]
-            + compaction + erasure
+            + compaction + erasure + [("recordCreatedAnew", try recreatedPayload)]
     }
 
     /// What sharing adds.
@@ -174,6 +174,23 @@ struct GoldenEvents {
             var bytes: [UInt8] = []
             event.append(to: &bytes)
             return bytes + (try boundBody.unchanged(of: 9).bytes)
+        }
+    }
+
+    /// The record of `recordBound`, deleted and saved again in one commit.
+    private var recreatedPayload: [UInt8] {
+        get throws {
+            var event = RecordEvent(
+                state: .live,
+                policy: .replace,
+                previous: 9,
+                previousState: .live
+            )
+            event.isRecreation = true
+            event.binds = true
+            var bytes: [UInt8] = []
+            event.append(to: &bytes)
+            return bytes + (try boundBody.bytes)
         }
     }
 
