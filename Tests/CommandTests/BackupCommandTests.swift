@@ -25,7 +25,7 @@ import Testing
         let backup = folder.path("backup.tide")
         let first = try await Command.run("backup", store, backup)
         #expect(first.status == 0)
-        #expect(first.output.hasPrefix("{\"last\":21,\"segments\":1,\"copiedSegments\":1,"))
+        #expect(first.output.hasPrefix("{\"lastSequence\":21,\"segments\":1,\"copiedSegments\":1,"))
         let old = try await Command.run("export", store, "--changes").output
         #expect(try await Command.run("export", backup, "--changes").output == old)
         #expect(try await Command.run("log", "verify", backup).status == 0)
@@ -128,7 +128,7 @@ import Testing
         for (point, last) in points {
             let restored = folder.path("restored-\(last).tide")
             let outcome = try await Command.run("restore", backup, restored, "--at", point)
-            #expect(outcome.output == "{\"last\":\(last),\"assets\":0,\"damaged\":0}\n")
+            #expect(outcome.output == "{\"lastSequence\":\(last),\"assets\":0,\"damaged\":0}\n")
             let expected = try await Command.run("export", store, "--at", "\(min(last, 21))").output
             #expect(try await Command.run("export", restored).output == expected)
             #expect(try await Command.run("log", "verify", restored).status == 0)
@@ -161,7 +161,7 @@ import Testing
             let fork = folder.path("fork-\(last).tide")
             let outcome = try await Command.run("fork", store, fork, "--at", point)
             #expect(outcome.status == 0)
-            #expect(outcome.output.hasPrefix("{\"last\":\(last),\"segments\":1,"))
+            #expect(outcome.output.hasPrefix("{\"lastSequence\":\(last),\"segments\":1,"))
             let expected = try await Command.run("export", store, "--at", "\(last)").output
             #expect(try await Command.run("export", fork).output == expected)
             #expect(try await Command.run("import", fork, "-", input: line(30)).status == 0)

@@ -149,6 +149,15 @@ import Testing
             "The field \"a\": 1.5 is not a whole number; write {\"value\": 1.5, \"type\": "
                 + "\"DOUBLE\"} for a floating-point number."
         ),
+        (
+            "{\"a\":[1,2.0]}",
+            "The field \"a\": 2.0 is not a whole number; write {\"value\": […], \"type\": "
+                + "\"DOUBLE_LIST\"} for floating-point numbers."
+        ),
+        (
+            "{\"a\":{\"value\":1e3,\"type\":\"TIMESTAMP\"}}",
+            "The field \"a\": 1e3 is not a whole number; write it without fraction and exponent."
+        ),
         ("{\"a\":1,\"a\":2}", "The field \"a\" is given twice."),
         (
             "{\"a\":{\"value\":\"?\",\"type\":\"BYTES\"}}",
@@ -208,8 +217,7 @@ import Testing
         ),
         (
             "{\"time\":1.5,\"user\":\"u\",\"changes\":[]}",
-            "1.5 is not a whole number; write {\"value\": 1.5, \"type\": \"DOUBLE\"} for a "
-                + "floating-point number."
+            "1.5 is not a whole number; write it without fraction and exponent."
         ),
     ])
     func `a line that is not valid says why`(line: String, message: String) {

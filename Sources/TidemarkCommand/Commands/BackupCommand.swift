@@ -55,7 +55,7 @@ struct BackupCommand: ParsableCommand {
 
 extension [UInt8] {
     fileprivate mutating func append(json report: BackupReport) {
-        append(literal: "{\"last\":")
+        append(literal: "{\"lastSequence\":")
         append(jsonNumber: report.lastSequence.rawValue)
         append(literal: ",\"segments\":")
         append(jsonNumber: report.segmentCount)

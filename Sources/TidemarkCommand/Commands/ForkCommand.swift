@@ -69,7 +69,7 @@ struct ForkCommand: ParsableCommand {
 
 extension [UInt8] {
     fileprivate mutating func append(json report: ForkReport) {
-        append(literal: "{\"last\":")
+        append(literal: "{\"lastSequence\":")
         append(jsonNumber: report.lastSequence.rawValue)
         append(literal: ",\"segments\":")
         append(jsonNumber: report.segmentCount)

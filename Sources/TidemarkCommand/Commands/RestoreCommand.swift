@@ -46,7 +46,7 @@ struct RestoreCommand: ParsableCommand {
         var output = StandardOutput()
         if options.isJSON(output) {
             try output.line { line in
-                line.append(literal: "{\"last\":")
+                line.append(literal: "{\"lastSequence\":")
                 line.append(jsonNumber: report.lastSequence.rawValue)
                 line.append(literal: ",\"assets\":")
                 line.append(jsonNumber: report.assetCount)

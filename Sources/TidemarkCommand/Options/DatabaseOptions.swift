@@ -1,16 +1,12 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-public import ArgumentParser
-public import TidemarkModel
+import ArgumentParser
+import TidemarkModel
 
 /// Which of a store's databases a command is about.
 struct DatabaseOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The app's container.", valueName: "identifier"))
-    var container = ContainerID.standard.identifier
-
-    @Option(help: "The container's environment.")
-    var environment = Environment.development
+    @OptionGroup var place: EnvironmentOptions
 
     @Option(
         help: """
@@ -38,8 +34,8 @@ struct DatabaseOptions: ParsableArguments {
     /// The database that the options name.
     var id: DatabaseID {
         DatabaseID(
-            container: ContainerID(container),
-            environment: environment,
+            container: place.container.id,
+            environment: place.environment,
             scope: scope,
             owner: UserID(owner)
         )
@@ -73,6 +69,3 @@ struct DatabaseOptions: ParsableArguments {
         return ZoneID(zoneName: String(parts[1]), ownerName: String(parts[0]))
     }
 }
-
-/// Read by name: `development` or `production`.
-extension Environment: ExpressibleByArgument {}

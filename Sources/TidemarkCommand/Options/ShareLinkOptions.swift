@@ -15,17 +15,14 @@ struct ShareLinkOptions: ParsableArguments {
     )
     var user: String
 
-    @OptionGroup var container: ContainerOption
-
-    @Option(help: "The container's environment.")
-    var environment = Environment.development
+    @OptionGroup var place: EnvironmentOptions
 
     /// The user, in their shared database.
     var caller: Caller {
         Caller(
             database: DatabaseID(
-                container: container.id,
-                environment: environment,
+                container: place.container.id,
+                environment: place.environment,
                 scope: .shared,
                 owner: UserID(user)
             ),

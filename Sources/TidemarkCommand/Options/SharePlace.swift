@@ -6,10 +6,7 @@ import TidemarkModel
 
 /// In whose private database a share is.
 struct SharePlace: ParsableArguments {
-    @OptionGroup var container: ContainerOption
-
-    @Option(help: "The container's environment.")
-    var environment = Environment.development
+    @OptionGroup var place: EnvironmentOptions
 
     @Option(
         help: ArgumentHelp("Whose private database it is, by user record name.", valueName: "user")
@@ -19,8 +16,8 @@ struct SharePlace: ParsableArguments {
     /// The database.
     var database: DatabaseID {
         DatabaseID(
-            container: container.id,
-            environment: environment,
+            container: place.container.id,
+            environment: place.environment,
             scope: .private,
             owner: UserID(owner)
         )

@@ -35,17 +35,9 @@ struct ReplayedZone {
 
     private static func entries(of views: any ViewSnapshot) throws -> [UInt64: ZoneEntry] {
         var entries: [UInt64: ZoneEntry] = [:]
-        var failure: (any Error)?
-        try views.scan(.zones, from: .firstZone, through: ViewKey(.max, .max)) { key, value in
-            do {
-                entries[key.high] = try ZoneEntry(value, key: key.high)
-                return true
-            } catch {
-                failure = error
-                return false
-            }
+        try views.visit(.zones, from: .firstZone) { (key, value) throws(ViewIndexError) in
+            entries[key.high] = try ZoneEntry(value, key: key.high)
         }
-        if let failure { throw failure }
         return entries
     }
 
@@ -92,7 +84,7 @@ extension [UInt8] {
         append(jsonNumber: zone.entry.liveCount)
         append(literal: ",\"tombstones\":")
         append(jsonNumber: zone.entry.tombstoneCount)
-        append(literal: ",\"last\":")
+        append(literal: ",\"lastSequence\":")
         append(jsonNumber: zone.entry.head)
         if let isSame = zone.isSame {
             append(literal: isSame ? ",\"isSame\":true" : ",\"isSame\":false")
@@ -107,7 +99,7 @@ extension StandardOutput {
         let milliseconds = Int(summary.seconds * 1000)
         if options.isJSON(self) {
             var figures: Figures = [
-                ("events", "\(summary.eventCount)"), ("through", "\(summary.last)"),
+                ("events", "\(summary.eventCount)"), ("lastSequence", "\(summary.last)"),
                 ("milliseconds", "\(milliseconds)"),
                 ("eventsPerSecond", "\(summary.eventsPerSecond)"),
             ]

@@ -3,18 +3,39 @@
 
 /// Reading a field's value in the form of CloudKit Web Services.
 extension JSONReader {
-    /// Reads a whole number of 64 bits.
-    package mutating func int64() throws(JSONError) -> Int64 {
+    /// Reads a whole number of 64 bits, and says what to write for another where it stands.
+    package mutating func int64(
+        _ form: WholeNumberForm = .number
+    ) throws(JSONError) -> Int64 {
         let number = try number()
         if let value = number.int64 { return value }
         let lexeme = lexeme(number)
         throw number.isWhole
             ? JSONError("\(lexeme) is an integer beyond 64 bits.", at: number.range.lowerBound)
             : JSONError(
-                "\(lexeme) is not a whole number; write {\"value\": \(lexeme), \"type\": "
-                    + "\"DOUBLE\"} for a floating-point number.",
+                "\(lexeme) is not a whole number; \(form.remedy(lexeme)).",
                 at: number.range.lowerBound
             )
+    }
+
+    /// Where a whole number stands.
+    package enum WholeNumberForm {
+        /// Where nothing else can.
+        case number
+        /// In the place of a field's value, whose type it shows.
+        case field
+        /// In a list, whose type it shows.
+        case list
+
+        fileprivate func remedy(_ lexeme: String) -> String {
+            switch self {
+            case .number: "write it without fraction and exponent"
+            case .field:
+                "write {\"value\": \(lexeme), \"type\": \"DOUBLE\"} for a floating-point number"
+            case .list:
+                "write {\"value\": […], \"type\": \"DOUBLE_LIST\"} for floating-point numbers"
+            }
+        }
     }
 
     /// Reads a finite number.
@@ -66,7 +87,8 @@ extension JSONReader {
         }
         switch kind {
         case .string: return try value(of: .stringList)
-        case .number: return try value(of: .int64List)
+        case .number:
+            return .int64List(try list { (it) throws(JSONError) in try it.int64(.list) })
         case .object, .array, .boolean, .null:
             throw JSONError(
                 "A list without a type must hold strings or whole numbers; write {\"value\": […], "

@@ -76,7 +76,7 @@ extension FieldsBuilder {
             try withScratch { bytes throws(JSONError) in try reader.appendText(to: &bytes) }
             return .string
         case .number:
-            let number = try reader.int64()
+            let number = try reader.int64(.field)
             withScratch { $0.append(littleEndian: number) }
             return .int64
         case .array:

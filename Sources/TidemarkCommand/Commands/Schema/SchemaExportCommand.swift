@@ -13,15 +13,12 @@ struct SchemaExportCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var store: StoreArgument
-    @OptionGroup var container: ContainerOption
-
-    @Option(help: "The container's environment.")
-    var environment = Environment.development
+    @OptionGroup var place: EnvironmentOptions
 
     func run() async throws {
         try await store.read { store in
             var output = StandardOutput()
-            let text = try store.schema(of: container.id, in: environment).text
+            let text = try store.schema(of: place.container.id, in: place.environment).text
             for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
                 try output.line(String(line))
             }

@@ -16,16 +16,12 @@ struct SchemaIndexesCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var store: StoreArgument
-    @OptionGroup var container: ContainerOption
-
-    @Option(help: "The container's environment.")
-    var environment = Environment.development
-
+    @OptionGroup var place: EnvironmentOptions
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
         try await store.read { store in
-            let schema = try store.schema(of: container.id, in: environment)
+            let schema = try store.schema(of: place.container.id, in: place.environment)
             let fields = schema.recordTypes.flatMap { type in
                 type.fields.filter { !$0.indexes.isEmpty }.map {
                     (type: type.name.string, field: $0)

@@ -31,11 +31,7 @@ struct SchemaRolesCommand: AsyncParsableCommand {
     @Flag(help: "Take all roles away.")
     var clear = false
 
-    @OptionGroup var container: ContainerOption
-
-    @Option(help: "The container's environment.")
-    var environment = Environment.development
-
+    @OptionGroup var place: EnvironmentOptions
     @OptionGroup var options: OutputOptions
 
     func validate() throws {
@@ -48,13 +44,13 @@ struct SchemaRolesCommand: AsyncParsableCommand {
         let user = UserID(user)
         guard clear || !set.isEmpty else {
             try await store.read { store in
-                try print(try store.roles(of: user, of: container.id, in: environment))
+                try print(try store.roles(of: user, of: place.container.id, in: place.environment))
             }
             return
         }
         try await store.write { store in
             let roles = set.map { Schema.Role(Name($0)) }
-            try await store.setRoles(roles, of: user, of: container.id, in: environment)
+            try await store.setRoles(roles, of: user, of: place.container.id, in: place.environment)
             try print(roles)
         }
     }

@@ -41,11 +41,7 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
     @Flag(help: "Make the notifications of everything in the log first.")
     var catchUp = false
 
-    @OptionGroup var container: ContainerOption
-
-    @Option(help: "The container's environment.")
-    var environment = Environment.development
-
+    @OptionGroup var place: EnvironmentOptions
     @OptionGroup var caller: CallerOptions
     @OptionGroup var options: OutputOptions
 
@@ -58,8 +54,8 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
 
     func run() async throws {
         let database = DatabaseID(
-            container: container.id,
-            environment: environment,
+            container: place.container.id,
+            environment: place.environment,
             owner: UserID(caller.user)
         )
         let caller = caller.caller(of: database)

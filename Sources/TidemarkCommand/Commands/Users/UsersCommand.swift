@@ -21,11 +21,3 @@ struct UsersCommand: AsyncParsableCommand {
         defaultSubcommand: UsersListCommand.self
     )
 }
-
-/// In which environment of which container users are.
-struct UsersPlace: ParsableArguments {
-    @OptionGroup var container: ContainerOption
-
-    @Option(help: "The container's environment.")
-    var environment = Environment.development
-}

@@ -18,7 +18,7 @@ struct UsersListCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var store: StoreArgument
-    @OptionGroup var place: UsersPlace
+    @OptionGroup var place: EnvironmentOptions
     @OptionGroup var options: OutputOptions
 
     func run() async throws {

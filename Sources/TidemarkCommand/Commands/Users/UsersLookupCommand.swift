@@ -30,7 +30,7 @@ struct UsersLookupCommand: AsyncParsableCommand {
     )
     var user = UserID.current.userRecordName
 
-    @OptionGroup var place: UsersPlace
+    @OptionGroup var place: EnvironmentOptions
     @OptionGroup var options: OutputOptions
 
     func run() async throws {

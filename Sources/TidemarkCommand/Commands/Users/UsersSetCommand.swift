@@ -75,7 +75,7 @@ struct UsersSetCommand: AsyncParsableCommand {
     @Option(help: "Whether the account can be used.")
     var status: AccountStatus?
 
-    @OptionGroup var place: UsersPlace
+    @OptionGroup var place: EnvironmentOptions
     @OptionGroup var options: OutputOptions
 
     func validate() throws {

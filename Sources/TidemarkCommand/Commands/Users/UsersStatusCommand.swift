@@ -23,7 +23,7 @@ struct UsersStatusCommand: AsyncParsableCommand {
     @Argument(help: "The user, by user record name.")
     var user: String
 
-    @OptionGroup var place: UsersPlace
+    @OptionGroup var place: EnvironmentOptions
     @OptionGroup var options: OutputOptions
 
     func run() async throws {

@@ -1,0 +1,23 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+extension OutputOptions {
+    /// Prints changes of a schema, one to a line.
+    func print(_ changes: [SchemaChange]) throws {
+        var output = StandardOutput()
+        for change in changes {
+            if isJSON(output) {
+                try output.line {
+                    $0.append(literal: "{\"change\":")
+                    $0.append(jsonString: "\(change)")
+                    $0.append(literal: "}")
+                }
+            } else {
+                try output.line("\(change)")
+            }
+        }
+        try output.flush()
+    }
+}
