@@ -272,7 +272,8 @@ package final class SegmentLog: EventSource {
     }
 
     package func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber {
-        try files.lastSequence(atOrBefore: time)
+        // What the writer has written is in its segment a moment before it is said to be durable.
+        min(try files.lastSequence(atOrBefore: time), durableSequence)
     }
 
     // MARK: Closing

@@ -190,10 +190,13 @@ package final class LogReader: EventSource {
             files.update { segments in
                 var fresh = LogFiles.segments(of: loaded.manifest)
                 for index in fresh.indices {
-                    let known = segments.first { $0.id == fresh[index].id }
-                    // A footer that has appeared is worth opening the segment again for.
-                    if known?.isSealed == fresh[index].isSealed {
-                        fresh[index].reader = known?.reader
+                    guard let known = segments.first(where: { $0.id == fresh[index].id }) else {
+                        continue
+                    }
+                    // A segment that has ended has blocks that this reader did not walk to, and one
+                    // that has a footer now is worth opening again.
+                    if known.last == fresh[index].last, known.isSealed == fresh[index].isSealed {
+                        fresh[index].reader = known.reader
                     }
                 }
                 segments = fresh
@@ -301,7 +304,9 @@ package final class LogReader: EventSource {
                     accept(&state) { _ in true }
                 }
             case .stop(let stop):
-                // What a writer is writing right now looks torn, and is not.
+                // What a writer is writing right now looks torn, and is not: nor where it has come
+                // since the lock was looked at.
+                if !state.isLive { state.isLive = try isLiveNow() }
                 let tail: Tail =
                     state.isLive
                     ? .clean

@@ -28,11 +28,15 @@ package struct Salvage: Sendable {
 
     private let source: StoreFolder
     private let fileSystem: any FileSystem
+    /// Open while segments are read, so that a writer beside removes none of them.
+    private var manifest: LoadedManifest?
 
     /// Reads a store's folder, with or without a readable manifest, and writes a new store.
     ///
     /// `complete` puts beside the log what else belongs to the store: before it has returned nothing is
-    /// a store there, and another run begins anew.
+    /// a store there, and another run begins anew; but for the moment after the new store's first file,
+    /// when an empty one is there that another run refuses. Of two runs into one folder at the same
+    /// time neither may be used.
     ///
     /// Throws if there is nothing to read, if the destination is not free, or if it cannot be
     /// written. The source is not changed.
@@ -111,6 +115,7 @@ package struct Salvage: Sendable {
         lost = gathering.lost
         incomplete = gathering.incomplete
         mendedZones = gathering.mendedZones
+        manifest = nil
         try copy.close()
     }
 
@@ -155,6 +160,7 @@ package struct Salvage: Sendable {
         var ends: [SegmentID: UInt64] = [:]
         do throws(LogError) {
             if let loaded = try LoadedManifest.load(from: source, fileSystem: fileSystem) {
+                manifest = loaded
                 for segment in loaded.manifest.segments { ends[segment.id] = segment.framesEnd }
                 if let error = loaded.damage {
                     damage.append(error)
