@@ -74,11 +74,14 @@ struct CompactedSegment: ~Copyable {
     mutating func append(_ event: LogEvent, payload: [UInt8]? = nil) throws(LogError) -> Bool {
         let isFirst = event.commit.first != lastCommit
         let start = offset
-        if let gathered = stripe?.byteCount {
-            if isFirst, gathered >= Layout.stripeByteCount { try writeStripe() }
+        if isFirst {
+            if stripe.map({ $0.byteCount >= Layout.stripeByteCount }) ?? false { try writeStripe() }
+            if builder.isFull { try writeFrame() }
+            try coverPositions(before: event.sequence)
+        }
+        if stripe != nil {
             stripe?.append(event, payload: payload)
         } else {
-            if isFirst, builder.isFull { try writeFrame() }
             builder.append(event, isFirst: isFirst, payload: payload)
         }
         lastCommit = event.commit.first
@@ -89,6 +92,19 @@ struct CompactedSegment: ~Copyable {
         }
         eventCount += 1
         return offset > start
+    }
+
+    /// Writes what was gathered, and the gap behind it, as long as that and what is at a position are too
+    /// many positions for one frame.
+    private mutating func coverPositions(before position: SequenceNumber) throws(LogError) {
+        guard stripe != nil else {
+            while let frame = builder.takeFrame(before: position) { try write(frame) }
+            return
+        }
+        while let last = stripe?.lastPosition(before: position) {
+            stripe?.cover(through: last)
+            try writeStripe()
+        }
     }
 
     /// Adds a whole commit, to a segment that is not grouped by zone.
@@ -160,6 +176,7 @@ struct CompactedSegment: ~Copyable {
     consuming func finish(
         through last: SequenceNumber
     ) throws(LogError) -> (framesEnd: UInt64, fileByteCount: UInt64) {
+        try coverPositions(before: last.next)
         if stripe == nil {
             builder.appendGap(before: last.next)
             if !builder.isEmpty { try writeFrame() }

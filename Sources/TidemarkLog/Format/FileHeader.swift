@@ -104,6 +104,9 @@ package struct FileHeader: Hashable, Sendable {
         store = StoreID(low: bytes.integer(at: 16), high: bytes.integer(at: 24))
         incarnation = Incarnation(rawValue: bytes.integer(at: 32))
         first = SequenceNumber(rawValue: bytes.integer(at: 40))
+        guard first.rawValue <= Layout.lastPosition, first != .zero || kind != .segment else {
+            throw .damaged
+        }
         generation = bytes.integer(at: 48)
         created = bytes.integer(at: 56)
         salt = bytes.integer(at: 64)

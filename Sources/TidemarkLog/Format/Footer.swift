@@ -82,6 +82,8 @@ package struct Footer: Hashable, Sendable {
         directory = (0..<Int(summary.blockCount)).map {
             BlockEntry(decoding: directoryBytes, at: $0 * Layout.blockEntryByteCount)
         }
+        let positions = 1...Layout.lastPosition
+        guard directory.allSatisfy({ positions.contains($0.first.rawValue) }) else { return nil }
     }
 
     package init(summary: Summary, directory: [BlockEntry], postings: ZonePostings) {

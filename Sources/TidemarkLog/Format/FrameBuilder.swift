@@ -28,7 +28,9 @@ struct FrameBuilder: Sendable {
     var rawByteCount: Int { raw.count }
 
     /// Whether the next commit belongs to another frame.
-    var isFull: Bool { raw.count >= Layout.frameByteCountTarget }
+    var isFull: Bool {
+        raw.count >= Layout.frameByteCountTarget || positionCount >= Layout.framePositionCount
+    }
 
     /// The position after the last one gathered.
     var next: SequenceNumber {
@@ -120,6 +122,19 @@ struct FrameBuilder: Sendable {
     /// Gathers the positions up to one, which hold no event.
     mutating func appendGap(before end: SequenceNumber) {
         if end > next { appendGap(UInt32(end.rawValue - next.rawValue)) }
+    }
+
+    /// Ends the frame, with some of the gap behind it, if it would cover too many positions together
+    /// with one; `nil` if it would not.
+    ///
+    /// Asked again, it ends another one.
+    mutating func takeFrame(before position: SequenceNumber) -> RawFrame? {
+        let end = first.rawValue + UInt64(Layout.framePositionCount)
+        guard position.rawValue >= end else { return nil }
+        appendGap(before: SequenceNumber(rawValue: end))
+        let frame = self.frame()
+        self = FrameBuilder(first: next)
+        return frame
     }
 
     /// Gathers positions that hold no event.

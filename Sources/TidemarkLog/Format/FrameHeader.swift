@@ -77,7 +77,8 @@ package struct FrameHeader: Hashable, Sendable {
             UInt64(Layout.frameHeaderByteCount)
             + UInt64(blockCount) * UInt64(Layout.blockEntryByteCount)
         guard UInt64(byteCount) >= tableEnd,
-            Int(byteCount) % Layout.frameAlignment == 0
+            Int(byteCount) % Layout.frameAlignment == 0,
+            first.rawValue <= Layout.lastPosition, first != .zero || !kind.holdsEvents
         else { return nil }
     }
 

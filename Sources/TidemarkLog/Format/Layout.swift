@@ -40,6 +40,11 @@ package enum Layout {
     package static let commitByteCountLimit = 1 << 30
     /// A frame is closed when it holds this many raw bytes.
     package static let frameByteCountTarget = 1 << 20
+    /// A frame is closed when it covers this many positions, most of them without events: it counts
+    /// them in 32 bits, and the commit that it ends with goes beyond.
+    package static let framePositionCount = 1 << 30
+    /// No position is greater, so that none overflows by what is added to it.
+    package static let lastPosition: UInt64 = 1 << 62
     /// A stripe is closed when it holds this many bytes of payloads and envelopes.
     package static let stripeByteCount = 4 << 20
     /// A stripe may be longer than frames of the same events by one part in so many: grouping repeats

@@ -55,6 +55,12 @@ struct StripeBuilder {
         next = event.sequence.next
     }
 
+    /// Where the stripe has to end, if it would cover too many positions together with one.
+    func lastPosition(before position: SequenceNumber) -> SequenceNumber? {
+        let last = first.rawValue + UInt64(Layout.framePositionCount) - 1
+        return position.rawValue > last ? SequenceNumber(rawValue: last) : nil
+    }
+
     /// Covers positions up to one that hold nothing.
     mutating func cover(through last: SequenceNumber) {
         next = max(next, last.next)

@@ -209,7 +209,9 @@ extension FrameScan {
             entries.append(entry)
             if frame.kind == .stripe, !entry.isMap {
                 // Behind the maps, whose positions join up, come blocks anywhere in them.
-                guard entry.first >= frame.first, entry.last <= frame.last else { return nil }
+                guard entry.first >= frame.first, entry.first <= frame.last,
+                    entry.last <= frame.last
+                else { return nil }
             } else {
                 guard entry.first.rawValue == expected,
                     entry.isMap == (frame.kind == .stripe),

@@ -126,7 +126,7 @@ struct Gathering {
     private mutating func skip(to sequence: SequenceNumber) {
         var gap = sequence.rawValue - copy.lastSequence.rawValue - 1
         while gap > 0 {
-            let step = UInt32(min(gap, UInt64(Int32.max)))
+            let step = UInt32(min(gap, UInt64(Layout.framePositionCount)))
             copy.appendGap(step)
             gap -= UInt64(step)
         }

@@ -115,7 +115,12 @@ struct AppendQueue {
         batch.bound += 64
         room -= 64
         lastSequence = batch.builder.last
-        open = batch
+        if batch.builder.isFull {
+            closed.append(batch)
+            open = nil
+        } else {
+            open = batch
+        }
     }
 
     private mutating func startSegment(with bound: Int) {
