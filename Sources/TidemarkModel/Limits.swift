@@ -44,7 +44,8 @@ public struct Limits: Hashable, Sendable {
     public var participantsPerShare = 100
     /// UTF-8 bytes of the name of a record, a zone, a user, a device or a build.
     ///
-    /// Never more than 65,535, whatever is set.
+    /// Never more than 65,535, and for a zone, a user and a container never more than 1,000, whatever is
+    /// set: these make up an entry of the views, which has a few thousand bytes.
     public var nameByteCount = 255
     /// UTF-8 bytes of a record type or a field's name.
     ///
@@ -67,7 +68,11 @@ public struct Limits: Hashable, Sendable {
         didSet { recordsPerPage = min(recordsPerPage, 1_000_000) }
     }
     /// UTF-8 bytes of a subscription's id.
-    public var subscriptionIDByteCount = 255
+    ///
+    /// Never more than 32,767, whatever is set, so that a record can be named by it and its holder.
+    public var subscriptionIDByteCount = 255 {
+        didSet { subscriptionIDByteCount = min(subscriptionIDByteCount, Int(Int16.max)) }
+    }
     /// Fields of a record that a subscription's notifications bring along.
     public var desiredKeysPerSubscription = 3
     /// UTF-8 bytes of all texts and names of fields in a subscription.
@@ -114,8 +119,8 @@ extension Limits {
 
     /// Refuses a zone's name: as a record's, and no leading underscore but in `_defaultZone`.
     package func check(zone: ZoneID) throws(SyncError) {
-        try check(zone.name, as: "zone name")
-        try check(zone.owner, as: "owner name")
+        try check(zone.name, as: "zone name", limit: placeByteCount)
+        try check(zone.owner, as: "owner name", limit: placeByteCount)
         guard zone.name.string.utf8.first != UInt8(ascii: "_") || zone.name == ZoneID.default.name
         else {
             throw .invalidName(
@@ -157,15 +162,18 @@ extension Limits {
 
     /// Refuses a caller whose user, device, build or request id is too long or empty.
     package func check(_ caller: Caller) throws(SyncError) {
-        try check(caller.database.container.name, as: "container")
-        try check(caller.database.owner.name, as: "database owner")
-        if let user = caller.user { try check(user.name, as: "user") }
+        try check(caller.database.container.name, as: "container", limit: placeByteCount)
+        try check(caller.database.owner.name, as: "database owner", limit: placeByteCount)
+        if let user = caller.user { try check(user.name, as: "user", limit: placeByteCount) }
         if let device = caller.device { try check(Name(device), as: "device") }
         if let build = caller.build { try check(Name(build), as: "build") }
         if let request = caller.requestID {
             try check(Name(request), as: "request id", limit: requestIDByteCount)
         }
     }
+
+    /// Bytes of one of the names that say where a zone is.
+    private var placeByteCount: Int { min(nameByteCount, 1_000) }
 
     private func check(_ name: Name, as what: String, limit: Int? = nil) throws(SyncError) {
         let limit = min(limit ?? nameByteCount, Int(UInt16.max))

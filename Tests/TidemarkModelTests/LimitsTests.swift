@@ -36,6 +36,16 @@ import Testing
         #expect(error?.message == "The record name \"\(name)\" \(rule).")
     }
 
+    @Test func `of a name that is far too long an error has the beginning`() {
+        let name = Name(String(repeating: "né", count: 20_000))
+        let error = refusal { () throws(SyncError) in try limits.check(recordName: name) }
+        let beginning = String(repeating: "né", count: 30)
+        #expect(
+            error?.message
+                == "The record name \"\(beginning)…\" has 60000 bytes; 1 to 255 are allowed."
+        )
+    }
+
     @Test func `ASCII can be asked for`() {
         var strict = Limits()
         strict.requiresASCIINames = true
@@ -79,6 +89,21 @@ import Testing
         loose.identifierByteCount = .max
         #expect(loose.fieldsPerRecord == 32_767)
         #expect(loose.bytesPerRecord == 1 << 30)
+        loose.subscriptionIDByteCount = .max
+        #expect(loose.subscriptionIDByteCount == 32_767)
+        let wide = String(repeating: "z", count: 1_000)
+        for (name, isAllowed) in [(wide, true), (wide + "z", false)] {
+            let zone = ZoneID(zoneName: name)
+            let container = Caller(database: DatabaseID(container: ContainerID(name)))
+            let refused = refusal { () throws(SyncError) in try loose.check(zone: zone) }
+            #expect((refused == nil) == isAllowed)
+            for caller in [Caller(user: UserID(name)), container] {
+                #expect(
+                    (refusal { () throws(SyncError) in try loose.check(caller) } == nil)
+                        == isAllowed
+                )
+            }
+        }
         let name = Name(String(repeating: "a", count: 65_536))
         #expect(refusal { () throws(SyncError) in try loose.check(recordName: name) } != nil)
         let type = Name(String(repeating: "a", count: 256))

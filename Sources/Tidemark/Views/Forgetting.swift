@@ -69,8 +69,16 @@ struct Forgetting {
     /// what goes may have come anew.
     mutating func addRemovals(to batch: inout ViewBatch) throws(ViewIndexError) {
         if isNothing { return }
+        if !generation.horizons.isEmpty {
+            for entry in generation.entries
+            where entry.newer == SlotChains.none && forgets(entry)
+                && generation.horizons[entry.zone] != nil
+            {
+                tombstoneCounts[entry.zone, default: 0] += 1
+            }
+        }
         for (zone, raised) in generation.horizons {
-            tombstoneCounts[zone] = try removeTombstones(of: zone, raised.horizon, from: &batch)
+            try removeTombstones(of: zone, raised.horizon, from: &batch)
         }
         for zone in ended { try removeAll(of: zone, from: &batch) }
         guard generation.compaction != nil else { return }
@@ -113,18 +121,13 @@ struct Forgetting {
         }
     }
 
-    /// Takes away a zone's tombstones up to a position, and returns how many there were, those of
-    /// the generation included.
-    private func removeTombstones(
+    /// Takes away, and counts, a zone's tombstones up to a position that are in the index.
+    private mutating func removeTombstones(
         of zone: UInt64,
         _ horizon: UInt64,
         from batch: inout ViewBatch
-    ) throws(ViewIndexError) -> Int64 {
+    ) throws(ViewIndexError) {
         var count: Int64 = 0
-        for entry in generation.entries
-        where entry.zone == zone && entry.newer == SlotChains.none && forgets(entry) {
-            count += 1
-        }
         let generation = generation
         let last = ViewKey(zone, horizon)
         try snapshot.visit(.sync, from: ViewKey(zone, 0), through: last) { key, value in
@@ -142,7 +145,7 @@ struct Forgetting {
             batch.remove(key, from: .sync)
             count += 1
         }
-        return count
+        tombstoneCounts[zone, default: 0] += count
     }
 
     /// Takes away what a zone that has ended held.

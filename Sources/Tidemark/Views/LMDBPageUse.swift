@@ -72,9 +72,14 @@ extension LMDBEnvironment {
         var value = MDB_val()
         code = mdb_cursor_get(cursor, &key, &value, MDB_FIRST)
         while code == 0 {
-            // A count, then so many page numbers.
+            // A count, then so many page numbers; behind them may lie what LMDB had reserved.
             let numbers = value.bytes
-            for offset in stride(from: 8, to: numbers.count, by: 8) {
+            let count =
+                numbers.count < 8 ? 0 : numbers.loadUnaligned(fromByteOffset: 0, as: UInt64.self)
+            guard count < UInt64(max(numbers.count / 8, 1)) else {
+                throw .damaged("\(path): its list of free pages is cut off")
+            }
+            for offset in stride(from: 8, through: Int(count) * 8, by: 8) {
                 let page = numbers.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
                 guard page < UInt64(pageCount) else {
                     throw .damaged("\(path): page \(page) is free, of \(pageCount)")

@@ -79,6 +79,40 @@ import TidemarkModel
         try store.close()
     }
 
+    @Test func `the longest names there can be are kept by the views`() async throws {
+        var options = StoreOptions()
+        options.limits.nameByteCount = .max
+        let path = folder.path("names")
+        let wide = String(repeating: "n", count: 1_000)
+        let anna = UserID("a" + wide.dropFirst())
+        let caller = Caller(
+            database: DatabaseID(container: ContainerID(wide), owner: anna),
+            user: anna
+        )
+        let id = RecordID(recordName: wide + wide, zone: ZoneID(zoneName: wide))
+        let root = RecordSave(id, type: "Note", fields: try Fields(["n": 1]))
+        let share = RecordSave(
+            RecordID(recordName: "share", zone: id.zone),
+            type: Share.recordType,
+            fields: Fields(),
+            share: ShareContent(root: id.recordName, publicPermission: .readOnly)
+        )
+        do {
+            let store = try Store.open(at: path, access: .creating, options: options)
+            _ = try await store.modifyZones(ModifyZonesRequest(saves: [id.zone]), as: caller)
+            let saved = try await store.modifyRecords(
+                ModifyRecordsRequest(saves: [root, share]),
+                as: caller
+            )
+            #expect(saved.saves.allSatisfy { $0.error == nil })
+            try store.close()
+        }
+        let store = try Store.open(at: path, options: options)
+        let found = try await store.fetchRecords(FetchRecordsRequest([id]), as: caller)
+        #expect(try found[0].get()["n"] == .int64(1))
+        try store.close()
+    }
+
     @Test(arguments: [Int.min, 0, 1])
     func `no segment is too short to set`(_ byteCount: Int) async throws {
         var options = StoreOptions()
