@@ -344,9 +344,11 @@ extension SyncError {
         )
     }
 
-    /// A name that breaks a rule.
+    /// A name that breaks a rule; of one that is far too long the error has the beginning.
     package static func invalidName(_ what: String, _ name: String, _ rule: String) -> SyncError {
-        SyncError(.invalidArguments, "The \(what) \"\(name)\" \(rule).")
+        let beginning = String(String.UnicodeScalarView(name.unicodeScalars.prefix(60)))
+        let shown = name.utf8.count <= 400 ? name : "\(beginning)…"
+        return SyncError(.invalidArguments, "The \(what) \"\(shown)\" \(rule).")
     }
 }
 

@@ -46,6 +46,8 @@ public struct PastChange: Sendable {
     /// The fields that were set or removed, in the order of their names' bytes: by a save those that the
     /// client named, by a deletion all that there were.
     public var fields: [FieldChange] = []
+    /// The record's type before, if this version has another one.
+    public var recordTypeBefore: String?
     /// The parent, if that changed.
     public var parent: ParentMove?
     /// Whether the version before, if there was one, could be read: without it nobody knows what fields

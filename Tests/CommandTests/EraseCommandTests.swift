@@ -64,6 +64,7 @@ import TidemarkModel
         let dry = try await Command.run("erase", store, "--user", "anna-x", "--dry-run")
         #expect(dry.status == 0, "\(dry.errors)")
         #expect(dry.output.contains("\"dryRun\":true,\"user\":\"anna-x\",\"zones\":2"))
+        #expect(!dry.output.contains("bytesAfter"))
         #expect(try files(with: "anna-x", in: store).isEmpty == false)
         let fork = folder.path("fork.tide")
         #expect(try await Command.run("fork", store, fork).status == 0)

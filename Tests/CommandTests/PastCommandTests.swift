@@ -117,6 +117,27 @@ import Testing
         #expect(text.contains("~ z/r  Old → New"))
     }
 
+    @Test func `what one line deletes and saves again is told and exported as both`() async throws {
+        let lines = [
+            #"{"time":1000,"user":"u","changes":[{"op":"save","zone":"z","recordName":"r","recordType":"Old","fields":{"n":1}}]}"#,
+            #"{"time":2000,"user":"u","changes":[{"op":"delete","zone":"z","recordName":"r"},{"op":"save","zone":"z","recordName":"r","recordType":"New","fields":{}}]}"#,
+        ]
+        let store = try await folder.store(lines)
+        let history = try await Command.run("history", store, "r", "--zone", "z").objects()
+        #expect(history.map { $0["happened"] as? String } == ["recreated", "created"])
+        #expect(history[0]["recordTypeBefore"] as? String == "Old")
+        #expect(history[0]["removed"] as? [String] == ["n"])
+        #expect((history[0]["set"] as? [String: Any])?.isEmpty == true)
+        let text = try await Command.run("history", store, "r", "--zone", "z", "--text").output
+        #expect(text.contains("  deleted and created again  "))
+        #expect(text.contains("    record type: Old → New\n"))
+        let dump = try await Command.run("log", "dump", store, "--record", "r").objects()
+        #expect(dump.map { $0["isRecreation"] as? Bool } == [nil, true])
+        // Without an id: the same line comes to the same one.
+        let export = try await Command.run("export", store, "--changes").output
+        #expect(export == lines.joined(separator: "\n") + "\n")
+    }
+
     @Test func `diff prints what exports at two points differ in`() async throws {
         let store = try await folder.store(SampleHistory.lines(120))
         func records(at point: Int) async throws -> [String: NSDictionary] {

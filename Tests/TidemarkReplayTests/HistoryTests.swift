@@ -101,13 +101,13 @@ import TidemarkModel
     @Test func `a record that one commit deletes and saves again loses what it had`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         let id = RecordID(recordName: "x", zone: ZoneID(zoneName: "z"))
-        func save(_ fields: Fields) -> ChangeStreamLine.Change {
-            .save(recordID: id, recordType: "Note", fields: fields)
+        func save(_ type: Name, _ fields: Fields) -> ChangeStreamLine.Change {
+            .save(recordID: id, recordType: type, fields: fields)
         }
         var importing = try store.beginImport()
         for (time, changes) in [
-            (1_000, [save(try Fields(["gone": 1, "kept": 2]))]),
-            (2_000, [.delete(id), save(try Fields(["kept": 2, "new": 3]))]),
+            (1_000, [save("Note", try Fields(["gone": 1, "kept": 2]))]),
+            (2_000, [.delete(id), save("Page", try Fields(["kept": 2, "new": 3]))]),
         ] {
             _ = try await importing.add(
                 ChangeStreamLine(time: Int64(time), user: UserID("ada"), changes: changes)
@@ -123,6 +123,7 @@ import TidemarkModel
         #expect(changes[0].fields.map(\.before) == [.int64(1), .int64(2), nil])
         #expect(changes[0].fields.map(\.after) == [nil, .int64(2), .int64(3)])
         #expect(changes[0].record?.created.time == 2_000)
+        #expect(changes.map(\.recordTypeBefore) == ["Note", nil])
         let blame = try await store.blame(of: id)
         #expect(blame.fields.map(\.name) == ["kept", "new"])
         #expect(Set(blame.fields.map(\.stamp)) == [changes[0].origin.sequence])

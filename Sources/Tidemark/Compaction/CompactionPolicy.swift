@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+public import TidemarkLog
 public import TidemarkModel
 
 /// What a compaction may forget.
@@ -34,7 +35,7 @@ public struct CompactionPolicy: Hashable, Sendable {
 /// What a compaction came to; or would come to, if it was a dry run.
 public struct CompactionReport: Hashable, Sendable {
     /// Reads as of this position and later ones are exact.
-    public internal(set) var historyHorizon: UInt64 = 0
+    public internal(set) var historyHorizon = SequenceNumber.zero
     /// When the commit at the history horizon was made, in milliseconds since 1970; `nil` if all
     /// history is kept.
     public internal(set) var historyTime: Int64?
@@ -69,6 +70,6 @@ public struct CompactionReport: Hashable, Sendable {
         /// Whose zone it is.
         public var owner: String { database.owner.userRecordName }
         /// Tokens from before this position expire.
-        public internal(set) var position: UInt64
+        public internal(set) var position: SequenceNumber
     }
 }

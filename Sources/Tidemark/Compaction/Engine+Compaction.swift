@@ -295,7 +295,7 @@ extension Engine {
         of loads: [SegmentLoad]
     ) -> CompactionReport {
         var report = CompactionReport()
-        report.historyHorizon = marks.run.history
+        report.historyHorizon = SequenceNumber(rawValue: marks.run.history)
         report.historyTime = marks.historyTime
         report.oldByteCount = loads.reduce(0) { $0 + $1.byteCount }
         report.newByteCount = report.oldByteCount
@@ -315,7 +315,7 @@ extension Engine {
                 zoneName: String(decoding: name, as: UTF8.self),
                 isOfShare: identity.isAudience,
                 database: identity.database,
-                position: horizon
+                position: SequenceNumber(rawValue: horizon)
             )
         }
         return report

@@ -131,7 +131,7 @@ extension [UInt8] {
         append(literal: ",\"isRead\":")
         append(contentsOf: (report.isRead ? "true" : "false").utf8)
         append(literal: ",\"historyFrom\":")
-        append(jsonNumber: report.historyHorizon)
+        append(jsonNumber: report.historyHorizon.rawValue)
         append(literal: ",\"expired\":[")
         for (index, expiry) in report.expiries.enumerated() {
             if index > 0 { append(literal: ",") }
@@ -142,7 +142,7 @@ extension [UInt8] {
             append(literal: ",\"database\":")
             append(jsonString: "\(expiry.database)")
             append(literal: ",\"before\":")
-            append(jsonNumber: expiry.position)
+            append(jsonNumber: expiry.position.rawValue)
             append(literal: "}")
         }
         append(literal: "]}")

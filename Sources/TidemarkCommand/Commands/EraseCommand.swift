@@ -155,7 +155,7 @@ extension [UInt8] {
         append("redactedEvents", receipt.redactedCount)
         append("segments", receipt.segments.count)
         append("bytesBefore", receipt.segments.byteCount)
-        append("bytesAfter", receipt.newByteCount)
+        if !command.dryRun { append("bytesAfter", receipt.newByteCount) }
         append("dictionaries", receipt.dictionaryCount)
         append("journalEntries", receipt.journalCount)
         append("assets", receipt.assets.count)

@@ -90,6 +90,9 @@ extension PastChange {
     /// The fields, the parent, and what began with this version.
     fileprivate func details(_ ink: Ink) -> [String] {
         var lines = fields.lines(isBeforeKnown: isBeforeKnown, ink)
+        if let before = recordTypeBefore, let record {
+            lines.append("    record type: \("\(before) → \(record.recordType)".printable)")
+        }
         if let parent { lines.append(parent.line) }
         if record != nil, audience != nil {
             lines.append("    under a share from here on")

@@ -39,6 +39,7 @@ extension [UInt8] {
         append(literal: ",\"zoneKey\":")
         append(jsonNumber: change.zoneEpoch.rawValue)
         append(member: ",\"recordType\":", change.record?.recordType)
+        append(member: ",\"recordTypeBefore\":", change.recordTypeBefore)
         append(member: ",\"recordChangeTag\":", change.record?.changeTag?.text)
         append(member: ",\"policy\":", change.policy.map { String(describing: $0) })
         if change.policy != nil || change.happening == .deleted {

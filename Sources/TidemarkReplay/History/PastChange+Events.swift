@@ -34,6 +34,9 @@ extension PastChange {
         )
         if event.isTouch { return }
         policy = event.policy
+        if let old, old.recordTypeBytes != body.recordTypeBytes {
+            recordTypeBefore = old.recordType
+        }
         fields =
             event.isRecreation
             ? [FieldChange](beginningWith: body.fields, over: old?.fields)

@@ -117,7 +117,7 @@ import TidemarkModel
         policy.history = .none
         policy.tombstones = .none
         let report = try await client.store.compact(policy)
-        let horizon = SequenceNumber(rawValue: report.historyHorizon)
+        let horizon = report.historyHorizon
         let compacted = client.store.lastSequence
         try await client.modify([try client.save("t", ["n": .int64(6)])])
         for position in [lived.positions[2], lived.positions[4]] {

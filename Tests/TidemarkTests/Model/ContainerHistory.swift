@@ -63,7 +63,7 @@ struct ContainerHistory {
     /// Where deletions were forgotten, up to which position.
     var expiries: [CompactionReport.TokenExpiry] = []
     /// Positions from before this one may have been dropped from lists.
-    var historyHorizon: UInt64 = 0
+    var historyHorizon = SequenceNumber.zero
 
     init(seed: UInt64, compacts: Bool = false) throws {
         self.seed = seed

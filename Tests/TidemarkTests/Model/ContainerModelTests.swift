@@ -165,7 +165,7 @@ extension ContainerHistory {
     /// Whether deletions after a token are forgotten: in its zone, or, for a participant, in the list
     /// of one of the zone's shares.
     private func isForgotten(_ token: Token) throws -> Bool {
-        let position = try store.position(of: token.token).rawValue
+        let position = try store.position(of: token.token)
         return expiries.contains { expiry in
             guard expiry.owner == token.place.owner, expiry.position > position else {
                 return false
@@ -185,7 +185,7 @@ extension ContainerHistory {
     /// Unless what lists said was forgotten.
     private func wasThere(_ token: Token, _ name: String) -> Bool {
         guard token.user == token.place.owner else {
-            return departure(token, name) != nil || historyHorizon > 0
+            return departure(token, name) != nil || historyHorizon > .zero
         }
         let version = model.database(token.place.owner).zones[token.place.zone]?.records[name]
         return (version?.number ?? 0) > token.number
@@ -237,7 +237,7 @@ extension ContainerHistory {
         }
         for (user, device, token, number) in heard {
             let client = client(user, Place(owner: user, zone: "a"), on: device)
-            let position = try store.position(of: token).rawValue
+            let position = try store.position(of: token)
             let isForgotten = expiries.contains {
                 $0.zoneName == "_notifications" && $0.owner == user && $0.position > position
             }

@@ -164,7 +164,7 @@ import TidemarkModel
         let report = try await run.open().compact(policy)
         for expiry in report.expiries {
             let epoch = run.model.zones[expiry.zoneName]?.epoch ?? 0
-            run.horizons["\(expiry.zoneName) \(epoch)"] = expiry.position
+            run.horizons["\(expiry.zoneName) \(epoch)"] = expiry.position.rawValue
         }
     }
 

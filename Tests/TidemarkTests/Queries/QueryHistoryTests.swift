@@ -102,12 +102,12 @@ import TidemarkModel
             var found: [Record]
         }
         var answers: [Answer] = []
-        var horizon: UInt64 = 0
+        var horizon = SequenceNumber.zero
         for round in 0..<6 {
             try await history.grow(by: 15)
             if compacts, round == 3 {
                 horizon = try await Self.compact(history.client.store).historyHorizon
-                #expect(horizon > 0)
+                #expect(horizon > .zero)
             }
             for _ in 0..<4 {
                 let query = history.query()
@@ -120,7 +120,7 @@ import TidemarkModel
         }
         #expect(answers.contains { !$0.found.isEmpty })
         for answer in answers {
-            if answer.position.rawValue < horizon {
+            if answer.position < horizon {
                 let error = await #expect(throws: SyncError.self) {
                     try await history.client.find(
                         answer.query,

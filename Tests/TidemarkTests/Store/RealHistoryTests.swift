@@ -188,7 +188,7 @@ import TidemarkModel
         let report = try await store.compact(policy)
         #expect(report.droppedCount > 0)
         let horizon = points[points.count / 2 - 1].position
-        #expect(report.historyHorizon == horizon.rawValue)
+        #expect(report.historyHorizon == horizon)
         try store.close()
         let compacted = try Store.open(at: folder.path(), access: .reading)
         for (position, digest) in points {

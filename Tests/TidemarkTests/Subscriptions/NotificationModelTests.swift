@@ -304,7 +304,7 @@ private struct NotificationHistory {
         }
         for (user, device, token, number) in tokens {
             let client = client(.init(user: user, device: device), Self.places[0], "a")
-            let position = try store.position(of: token).rawValue
+            let position = try store.position(of: token)
             let isForgotten = expiries.contains {
                 $0.zoneName == "_notifications" && $0.owner == user && $0.position > position
             }
