@@ -34,13 +34,26 @@ struct FetchCycle: Sendable {
     private var restartedZones: Set<ZoneID> = []
     private var restartedList = false
     var stage = Stage.announcing
-    var failure: SyncError?
-    var isCancelled = false
+    private(set) var failure: SyncError?
+    /// The first failure that may pass.
+    private(set) var passingFailure: SyncError?
+    private(set) var isCancelled = false
 
     init(reason: SyncReason, calls: [SyncCall] = [], scope: FetchScope) {
         self.reason = reason
         self.calls = calls
         self.scope = scope
+    }
+
+    /// Ends it after the step that is being done.
+    mutating func cancel(_ error: SyncError) {
+        failure = error
+        isCancelled = true
+    }
+
+    private mutating func note(_ error: SyncError) {
+        failure = failure ?? error
+        if error.code.isPassing { passingFailure = passingFailure ?? error }
     }
 
     /// What to do now.
@@ -74,9 +87,9 @@ struct FetchCycle: Sendable {
         case (.askingOptions, .fetchOptions(let scope, let first)):
             self.scope = scope
             self.first = first
-            stage = .listing
+            stage = isCancelled ? .concluding : .listing
         case (.askingOptions, _):
-            stage = .listing
+            stage = isCancelled ? .concluding : .listing
         case (.listing, .zoneList(let changed, let deleted, let token, let moreComing)):
             let page = Page(token: token, moreComing: moreComing)
             stage = .tellingList(page, changed: changed, deleted: deleted)
@@ -87,7 +100,7 @@ struct FetchCycle: Sendable {
                 restartedList = true
                 state.databaseToken = nil
             } else {
-                failure = failure ?? error
+                note(error)
                 stage = .concluding
             }
         case (.tellingList(let page, let changed, let deleted), _):
@@ -131,7 +144,7 @@ struct FetchCycle: Sendable {
             state.unfetchedZones.removeAll { $0 == zone }
             state.zoneTokens[zone] = nil
         } else {
-            failure = failure ?? error
+            note(error)
         }
         stage = .concludingZone(zone, error)
     }

@@ -13,10 +13,18 @@ struct Schedule: Sendable {
     var subscribeAt: Int64 = 0
     /// When to look again at an account that could not be used.
     var accountAt: Int64?
-    /// How many cycles in a row have failed.
-    private var failureCount = 0
+    /// How many tries of each kind of work in a row have failed.
+    private var failureCounts = [Int](repeating: 0, count: Work.allCases.count)
     /// The server wants nothing before this.
     private var notBefore: Int64 = 0
+
+    /// What is tried, and tried again: that one works says nothing of the others.
+    enum Work: Int, CaseIterable {
+        case account
+        case subscribing
+        case fetching
+        case sending
+    }
 
     /// The longest time between two tries.
     private static let longestWait: Int64 = 5 * 60 * 1000
@@ -33,31 +41,32 @@ struct Schedule: Sendable {
     /// it.
     mutating func sendSoon(_ now: Int64) {
         let soon = max(now, notBefore)
-        sendAt = failureCount > 1 ? sendAt ?? soon : soon
+        sendAt = failureCounts[Work.sending.rawValue] > 1 ? sendAt ?? soon : soon
     }
 
     /// Nothing is to be fetched or sent until there is news.
     mutating func cancel() {
         fetchAt = nil
         sendAt = nil
-        accountAt = nil
-        failureCount = 0
+        failureCounts = failureCounts.map { _ in 0 }
     }
 
-    /// A cycle went well.
-    mutating func succeed() {
-        failureCount = 0
-        notBefore = 0
+    /// Something went well.
+    mutating func succeed(_ work: Work) {
+        failureCounts[work.rawValue] = 0
     }
 
     /// When to try again after a failure: at once, then after one second, then after twice as long each
     /// time; never before the server said.
-    mutating func retryTime(after error: SyncError, at now: Int64) -> Int64 {
-        failureCount += 1
+    mutating func retryTime(of work: Work, after error: SyncError, at now: Int64) -> Int64 {
+        failureCounts[work.rawValue] += 1
+        let failureCount = failureCounts[work.rawValue]
         let doublings = min(failureCount - 2, 20)
         let wait = failureCount == 1 ? 0 : min(1000 << Int64(doublings), Self.longestWait)
         let asked = ((error.retryAfter ?? 0) * 1000).rounded(.up)
-        if asked > 0 { notBefore = now + Int64(min(asked, Self.longestAskedWait)) }
+        if asked > 0 {
+            notBefore = max(notBefore, now + Int64(min(asked, Self.longestAskedWait)))
+        }
         return max(now + wait, notBefore)
     }
 }

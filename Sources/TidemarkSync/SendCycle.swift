@@ -19,11 +19,19 @@ struct SendCycle: Sendable {
     var calls: [SyncCall]
     var scope: SendScope
     var stage = Stage.announcing
-    var failure: SyncError?
-    var isCancelled = false
+    private(set) var failure: SyncError?
+    private(set) var isCancelled = false
+    /// Whether something was sent.
+    private(set) var hasSent = false
 
     /// How many zones one request holds.
     static let zoneCount = 200
+
+    /// Ends it after the step that is being done.
+    mutating func cancel(_ error: SyncError) {
+        failure = error
+        isCancelled = true
+    }
 
     /// What to do now.
     func step() -> SyncStep {
@@ -55,9 +63,11 @@ struct SendCycle: Sendable {
             for zone in zones where !(errors[zone.id]?.code.isPassing ?? false) {
                 state.outgoingZones.remove(zone, upTo: edition)
             }
+            hasSent = hasSent || errors.count < zones.count
             fail(errors.map { SyncError.ItemError(.zone($0.key), $0.value) })
             stage = .tellingZones
-        case (.askingBatch(let edition), .batch(let changes?)) where !changes.isEmpty:
+        case (.askingBatch(let edition), .batch(let changes?))
+        where !changes.isEmpty && !isCancelled:
             stage = .sendingBatch(changes, edition: edition)
         case (.askingBatch, _):
             // The app may have asked for zones meanwhile.
@@ -66,6 +76,7 @@ struct SendCycle: Sendable {
             for change in changes where !(errors[change.id]?.code.isPassing ?? false) {
                 state.outgoingRecords.remove(change, upTo: edition)
             }
+            hasSent = hasSent || errors.count < changes.count
             fail(errors.map { SyncError.ItemError(.record($0.key), $0.value) })
             stage = .tellingBatch
         case (.tellingBatch, _):

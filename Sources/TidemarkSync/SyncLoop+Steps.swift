@@ -39,16 +39,18 @@ extension SyncLoop {
         }
         switch activity {
         case .none: break
-        case .checkingAccount:
+        case .checkingAccount(let changeCount):
             activity = .none
-            takeAccount(outcome, at: now)
+            // Whoever was found may be signed in no longer.
+            if changeCount == accountChangeCount { takeAccount(outcome, at: now) }
         case .subscribing:
             activity = .none
             if case .failed(let error) = outcome {
                 schedule.subscribeAt =
-                    error.code.isPassing ? schedule.retryTime(after: error, at: now) : .max
+                    error.code.isPassing
+                    ? schedule.retryTime(of: .subscribing, after: error, at: now) : .max
             } else {
-                schedule.succeed()
+                schedule.succeed(.subscribing)
                 state.isSubscribed = true
             }
         case .fetching(var cycle):
@@ -102,7 +104,7 @@ extension SyncLoop {
         }
         if account == .unknown, isAutomatic || !calls.isEmpty {
             schedule.accountAt = nil
-            activity = .checkingAccount
+            activity = .checkingAccount(changeCount: accountChangeCount)
         } else if account == .usable, !calls.isEmpty {
             let waiting = calls.removeFirst()
             switch waiting.wish {
@@ -148,9 +150,9 @@ extension SyncLoop {
 
     private mutating func end(_ cycle: FetchCycle, at now: Int64) {
         if !cycle.calls.isEmpty { answers.append(.finish(cycle.calls, cycle.failure)) }
-        guard let failure = cycle.failure else { return schedule.succeed() }
-        if !cycle.isCancelled, failure.code.isPassing {
-            let time = schedule.retryTime(after: failure, at: now)
+        guard cycle.failure != nil else { return schedule.succeed(.fetching) }
+        if !cycle.isCancelled, let failure = cycle.passingFailure {
+            let time = schedule.retryTime(of: .fetching, after: failure, at: now)
             schedule.fetchAt = time
             schedule.sendAt = schedule.sendAt.map { max($0, time) }
         }
@@ -159,9 +161,10 @@ extension SyncLoop {
     /// After a sending that failed in part, what is left goes out once the server's side of it is known.
     private mutating func end(_ cycle: SendCycle, at now: Int64) {
         if !cycle.calls.isEmpty { answers.append(.finish(cycle.calls, cycle.failure)) }
-        guard let failure = cycle.failure else { return schedule.succeed() }
-        guard !cycle.isCancelled, hasOutgoing else { return }
-        let time = schedule.retryTime(after: failure, at: now)
+        // What fails is tried later each time only if nothing else goes out meanwhile.
+        if cycle.hasSent || cycle.failure == nil { schedule.succeed(.sending) }
+        guard let failure = cycle.failure, !cycle.isCancelled, hasOutgoing else { return }
+        let time = schedule.retryTime(of: .sending, after: failure, at: now)
         schedule.sendAt = time
         schedule.fetchAt = schedule.fetchAt.map { min($0, time) } ?? time
     }
@@ -170,7 +173,7 @@ extension SyncLoop {
         switch outcome {
         case .account(let user):
             if user != state.user { change(to: user) }
-            schedule.succeed()
+            schedule.succeed(.account)
             if user == nil {
                 refuse(SyncError(.notAuthenticated, "Nobody is signed in."))
             } else {
@@ -178,7 +181,7 @@ extension SyncLoop {
             }
         case .failed(let error):
             if error.code.isPassing {
-                schedule.accountAt = schedule.retryTime(after: error, at: now)
+                schedule.accountAt = schedule.retryTime(of: .account, after: error, at: now)
             }
             refuse(error)
         default:

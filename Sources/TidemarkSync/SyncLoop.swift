@@ -31,6 +31,8 @@ public struct SyncLoop: Sendable {
     /// What the app will be told of the account.
     var accountNotice: SyncNotice?
     var account = Account.unknown
+    /// How often somebody else may have signed in.
+    var accountChangeCount = 0
     /// The edition of the state that the app knows.
     var toldEdition: Int
     /// When the app made the first change of the state that it was not told about.
@@ -61,7 +63,7 @@ public struct SyncLoop: Sendable {
 
     enum Activity: Sendable {
         case none
-        case checkingAccount
+        case checkingAccount(changeCount: Int)
         case subscribing
         case fetching(FetchCycle)
         case sending(SendCycle)
@@ -136,8 +138,31 @@ extension SyncLoop {
     /// The server has news.
     public mutating func noteServerChange(at now: Int64) { schedule.fetchSoon(now) }
 
-    /// Somebody else may be signed in.
-    public mutating func noteAccountChange() { account = .unknown }
+    /// Somebody else may be signed in: what goes on ends after the step that is being done, and is taken
+    /// up again once it is known who it is.
+    public mutating func noteAccountChange() {
+        account = .unknown
+        accountChangeCount += 1
+        let error = SyncError(.operationCancelled, "Somebody else may have signed in meanwhile.")
+        switch activity {
+        case .fetching(var cycle):
+            let wish = WaitingCall.Wish.fetch(cycle.scope)
+            calls.insert(contentsOf: cycle.calls.map { WaitingCall(call: $0, wish: wish) }, at: 0)
+            cycle.calls = []
+            cycle.cancel(error)
+            activity = .fetching(cycle)
+        case .sending(var cycle):
+            let wish = WaitingCall.Wish.send(cycle.scope)
+            calls.insert(contentsOf: cycle.calls.map { WaitingCall(call: $0, wish: wish) }, at: 0)
+            cycle.calls = []
+            cycle.cancel(error)
+            activity = .sending(cycle)
+        default: return
+        }
+        guard isAutomatic else { return }
+        schedule.fetchSoon(0)
+        if hasOutgoing { schedule.sendSoon(0) }
+    }
 
     /// The app asks for a fetch.
     public mutating func fetch(_ scope: FetchScope = .all) -> SyncCall { wait(for: .fetch(scope)) }
@@ -161,14 +186,12 @@ extension SyncLoop {
         schedule.cancel()
         switch activity {
         case .fetching(var cycle):
-            cycle.failure = error
-            cycle.isCancelled = true
+            cycle.cancel(error)
             cycle.calls += calls.map(\.call)
             calls = []
             activity = .fetching(cycle)
         case .sending(var cycle):
-            cycle.failure = error
-            cycle.isCancelled = true
+            cycle.cancel(error)
             cycle.calls += calls.map(\.call)
             calls = []
             activity = .sending(cycle)

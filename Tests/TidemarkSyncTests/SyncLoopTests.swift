@@ -162,6 +162,62 @@ import TidemarkModel
         #expect(server.values[Self.id("x")] == 1)
     }
 
+    @Test func `a sending that fails while fetches work is tried later each time`() throws {
+        var server = try Self.server(1)
+        var device = ModelDevice()
+        try Self.run(&device, &server, at: 0)
+        device.edit(Self.id("x"), 1, at: 0)
+        var now: Int64 = 1000
+        var waits: [Int64] = []
+        let failure = SyncError(.serviceUnavailable, "The disk is full.")
+        for _ in 0..<14 {
+            try Self.run(&device, &server, at: now) { $0 == .sendBatch ? failure : nil }
+            guard case .wait(let time?) = device.loop.nextStep(at: now) else { break }
+            waits.append(time - now)
+            now = time
+        }
+        #expect(waits.count == 14)
+        #expect(waits == waits.sorted())
+        #expect(waits.last == Int64(300_000))
+        // Where something goes out, what was refused beside it is tried again at once.
+        device.edit(Self.id("y"), 2, at: now)
+        try Self.run(&device, &server, at: now)
+        #expect(server.values.count == 3)
+    }
+
+    @Test func `a fetch by hand does not shorten what the server asked for`() throws {
+        var server = try Self.server(0)
+        var device = ModelDevice()
+        try Self.run(&device, &server, at: 0)
+        device.edit(Self.id("x"), 1, at: 0)
+        let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: 30)
+        try Self.run(&device, &server, at: 1000) { $0 == .sendBatch ? failure : nil }
+        _ = device.loop.fetch()
+        try Self.run(&device, &server, at: 2000)
+        device.edit(Self.id("y"), 2, at: 3000)
+        try Self.run(&device, &server, at: 30_999)
+        #expect(server.values.isEmpty)
+        try Self.run(&device, &server, at: 31_000)
+        #expect(server.values.count == 2)
+    }
+
+    @Test func `a zone that cannot be reached is fetched again, whatever others say`() throws {
+        var server = try Self.server(2)
+        let other = ZoneID(zoneName: "other")
+        _ = server.apply([ModelServer.OutgoingZoneRequest(zone: other)])
+        _ = try server.save(RecordID(recordName: "o", zone: other), 1, tag: nil)
+        var device = ModelDevice()
+        var failureCount = 0
+        try Self.run(&device, &server, at: 0) { step in
+            guard case .fetchZoneChanges(let zone, _) = step, failureCount < 2 else { return nil }
+            failureCount += 1
+            return zone == Self.zone
+                ? SyncError(.permissionFailure, "No.") : SyncError(.networkFailure, "Cut off.")
+        }
+        #expect(failureCount == 2)
+        #expect(device.records.count == 3)
+    }
+
     @Test func `it is not tried before the server said`() throws {
         var server = try Self.server(0)
         var device = ModelDevice()
@@ -307,6 +363,47 @@ import TidemarkModel
         try Self.run(&device, &server, at: 3000)
         #expect(device.notices.contains(.accountChanged(from: UserID("_bert"), to: nil)))
         #expect(device.answers.last?.error?.code == .notAuthenticated)
+    }
+
+    @Test func `whom a look at the account found is asked again if somebody signs in meanwhile`() {
+        var loop = SyncLoop()
+        #expect(loop.nextStep(at: 0) == .checkAccount)
+        loop.noteAccountChange()
+        loop.take(.account(UserID("_anna")), at: 0)
+        #expect(loop.nextStep(at: 0) == .checkAccount)
+        loop.take(.account(UserID("_bert")), at: 0)
+        #expect(loop.nextStep(at: 0) == .tell(.accountChanged(from: nil, to: UserID("_bert"))))
+    }
+
+    @Test func `nothing more of a user is sent once another may be signed in`() throws {
+        var server = try Self.server(0)
+        var device = ModelDevice()
+        try Self.run(&device, &server, at: 0)
+        for number in 0..<8 { device.edit(Self.id("x\(number)"), number, at: 0) }
+        let call = device.loop.send()
+        while device.loop.peek(at: 0) != .tell(.sentBatch) { _ = try device.step(&server, at: 0) }
+        server.user = UserID("_bert")
+        device.loop.noteAccountChange()
+        let before = device.notices.count
+        let steps = try Self.run(&device, &server, at: 0)
+        #expect(server.values.count == 3)
+        #expect(!steps.contains(.sendBatch))
+        let heard = device.notices[before...].filter { $0 != .stateChanged }
+        #expect(heard.prefix(2).first == .sentBatch)
+        #expect(heard.contains(.accountChanged(from: UserID("_anna"), to: UserID("_bert"))))
+        #expect(device.answers.last?.calls == [call])
+        #expect(device.loop.outgoingRecords.isEmpty)
+    }
+
+    @Test func `a sending goes on where the account was looked at and is the same`() throws {
+        var server = try Self.server(0)
+        var device = ModelDevice()
+        try Self.run(&device, &server, at: 0)
+        for number in 0..<8 { device.edit(Self.id("x\(number)"), number, at: 0) }
+        while device.loop.peek(at: 0) != .tell(.sentBatch) { _ = try device.step(&server, at: 0) }
+        device.loop.noteAccountChange()
+        try Self.run(&device, &server, at: 0)
+        #expect(server.values.count == 8)
     }
 
     @Test func `a state is read as it was written`() throws {

@@ -299,7 +299,9 @@ extension SyncEngineDriver {
             }
             return calls.compactMap { guarded.waiting.removeValue(forKey: $0) }
         }
-        let error = error.map { content.failure ?? CKError($0) }
+        let error = error.map { error in
+            error.code == .partialFailure ? content.failure ?? CKError(error) : CKError(error)
+        }
         for waiting in waiting { waiting.resume(returning: error) }
     }
 
@@ -310,6 +312,7 @@ extension SyncEngineDriver {
             guarded.tasks.dropFirst().map { $0 }
         }
         for task in old { task.cancel() }
+        let isAgain = !old.isEmpty
         guard look({ $0.isAutomatic }), let user = device.userID else { return }
         let caller = device.caller(of: database.container, .private)
         let scope = database.databaseScope.model
@@ -319,7 +322,7 @@ extension SyncEngineDriver {
             }
             guard let (pushes, isLate) = heard else { return }
             // What came before that nobody heard of.
-            if isLate { self?.change { $0.noteServerChange(at: $1) } }
+            if isLate || isAgain { self?.change { $0.noteServerChange(at: $1) } }
             do {
                 for try await push in pushes where push.notification.user == user {
                     guard let self, !Task.isCancelled else { return }
@@ -332,6 +335,7 @@ extension SyncEngineDriver {
         }
         guarded.withLock { guarded in
             guarded.tasks = guarded.tasks.prefix(1) + [listening]
+            if guarded.isEnded { listening.cancel() }
         }
     }
 }

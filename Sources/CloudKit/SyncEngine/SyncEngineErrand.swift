@@ -188,7 +188,10 @@ extension SyncEngineErrand {
                 )
             )
         } catch {
-            if (error as? CKError)?.code == .limitExceeded, let halves = batch.halves {
+            // One record may be what the whole request is refused for.
+            if (error as? CKError).map({ Self.refusingCodes.contains($0.code) }) ?? false,
+                let halves = batch.halves
+            {
                 await send(halves.0, &sent)
                 await send(halves.1, &sent)
                 return
@@ -204,6 +207,12 @@ extension SyncEngineErrand {
             sent.note(deleting: id, id.model, outcome)
         }
     }
+
+    /// How a whole request is refused for what one of its records is, or for how many there are.
+    private static let refusingCodes: Set<CKError.Code> = [
+        .limitExceeded, .invalidArguments, .quotaExceeded, .assetFileNotFound,
+        .assetFileModified, .assetNotAvailable,
+    ]
 
     private var unsaid: CKError { CKError(.internalError, "The service said nothing about it.") }
 }

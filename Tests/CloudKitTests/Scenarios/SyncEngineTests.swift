@@ -56,6 +56,27 @@ import Tidemark
         #expect(await laptop.notes["n0"] == nil)
     }
 
+    @Test func `sends all but what nobody can store`() async throws {
+        let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
+        await phone.write("first", in: "first")
+        try await sendAll(phone)
+        for number in 0..<20 {
+            let edited = number == 13 ? Date(timeIntervalSince1970: .nan) : Date()
+            await phone.write("text \(number)", in: "n\(number)", at: edited)
+        }
+        let before = await phone.failures.count
+        do {
+            try await phone.engine().sendChanges()
+            Issue.record("a note without a time was sent")
+        } catch let error as CKError {
+            #expect(error.code == .partialFailure)
+        }
+        let failures = await phone.failures
+        #expect(failures.dropFirst(before) == [.invalidArguments])
+        try await laptop.engine().fetchChanges()
+        #expect(await laptop.notes.count == 20)
+    }
+
     @Test func `tells in order, and the state after what it rests on`() async throws {
         let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
         let pending = await phone.engine().state
