@@ -10,11 +10,18 @@ extension Engine {
         of request: ModifyRecordsRequest,
         at index: Int,
         against server: StoredRecord?,
-        author: Authorship
+        author: Authorship,
+        _ sight: VersionSight
     ) throws(SyncError) -> SyncError {
         let record = request.record(at: index)
         guard let server else { return .recordNotFound(record) }
-        let records = try conflictRecords(of: request, at: index, against: server, author: author)
+        let records = try conflictRecords(
+            of: request,
+            at: index,
+            against: server,
+            author: author,
+            sight
+        )
         return records.client.changeTag == nil
             ? .recordExists(record, records) : .recordChanged(record, records)
     }
@@ -22,12 +29,13 @@ extension Engine {
     /// The three records of a conflict.
     ///
     /// The ancestor is read from the log by the tag that the client held, so that clients which
-    /// keep no copies get it too.
+    /// keep no copies get it too; unless it is none that the caller may see.
     func conflictRecords(
         of request: ModifyRecordsRequest,
         at index: Int,
         against server: StoredRecord,
-        author: Authorship
+        author: Authorship,
+        _ sight: VersionSight
     ) throws(SyncError) -> ConflictRecords {
         let id = request.record(at: index)
         let isSave = index < request.saves.count
@@ -35,13 +43,15 @@ extension Engine {
             isSave
             ? request.saves[index].changeTag
             : request.deletions[index - request.saves.count].changeTag
-        let serverRecord = try record(server, in: id.zone)
+        let access = sight.access(of: id.zone)
+        let serverRecord = try record(server, in: id.zone).shown(to: access)
         var ancestorRecord: Record?
         var ancestorSequence = SequenceNumber.zero
         if let tag, let held = TagContent(tag),
-            let stored = try ancestor(held, of: Name(id.recordName), before: server)
+            let stored = try ancestor(held, of: Name(id.recordName), before: server),
+            try sight.shows(stored, in: id.zone)
         {
-            ancestorRecord = try record(stored, in: id.zone)
+            ancestorRecord = try record(stored, in: id.zone).shown(to: access)
             ancestorSequence = stored.sequence
         }
         var body = (ancestorRecord ?? serverRecord).body
@@ -61,7 +71,7 @@ extension Engine {
             )
         }
         return ConflictRecords(
-            client: Record(zone: id.zone, changeTag: tag, body: body),
+            client: Record(zone: id.zone, changeTag: tag, body: body).shown(to: access),
             ancestor: ancestorRecord,
             server: serverRecord
         )

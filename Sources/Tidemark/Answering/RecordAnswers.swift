@@ -79,7 +79,8 @@ extension Engine {
     func answers(
         to request: ModifyRecordsRequest,
         as caller: Caller,
-        from answer: FirstAnswer
+        from answer: FirstAnswer,
+        _ sight: VersionSight
     ) throws(SyncError) -> ModifyRecordsResult {
         guard answer.outcomes.count == request.itemCount else {
             throw SyncError(
@@ -103,7 +104,15 @@ extension Engine {
             case .event, .nothingToDo:
                 result.deletions.append(.success(request.record(at: index)))
             case .refused(let code, let message, let against):
-                let error = try refusal(code, message, against, of: request, at: index, author)
+                let error = try refusal(
+                    code,
+                    message,
+                    against,
+                    of: request,
+                    at: index,
+                    author,
+                    sight
+                )
                 result.add(error, isSave: isSave)
                 refused.append(SyncError.ItemError(.record(request.record(at: index)), error))
             }
@@ -119,12 +128,23 @@ extension Engine {
         _ against: SequenceNumber,
         of request: ModifyRecordsRequest,
         at index: Int,
-        _ author: Authorship
+        _ author: Authorship,
+        _ sight: VersionSight
     ) throws(SyncError) -> SyncError {
         let code = SyncError.Code(rawValue: code) ?? .internalError
         guard against != .zero else { return SyncError(code, message) }
+        // Compaction keeps what requests have made, and not what they met.
+        if against <= source.compactedThrough, try source.event(at: against) == nil {
+            return SyncError(code, message)
+        }
         let server = try views.records(at: [against])[0]
-        let records = try conflictRecords(of: request, at: index, against: server, author: author)
+        let records = try conflictRecords(
+            of: request,
+            at: index,
+            against: server,
+            author: author,
+            sight
+        )
         return SyncError(code, message, conflict: records)
     }
 }
@@ -150,6 +170,12 @@ extension ModifyRecordsResult {
                 else { continue }
                 result.saves[index] = .failure(SyncError(error.code, error.message))
             }
+        }
+        for index in deletions.indices {
+            guard case .failure(let error) = deletions[index], let server = error.conflict?.server,
+                access.refusal(of: .read, on: server.body) != nil
+            else { continue }
+            result.deletions[index] = .failure(SyncError(error.code, error.message))
         }
         return result
     }

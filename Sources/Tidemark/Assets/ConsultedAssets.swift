@@ -41,9 +41,11 @@ extension Engine {
         for (index, save) in request.saves.enumerated() where save.fields.namesAssets {
             let item = items.items[index]
             let holder = BlobHolder(zones[item.zone].identity.database)
-            var known: Set<BlobID> = []
-            if let old = item.live { known = Set(try old.readBody().fields.assets.map(\.blob)) }
-            for asset in save.fields.assets where !known.contains(asset.blob) {
+            var known: [BlobID: UInt64] = [:]
+            for asset in try item.live?.readBody().fields.assets ?? [] {
+                known[asset.blob] = asset.byteCount
+            }
+            for asset in save.fields.assets where known[asset.blob] != asset.byteCount {
                 let blob = HeldBlob(asset.blob, of: holder)
                 assets.blobs.append(blob)
                 guard assets.refusals[index] == nil else { continue }

@@ -21,7 +21,11 @@ extension Engine {
             let access = try access(of: caller, picture)
             if let key, let answer = try firstAnswer(to: key, in: picture) {
                 try await writing.committer.waitUntilDurable(answer.last)
-                return try answers(to: request, as: caller, from: answer)
+                let sight = VersionSight(
+                    access: access,
+                    shared: try sharedZones(of: caller, picture)
+                )
+                return try answers(to: request, as: caller, from: answer, sight)
                     .withoutUnreadable(to: access, request)
             }
             var decision = try decide(request, as: caller, with: access, picture)
@@ -47,7 +51,8 @@ extension Engine {
         with access: PublicAccess?,
         _ picture: ViewPicture
     ) throws(SyncError) -> RecordDecision {
-        var zones = ConsultedZones(shared: try sharedZones(of: caller, picture))
+        let sight = VersionSight(access: access, shared: try sharedZones(of: caller, picture))
+        var zones = ConsultedZones(shared: sight.shared)
         var items: [ConsultedItem] = []
         items.reserveCapacity(request.itemCount)
         for index in 0..<request.itemCount {
@@ -97,7 +102,13 @@ extension Engine {
             },
             explain: { (index) throws(SyncError) in
                 let live = consulted.items[index].live
-                return try conflict(of: request, at: index, against: live, author: author)
+                return try conflict(
+                    of: request,
+                    at: index,
+                    against: live,
+                    author: author,
+                    sight
+                )
             },
             ancestor: { (index, held) throws(SyncError) in
                 let item = consulted.items[index]

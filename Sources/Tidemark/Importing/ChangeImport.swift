@@ -67,12 +67,17 @@ public struct ChangeImport: Sendable {
     ///
     /// Throws for a line that is not valid: then nothing of it is applied, and all before it is kept.
     public mutating func add(_ line: ChangeStreamLine) async throws(SyncError) -> Outcome {
-        let request = requestIdentity(of: line)
+        let known = LineIdentity(line)
+        let request = requestIdentity(of: line, known)
         try await writing.committer.waitForRoom()
         try waiting.consult(line.database, in: engine)
         while true {
             let picture = try engine.picture(.appended)
-            if try await isKnown(line, as: request, in: picture) { return .skipped }
+            if let first = try await commit(of: line, as: request, in: picture) {
+                lastAppended = max(lastAppended, first)
+                count(line, known)
+                return .skipped
+            }
             var decision = try ImportDecision(line, in: engine, over: picture, waiting)
             let outcome = Outcome.applied(missingDeletionCount: decision.missingDeletionCount)
             if decision.plan.eventCount == 0 { decision.plan.noteRequest() }
@@ -85,6 +90,7 @@ public struct ChangeImport: Sendable {
                 )
             else { continue }
             lastAppended = placed.last
+            count(line, known)
             decision.note(in: &waiting)
             if decision.changes(.subscriptions) {
                 await writing.notifier.imported(placed.first.rawValue, placed.last.rawValue)
@@ -126,18 +132,22 @@ public struct ChangeImport: Sendable {
         }
     }
 
+    /// Counts a line that is in the store, so that the same one once more is another.
+    private mutating func count(_ line: ChangeStreamLine, _ known: LineIdentity) {
+        if line.requestID == nil { occurrences[Self.key(of: known), default: 0] += 1 }
+    }
+
+    private static func key(of line: LineIdentity) -> UInt64 {
+        xxh3(Array(line.idStem.utf8).span.bytes, seed: 0)
+    }
+
     /// The id of a line: its own, or one that is derived from its content.
-    private mutating func requestIdentity(
-        of line: ChangeStreamLine
+    private func requestIdentity(
+        of line: ChangeStreamLine,
+        _ known: LineIdentity
     ) -> (identity: RequestIdentity, isDerived: Bool) {
-        let known = LineIdentity(line)
-        var id = line.requestID ?? known.idStem
-        if line.requestID == nil {
-            let stem = xxh3(Array(id.utf8).span.bytes, seed: 0)
-            let count = occurrences[stem, default: 0]
-            occurrences[stem] = count + 1
-            id += String(count)
-        }
+        let id =
+            line.requestID ?? known.idStem + String(occurrences[Self.key(of: known), default: 0])
         let identity = RequestIdentity(
             id: id,
             key: engine.views.hash.key(
@@ -150,27 +160,28 @@ public struct ChangeImport: Sendable {
         return (identity, line.requestID == nil)
     }
 
-    /// Whether the commit that a line's id names is this line's.
+    /// The first position of the commit that a line's id names, if it is this line's; `nil` if there is
+    /// none.
     ///
     /// Throws `invalidArguments` if it is another's. A line that was exported says no more than its
     /// commit changed, and so may differ from the line that was imported.
-    private func isKnown(
-        _ line: ChangeStreamLine,
+    private func commit(
+        of line: ChangeStreamLine,
         as request: (identity: RequestIdentity, isDerived: Bool),
         in picture: ViewPicture
-    ) async throws(SyncError) -> Bool {
+    ) async throws(SyncError) -> SequenceNumber? {
         let (request, isDerived) = request
         guard let answer = try engine.firstAnswer(to: request.key, in: picture) else {
-            return false
+            return nil
         }
         // An id that was made of the line is of this line, also where an export of what it changed was
         // imported under the id before it.
-        if isDerived || answer.contentHash == request.contentHash { return true }
+        if isDerived || answer.contentHash == request.contentHash { return answer.first }
         try await writing.committer.waitUntilDurable(answer.first)
         let exported = try engine.line(ofCommitAt: answer.first)
         guard exported.map({ LineIdentity($0).contentHash }) == request.contentHash else {
             throw .requestIDReused(request.id)
         }
-        return true
+        return answer.first
     }
 }

@@ -88,6 +88,9 @@ import TidemarkModel
         #expect(try await anna.attach(asset, to: "a").error?.code == .invalidArguments)
         asset.byteCount = 3
         #expect(try await anna.attach(asset, to: "a").error == nil)
+        // That the record names it already makes it no shorter.
+        asset.byteCount = 0
+        #expect(try await anna.attach(asset, to: "a").error != nil)
     }
 
     @Test func `a checksum gives no right in another database`() async throws {

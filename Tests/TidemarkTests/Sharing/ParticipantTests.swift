@@ -57,8 +57,39 @@ import TidemarkModel
         // The link is not for the eyes of participants.
         #expect(try await bob.shared("s").participants[1].linkToken.isEmpty)
         #expect(try await anna.shared("s").participants[1].user == UserID("_bob"))
+        // Nor beside a refusal.
+        #expect(
+            try await save {
+                $0.participants.append(ShareParticipant(permission: .readWrite, isOneTime: true))
+            } == nil
+        )
+        #expect(try await anna.shared("s").participants.contains { !$0.linkToken.isEmpty })
+        let stale = RecordSave(bob.id("s"), type: Share.recordType, fields: Fields())
+        let refusal = try await bob.modify([stale]).saves[0].error
+        let shown = try #require(refusal?.conflict?.server.share)
+        #expect(shown.participants.count == 3)
+        #expect(shown.participants.allSatisfy { $0.linkToken.isEmpty })
         #expect(try await save { $0.participants = [] } == nil)
         #expect(try await accept(link, as: carol) == .unknownItem)
+    }
+
+    @Test func `a conflict shows no version from before the sharing`() async throws {
+        let first = try await anna.modify([try anna.node("tree", ["n": 42])]).saves[0].get()
+        try await anna.modify([try anna.node("tree", ["n": 7])])
+        try await anna.modify([try anna.share("t", of: "tree", with: [("bob", .readWrite)])])
+        let bob = world.guest("bob")
+        #expect(try await accept(store.url(of: try await anna.shared("t")), as: bob) == nil)
+        func conflict(_ tag: RecordChangeTag?) async throws -> ConflictRecords? {
+            let save = try bob.node("tree", ["n": 1], tag: tag, policy: .ifServerRecordUnchanged)
+            return try await bob.modify([save]).saves[0].error?.conflict
+        }
+        let guessed = try await conflict(first.changeTag)
+        #expect(guessed?.server["n"] == .int64(7))
+        #expect(guessed != nil && guessed?.ancestor == nil)
+        #expect(guessed?.client["n"] == .int64(1))
+        let seen = try await anna.modify([try anna.node("tree", ["n": 8])]).saves[0].get()
+        try await anna.modify([try anna.node("tree", ["n": 9])])
+        #expect(try await conflict(seen.changeTag)?.ancestor?["n"] == .int64(8))
     }
 
     @Test func `who is invited by address may need verification`() async throws {
