@@ -195,3 +195,31 @@ package.targets += [
     ),
 ]
 #endif
+
+// `tools/test --room NAME` leaves out of the package whatever that target and its tests do not need,
+// because SwiftPM builds every test target of a package.
+if let room = Context.environment["TIDEMARK_ROOM"] {
+    func names(_ dependencies: [Target.Dependency]) -> [String] {
+        dependencies.compactMap { dependency in
+            switch dependency {
+            case .byNameItem(let name, _), .targetItem(let name, _): name
+            default: nil
+            }
+        }
+    }
+    let dependencies = package.targets.map { ($0.name, names($0.dependencies)) }
+    let below = Dictionary(uniqueKeysWithValues: dependencies)
+    // The target that a test target names first is the one that it tests.
+    let tests = package.targets.filter { $0.isTest && names($0.dependencies).first == room }
+    var kept: Set<String> = []
+    var waiting = [room] + tests.map(\.name)
+    while let name = waiting.popLast() {
+        if kept.insert(name).inserted { waiting += below[name] ?? [] }
+    }
+    package.targets.removeAll { !kept.contains($0.name) }
+    package.products.removeAll { product in
+        let targets =
+            (product as? Product.Library)?.targets ?? (product as? Product.Executable)?.targets
+        return !(targets ?? []).allSatisfy(kept.contains)
+    }
+}
