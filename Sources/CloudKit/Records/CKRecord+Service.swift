@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Tidemark
 import TidemarkModel
 
 extension CKRecord {
@@ -70,7 +71,7 @@ extension CKRecord {
             type: recordType,
             fields: fields,
             parent: try content.parentChange(in: zone, policy),
-            changeTag: content.changeTag.map { RecordChangeTag($0) },
+            changeTag: content.changeTag.map { RecordChangeTag(sending: $0) },
             policy: policy,
             share: shareContent(seenBy: reader)
         )
@@ -202,5 +203,17 @@ extension RecordContent {
             )
         }
         return .set(Name(target.recordName))
+    }
+}
+
+extension RecordChangeTag {
+    /// The tag that a save sends for a record with some tag.
+    ///
+    /// A tag of Apple's service, out of an archive, has no form that a store reads and would be
+    /// refused. It names a version that no store here has: so does the tag that is sent, and the save
+    /// conflicts.
+    fileprivate init(sending text: String) {
+        let tag = RecordChangeTag(text)
+        self = TagContent(tag) == nil ? RecordChangeTag("1-0") : tag
     }
 }

@@ -129,18 +129,19 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
 
     /// Writes the record with its fields and what was changed.
     open func encode(with coder: NSCoder) {
-        coder.encode(archive: RecordArchive(self, withFields: true))
+        coder.encode(RecordArchive(self, withFields: true))
     }
 
     /// Writes the record without its fields: its names and version, from which a program makes the
     /// record anew, sets its fields and saves it.
     open func encodeSystemFields(with coder: NSCoder) {
-        coder.encode(archive: RecordArchive(self, withFields: false))
+        coder.encode(RecordArchive(self, withFields: false))
     }
 
-    /// Reads what `encode(with:)` or `encodeSystemFields(with:)` wrote.
+    /// Reads what `encode(with:)` or `encodeSystemFields(with:)` wrote, also what Apple's framework
+    /// wrote with the latter.
     public required init?(coder: NSCoder) {
-        guard let archive = coder.archive(of: RecordArchive.self) else { return nil }
+        guard let archive = coder.recordArchive else { return nil }
         recordType = archive.recordType
         recordID = CKRecordID(archive.recordID)
         content = Lock(archive.content)

@@ -3,12 +3,12 @@
 
 import Foundation
 
-/// A record as it is archived.
-struct RecordArchive: Codable {
-    struct Field: Codable {
+/// A record as it is archived: its ``bytes``, and the property list that earlier versions wrote.
+struct RecordArchive: Decodable {
+    struct Field {
         var key: String
         /// `nil` for a field that was cleared.
-        var value: RecordValue.Archive?
+        var value: RecordValue?
         var isEncrypted: Bool
         var isChanged: Bool
     }
@@ -22,18 +22,19 @@ struct RecordArchive: Codable {
     var lastModifier: CKRecordID.Archive?
     var parent: CKReference.Archive?
     var share: CKReference.Archive?
-    var isParentChanged: Bool
+    var isParentChanged = false
     /// See ``RecordContent/exactDates``; `nil` where there are none.
     var exactDates: [String]?
     /// `nil` where only system fields were archived.
     var fields: [Field]?
     /// What a share says; `nil` for every other record.
     var shareTerms: CKShare.Terms?
+}
 
+extension RecordArchive {
     init(_ record: CKRecord, withFields: Bool) {
         let content = record.read { $0 }
-        recordType = record.recordType
-        recordID = record.recordID.archived
+        self.init(recordType: record.recordType, recordID: record.recordID.archived)
         changeTag = content.changeTag
         created = content.creationDate?.timeIntervalSinceReferenceDate
         creator = content.creator?.archived
@@ -48,7 +49,7 @@ struct RecordArchive: Codable {
         fields = content.fields.map { key, field in
             Field(
                 key: key,
-                value: field.value.archived,
+                value: field.value,
                 isEncrypted: field.isEncrypted,
                 isChanged: content.changes[key] != nil
             )
@@ -68,7 +69,7 @@ struct RecordArchive: Codable {
     var content: RecordContent {
         var content = RecordContent()
         for field in fields ?? [] {
-            if let value = field.value.flatMap({ RecordValue($0) }) {
+            if let value = field.value {
                 content.fields[field.key] = .init(value: value, isEncrypted: field.isEncrypted)
             }
             if field.isChanged {
@@ -92,5 +93,43 @@ struct RecordArchive: Codable {
             content.parentChange = content.changeCount
         }
         return content
+    }
+}
+
+extension RecordArchive.Field: Decodable {
+    private enum Key: CodingKey {
+        case key, value, isEncrypted, isChanged
+    }
+
+    init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: Key.self)
+        key = try values.decode(String.self, forKey: .key)
+        value = try values.decodeIfPresent(RecordValue.Archive.self, forKey: .value)
+            .flatMap { RecordValue($0) }
+        isEncrypted = try values.decode(Bool.self, forKey: .isEncrypted)
+        isChanged = try values.decode(Bool.self, forKey: .isChanged)
+    }
+}
+
+/// A record inside another archive: its bytes, or the property list of earlier versions.
+struct PackedRecord: Codable {
+    let archive: RecordArchive
+
+    init(_ record: CKRecord) {
+        archive = RecordArchive(record, withFields: true)
+    }
+
+    init(from decoder: any Decoder) throws {
+        guard let data = try? decoder.singleValueContainer().decode(Data.self) else {
+            archive = try RecordArchive(from: decoder)
+            return
+        }
+        guard let archive = RecordArchive(bytes: Array(data)) else { throw ArchiveReader.Damage() }
+        self.archive = archive
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(Data(archive.bytes))
     }
 }

@@ -229,7 +229,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
     // Apple's does not fail, and programs use what it gives without unwrapping.
     /// Reads a share; one that no service takes where the archive holds something else.
     public required init(coder aDecoder: NSCoder) {
-        let archive = aDecoder.archive(of: RecordArchive.self)
+        let archive = aDecoder.recordArchive
         state = Lock(State(archive?.shareTerms ?? Self.firstTerms(nil)))
         super.init(
             recordType: SystemType.share,

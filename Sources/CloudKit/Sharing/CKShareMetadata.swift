@@ -50,9 +50,9 @@ open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Send
 
     private struct Archive: Codable {
         var container: String
-        var share: RecordArchive
+        var share: PackedRecord
         var root: CKRecordID.Archive?
-        var rootRecord: RecordArchive?
+        var rootRecord: PackedRecord?
         var owner: CKUserIdentity.Archive
         var role: Int
         var status: Int
@@ -65,9 +65,9 @@ open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Send
         coder.encode(
             archive: Archive(
                 container: containerIdentifier,
-                share: RecordArchive(share, withFields: true),
+                share: PackedRecord(share),
                 root: hierarchicalRootRecordID?.archived,
-                rootRecord: rootRecord.map { RecordArchive($0, withFields: true) },
+                rootRecord: rootRecord.map { PackedRecord($0) },
                 owner: ownerIdentity.archived,
                 role: participantRole.rawValue,
                 status: participantStatus.rawValue,
@@ -80,12 +80,12 @@ open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Send
     /// Reads what is known.
     public required init?(coder: NSCoder) {
         guard let archive = coder.archive(of: Archive.self),
-            let share = archive.share.record as? CKShare
+            let share = archive.share.archive.record as? CKShare
         else { return nil }
         containerIdentifier = archive.container
         self.share = share
         hierarchicalRootRecordID = archive.root.map { CKRecordID($0) }
-        rootRecord = archive.rootRecord?.record
+        rootRecord = archive.rootRecord?.archive.record
         ownerIdentity = CKUserIdentity(archive.owner)
         participantRole = .init(rawValue: archive.role) ?? .unknown
         participantStatus = .init(rawValue: archive.status) ?? .unknown

@@ -71,9 +71,11 @@ open class CKRecordID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable 
         coder.encode(archive: archived)
     }
 
-    /// Reads the names of the record and its zone.
+    /// Reads the names of the record and its zone, also from an archive of Apple's framework.
     public required init?(coder: NSCoder) {
-        guard let archive = coder.archive(of: Archive.self) else { return nil }
+        guard let archive = coder.archive(of: Archive.self) ?? Archive(KeyedObject(coder)) else {
+            return nil
+        }
         recordName = archive.name
         zoneID = CKRecordZoneID(archive.zone)
     }

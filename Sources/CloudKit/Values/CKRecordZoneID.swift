@@ -74,9 +74,11 @@ open class CKRecordZoneID: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
         coder.encode(archive: archived)
     }
 
-    /// Reads both names.
+    /// Reads both names, also from an archive of Apple's framework.
     public required init?(coder: NSCoder) {
-        guard let archive = coder.archive(of: Archive.self) else { return nil }
+        guard let archive = coder.archive(of: Archive.self) ?? Archive(KeyedObject(coder)) else {
+            return nil
+        }
         zoneName = archive.name
         ownerName = archive.owner
     }

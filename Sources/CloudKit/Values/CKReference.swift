@@ -84,9 +84,11 @@ open class CKReference: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable
         coder.encode(archive: archived)
     }
 
-    /// Reads the target and the action.
+    /// Reads the target and the action, also from an archive of Apple's framework.
     public required init?(coder: NSCoder) {
-        guard let archive = coder.archive(of: Archive.self) else { return nil }
+        guard let archive = coder.archive(of: Archive.self) ?? Archive(KeyedObject(coder)) else {
+            return nil
+        }
         recordID = CKRecordID(archive.record)
         modelAction = TidemarkModel.Reference.Action(rawValue: archive.action) ?? .none
     }

@@ -37,9 +37,17 @@ open class CKServerChangeToken: NSObject, NSCopying, NSSecureCoding, @unchecked 
     }
 
     /// Reads a token.
+    ///
+    /// One of Apple's service is read as it is. It says nothing to a service here, whose answer to it is
+    /// `changeTokenExpired`: the program then fetches everything again.
     public required init?(coder: NSCoder) {
-        guard let archive = coder.archive(of: Archive.self) else { return nil }
-        text = archive.text
+        if let archive = coder.archive(of: Archive.self) {
+            text = archive.text
+        } else if let foreign = KeyedObject(coder)?.data("ChangeTokenData") {
+            text = "CKServerChangeToken:\(foreign.base64EncodedString())"
+        } else {
+            return nil
+        }
     }
 
     // MARK: The service

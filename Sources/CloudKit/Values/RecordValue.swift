@@ -233,8 +233,8 @@ extension RecordValue {
 // MARK: Archives
 
 extension RecordValue {
-    /// A value as it is archived: one member is set.
-    struct Archive: Codable {
+    /// A value as earlier versions archived it: one member is set.
+    struct Archive: Decodable {
         var string: String?
         var integer: Int64?
         /// The bits of a number that has no sign.
@@ -248,22 +248,6 @@ extension RecordValue {
         var asset: CKAsset.Archive?
         var list: [Archive]?
         var elementType: UInt8?
-    }
-
-    var archived: Archive {
-        switch self {
-        case .string(let text): Archive(string: text)
-        case .integer(let number): Archive(integer: number)
-        case .unsigned(let number): Archive(unsigned: Int64(bitPattern: number))
-        case .real(let number): Archive(real: Int64(bitPattern: number.bitPattern))
-        case .date(let date): Archive(date: date.timeIntervalSinceReferenceDate)
-        case .data(let data): Archive(data: data)
-        case .location(let place): Archive(location: place.archived)
-        case .reference(let link): Archive(reference: link.archived)
-        case .asset(let asset): Archive(asset: asset.archived)
-        case .list(let values, let type):
-            Archive(list: values.map(\.archived), elementType: type?.rawValue)
-        }
     }
 
     init?(_ archive: Archive) {

@@ -37,7 +37,7 @@ enum SymbolDifferences {
             "kept by the device: other devices do not get it"
         ),
         "CKRecord.encodeSystemFields(with:)": .differs(
-            "of Tidemark's own form: archives of Apple's framework cannot be read"
+            "of Tidemark's own form; system fields that Apple's framework wrote are read"
         ),
         "CKNotification.badge": .differs("the device counts, not the service"),
         "CKRecordZone.encryptionScope": .differs(

@@ -1,0 +1,71 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+// Archives that Apple's framework wrote. Docs/formats/archives.md says where the keys are known from.
+
+extension CKRecordZoneID.Archive {
+    init?(_ apple: KeyedObject?) {
+        guard let name = apple?.string("ZoneName"), let owner = apple?.string("ownerName") else {
+            return nil
+        }
+        self.init(name: name, owner: owner)
+    }
+}
+
+extension CKRecordID.Archive {
+    init?(_ apple: KeyedObject?) {
+        guard let name = apple?.string("RecordName"),
+            let zone = CKRecordZoneID.Archive(apple?.object("ZoneID", "CKRecordZoneID"))
+        else { return nil }
+        self.init(name: name, zone: zone)
+    }
+}
+
+extension CKReference.Archive {
+    init?(_ apple: KeyedObject?) {
+        guard let apple,
+            let record = CKRecordID.Archive(apple.object("RecordID", "CKRecordID"))
+        else { return nil }
+        self.init(record: record, action: apple.integer("ReferenceAction") == 1 ? 1 : 0)
+    }
+}
+
+extension RecordArchive {
+    /// What `encodeSystemFields(with:)` wrote.
+    ///
+    /// `nil` for a whole record, whose fields cannot be read: without them, saving it could clear
+    /// fields. `nil` for a share too, whose participants cannot be read.
+    init?(_ apple: KeyedObject?) {
+        guard let apple, !["CKRecord", "CKShare"].contains(apple.className),
+            let type = apple.string("RecordType"), type != CKRecord.SystemType.share,
+            let id = CKRecordID.Archive(apple.object("RecordID", "CKRecordID"))
+        else { return nil }
+        self.init(
+            recordType: type,
+            recordID: id,
+            changeTag: apple.string("ETag"),
+            created: apple.date("RecordCtime")?.timeIntervalSinceReferenceDate,
+            creator: CKRecordID.Archive(apple.object("CreatorUserRecordID", "CKRecordID")),
+            modified: apple.date("RecordMtime")?.timeIntervalSinceReferenceDate,
+            lastModifier: CKRecordID.Archive(
+                apple.object("LastModifiedUserRecordID", "CKRecordID")
+            ),
+            parent: CKReference.Archive(apple.object("ParentReference", "CKReference")),
+            share: CKReference.Archive(apple.object("ShareReference", "CKReference"))
+        )
+    }
+}
+
+/// Tells Foundation's unarchiver which classes the names in Apple's archives mean.
+///
+/// Runs before `main`, as Objective-C's runtime has the names by then: a program may unarchive an ID before it
+/// calls anything else of this module.
+@section(".init_array") @used
+private let registersAppleNames: @convention(c) () -> Void = {
+    NSKeyedUnarchiver.setClass(CKRecordID.self, forClassName: "CKRecordID")
+    NSKeyedUnarchiver.setClass(CKRecordZoneID.self, forClassName: "CKRecordZoneID")
+    NSKeyedUnarchiver.setClass(CKReference.self, forClassName: "CKReference")
+    NSKeyedUnarchiver.setClass(CKServerChangeToken.self, forClassName: "CKServerChangeToken")
+}
