@@ -29,6 +29,13 @@ let package = Package(
         .library(name: "TidemarkReplay", targets: ["TidemarkReplay"]),
         .executable(name: "tidemark", targets: ["TidemarkCommand"]),
     ],
+    traits: [
+        .trait(
+            name: "Shims",
+            description:
+                "The part of Combine that CloudKit code uses, in the product CloudKitShims."
+        )
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -162,12 +169,31 @@ let package = Package(
 
 // Apple's names on systems that do not have the real framework.
 #if !canImport(Darwin)
-package.products.append(.library(name: "CloudKit", targets: ["CloudKit"]))
+package.products += [
+    .library(name: "CloudKit", targets: ["CloudKit"]),
+    .library(name: "CloudKitShims", targets: ["CloudKitShims"]),
+]
+package.dependencies.append(
+    .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0")
+)
 package.targets += [
     .target(
         name: "CloudKit",
         dependencies: ["Tidemark", "TidemarkSync", "TidemarkModel", "TidemarkLog"],
         swiftSettings: shipped
+    ),
+    // Without the trait nothing uses OpenCombine, and SwiftPM does not resolve it.
+    .target(
+        name: "CloudKitShims",
+        dependencies: ["OpenCombine", "OpenCombineDispatch", "OpenCombineFoundation"].map {
+            .product(name: $0, package: "OpenCombine", condition: .when(traits: ["Shims"]))
+        },
+        swiftSettings: shipped
+    ),
+    .testTarget(
+        name: "CloudKitShimsTests",
+        dependencies: ["CloudKitShims"],
+        swiftSettings: everywhere
     ),
     .executableTarget(
         name: "CloudKitNotesExample",
@@ -185,12 +211,12 @@ package.targets += [
     // Code as it is written for Apple's systems, in both language modes: the same files.
     .testTarget(
         name: "CloudKitSwift5Tests",
-        dependencies: ["CloudKit"],
+        dependencies: ["CloudKit", "CloudKitShims"],
         swiftSettings: sanitized + [.swiftLanguageMode(.v5)]
     ),
     .testTarget(
         name: "CloudKitSwift6Tests",
-        dependencies: ["CloudKit"],
+        dependencies: ["CloudKit", "CloudKitShims"],
         swiftSettings: sanitized + [.swiftLanguageMode(.v6)]
     ),
 ]

@@ -16,20 +16,23 @@ struct ConsumerPackageTests {
         // swift-tools-version: 6.2
         import PackageDescription
 
-        let cloudKit = Target.Dependency.product(name: "CloudKit", package: "\(package)")
+        let products: [Target.Dependency] = [
+            .product(name: "CloudKit", package: "\(package)"),
+            .product(name: "CloudKitShims", package: "\(package)"),
+        ]
         let package = Package(
             name: "consumer",
-            dependencies: [.package(path: "\(root.path)")],
+            dependencies: [.package(path: "\(root.path)", traits: ["Shims"])],
             targets: [
                 .testTarget(
                     name: "ConsumerSwift5Tests",
-                    dependencies: [cloudKit],
-                    swiftSettings: [.swiftLanguageMode(.v5)]
+                    dependencies: products,
+                    swiftSettings: [.swiftLanguageMode(.v5), .define("Shims")]
                 ),
                 .testTarget(
                     name: "ConsumerSwift6Tests",
-                    dependencies: [cloudKit],
-                    swiftSettings: [.swiftLanguageMode(.v6)]
+                    dependencies: products,
+                    swiftSettings: [.swiftLanguageMode(.v6), .define("Shims")]
                 ),
             ]
         )
@@ -65,20 +68,51 @@ struct ConsumerPackageTests {
             to: folder.appending(path: "Package.resolved")
         )
 
+        let (status, text) = try swift(["test", "--disable-xctest"], in: folder)
+        #expect(status == 0, "\(text.suffix(4000))")
+        #expect(text.contains("passed after"), "\(text.suffix(4000))")
+        for mode in ["Swift5", "Swift6"] { #expect(text.contains("Consumer\(mode)Tests")) }
+    }
+
+    @Test(arguments: [false, true])
+    func `only a package that asks for the shims resolves OpenCombine`(asks: Bool) throws {
+        let folder = FileManager.default.temporaryDirectory
+            .appending(path: "resolving-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for mode in ["5", "6"] {
+            try FileManager.default.createDirectory(
+                at: folder.appending(path: "Tests/ConsumerSwift\(mode)Tests"),
+                withIntermediateDirectories: true
+            )
+        }
+        let manifest = Self.manifest
+            .replacing(#", traits: ["Shims"]"#, with: asks ? #", traits: ["Shims"]"# : "")
+        try Data(manifest.utf8).write(to: folder.appending(path: "Package.swift"))
+        let (status, text) = try swift(["package", "resolve"], in: folder)
+        #expect(status == 0, "\(text.suffix(4000))")
+        let resolved = try String(
+            contentsOf: folder.appending(path: "Package.resolved"),
+            encoding: .utf8
+        )
+        #expect(resolved.contains("swift-crypto"))
+        #expect(resolved.lowercased().contains("opencombine") == asks)
+    }
+
+    /// Runs a command of Swift's in a package; gives its status and what it wrote.
+    private func swift(_ arguments: [String], in folder: URL) throws -> (Int32, String) {
         let log = folder.appending(path: "log.txt")
         _ = FileManager.default.createFile(atPath: log.path, contents: nil)
         let output = try FileHandle(forWritingTo: log)
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["swift", "test", "--disable-xctest", "--package-path", folder.path]
+        process.arguments = ["swift"] + arguments + ["--package-path", folder.path]
         process.standardOutput = output
         process.standardError = output
         try process.run()
         process.waitUntilExit()
         try output.close()
-        let text = String(decoding: try Data(contentsOf: log), as: UTF8.self)
-        #expect(process.terminationStatus == 0, "\(text.suffix(4000))")
-        #expect(text.contains("passed after"), "\(text.suffix(4000))")
-        for mode in ["Swift5", "Swift6"] { #expect(text.contains("Consumer\(mode)Tests")) }
+        return (
+            process.terminationStatus, String(decoding: try Data(contentsOf: log), as: UTF8.self)
+        )
     }
 }

@@ -1,0 +1,91 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+// Names that CloudKit programs use and Foundation on Linux does not have.
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// Nanoseconds in a second.
+public let NSEC_PER_SEC: UInt64 = 1_000_000_000
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// Nanoseconds in a millisecond.
+public let NSEC_PER_MSEC: UInt64 = 1_000_000
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// Nanoseconds in a microsecond.
+public let NSEC_PER_USEC: UInt64 = 1_000
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// Microseconds in a second.
+public let USEC_PER_SEC: UInt64 = 1_000_000
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// Milliseconds in a second.
+public let MSEC_PER_SEC: UInt64 = 1_000
+
+/// Seconds since the beginning of 2001.
+public typealias CFAbsoluteTime = Double
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// Returns the seconds since the beginning of 2001.
+public func CFAbsoluteTimeGetCurrent() -> CFAbsoluteTime {
+    Date().timeIntervalSinceReferenceDate
+}
+
+/// Runs a body.
+///
+/// On Linux every object is released at once, so there is no pool.
+public func autoreleasepool<Result, Failure: Error>(
+    invoking body: () throws(Failure) -> Result
+) throws(Failure) -> Result {
+    try body()
+}
+
+extension NSKeyedUnarchiver {
+    /// Reads an archived array of objects of one class; `nil` if the archive holds something else.
+    public static func unarchivedArrayOfObjects<Object: NSObject & NSCoding>(
+        ofClass type: Object.Type,
+        from data: Data
+    ) throws -> [Object]? {
+        try unarchivedArrayOfObjects(ofClasses: [type], from: data) as? [Object]
+    }
+
+    /// Reads an archived array of objects of some classes; `nil` if the archive holds something else.
+    public static func unarchivedArrayOfObjects(
+        ofClasses classes: [AnyClass],
+        from data: Data
+    ) throws -> [Any]? {
+        try unarchivedObject(ofClasses: [NSArray.self] + classes, from: data) as? [Any]
+    }
+
+    /// Reads an archived dictionary; `nil` if the archive holds something else.
+    public static func unarchivedDictionary<Key: NSObject & NSCoding, Object: NSObject & NSCoding>(
+        ofKeyClass keyType: Key.Type,
+        objectClass type: Object.Type,
+        from data: Data
+    ) throws -> [Key: Object]? {
+        let classes: [AnyClass] = [NSDictionary.self, keyType, type]
+        guard let read = try unarchivedObject(ofClasses: classes, from: data) as? NSDictionary
+        else {
+            return nil
+        }
+        var result: [Key: Object] = [:]
+        for (key, value) in read {
+            guard let key = object(key) as? Key, let value = object(value) as? Object else {
+                return nil
+            }
+            result[key] = value
+        }
+        return result
+    }
+
+    /// A value of Foundation's as the object that it was archived as.
+    private static func object(_ value: Any) -> Any {
+        switch value {
+        case let text as String: text as NSString
+        case let date as Date: date as NSDate
+        case let data as Data: data as NSData
+        case let id as UUID: id as NSUUID
+        case let url as URL: url as NSURL
+        default: value
+        }
+    }
+}

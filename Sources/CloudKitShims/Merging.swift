@@ -1,0 +1,129 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Shims
+public import OpenCombine
+
+// Operators of Combine that OpenCombine does not have.
+
+extension Publishers {
+    /// Publishes what any of several publishers publishes.
+    public struct MergeMany<Upstream: Publisher>: Publisher {
+        /// What the publishers publish.
+        public typealias Output = Upstream.Output
+        /// What the publishers fail with.
+        public typealias Failure = Upstream.Failure
+
+        /// The publishers.
+        public let publishers: [Upstream]
+
+        /// Merges publishers.
+        public init(_ upstream: Upstream...) {
+            publishers = upstream
+        }
+
+        /// Merges publishers.
+        public init(_ upstream: some Swift.Sequence<Upstream>) {
+            publishers = Array(upstream)
+        }
+
+        /// Subscribes to all publishers.
+        public func receive<Downstream: Subscriber>(
+            subscriber: Downstream
+        ) where Downstream.Input == Output, Downstream.Failure == Failure {
+            Publishers.Sequence<[Upstream], Failure>(sequence: publishers)
+                .flatMap { $0 }
+                .receive(subscriber: subscriber)
+        }
+    }
+
+    /// Publishes what either of two publishers publishes.
+    public struct Merge<A: Publisher, B: Publisher>: Publisher
+    where A.Output == B.Output, A.Failure == B.Failure {
+        /// What the publishers publish.
+        public typealias Output = A.Output
+        /// What the publishers fail with.
+        public typealias Failure = A.Failure
+
+        private let merged: MergeMany<AnyPublisher<Output, Failure>>
+
+        /// Merges two publishers.
+        public init(_ a: A, _ b: B) {
+            merged = MergeMany(a.eraseToAnyPublisher(), b.eraseToAnyPublisher())
+        }
+
+        /// Subscribes to both publishers.
+        public func receive<Downstream: Subscriber>(
+            subscriber: Downstream
+        ) where Downstream.Input == Output, Downstream.Failure == Failure {
+            merged.receive(subscriber: subscriber)
+        }
+    }
+
+    /// Publishes the newest values of two publishers, as soon as there is one of each.
+    public struct CombineLatest<A: Publisher, B: Publisher>: Publisher
+    where A.Failure == B.Failure {
+        /// A value of each publisher.
+        public typealias Output = (A.Output, B.Output)
+        /// What the publishers fail with.
+        public typealias Failure = A.Failure
+
+        private enum Side {
+            case a(A.Output)
+            case b(B.Output)
+        }
+
+        /// The first publisher.
+        public let a: A
+        /// The second publisher.
+        public let b: B
+
+        /// Combines two publishers.
+        public init(_ a: A, _ b: B) {
+            self.a = a
+            self.b = b
+        }
+
+        /// Subscribes to both publishers.
+        public func receive<Downstream: Subscriber>(
+            subscriber: Downstream
+        ) where Downstream.Input == Output, Downstream.Failure == Failure {
+            Merge(a.map { Side.a($0) }, b.map { Side.b($0) })
+                .scan((nil, nil) as (A.Output?, B.Output?)) { newest, side in
+                    switch side {
+                    case .a(let value): (value, newest.1)
+                    case .b(let value): (newest.0, value)
+                    }
+                }
+                .compactMap { newest -> Output? in
+                    guard let a = newest.0, let b = newest.1 else { return nil }
+                    return (a, b)
+                }
+                .receive(subscriber: subscriber)
+        }
+    }
+}
+
+extension Publisher {
+    /// Publishes what this publisher or another one publishes.
+    public func merge<Other: Publisher>(with other: Other) -> Publishers.Merge<Self, Other> {
+        Publishers.Merge(self, other)
+    }
+
+    /// Publishes the newest values of this publisher and another one.
+    public func combineLatest<Other: Publisher>(
+        _ other: Other
+    ) -> Publishers.CombineLatest<Self, Other> where Other.Failure == Failure {
+        Publishers.CombineLatest(self, other)
+    }
+
+    /// Publishes what is made of the newest values of this publisher and another one.
+    public func combineLatest<Other: Publisher, Value>(
+        _ other: Other,
+        _ transform: @escaping (Output, Other.Output) -> Value
+    ) -> Publishers.Map<Publishers.CombineLatest<Self, Other>, Value>
+    where Other.Failure == Failure {
+        combineLatest(other).map { transform($0.0, $0.1) }
+    }
+}
+#endif

@@ -1,0 +1,69 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A lock around some state, as the module `os` has it.
+///
+/// Unchecked: the state is touched under the lock alone.
+public struct OSAllocatedUnfairLock<State>: @unchecked Sendable {
+    private final class Storage {
+        var state: State
+        let lock = NSLock()
+
+        init(_ state: State) {
+            self.state = state
+        }
+    }
+
+    private let storage: Storage
+
+    /// A lock around a state that may not be shared otherwise.
+    public init(uncheckedState: State) {
+        storage = Storage(uncheckedState)
+    }
+
+    /// Runs a body with the state, whatever the body hands out.
+    public func withLockUnchecked<Result>(
+        _ body: (inout State) throws -> Result
+    ) rethrows -> Result {
+        try storage.lock.withLock { try body(&storage.state) }
+    }
+
+    /// Runs a body with the state.
+    public func withLock<Result: Sendable>(
+        _ body: @Sendable (inout State) throws -> Result
+    ) rethrows -> Result {
+        try withLockUnchecked(body)
+    }
+}
+
+extension OSAllocatedUnfairLock where State: Sendable {
+    /// A lock around a state.
+    public init(initialState: State) {
+        self.init(uncheckedState: initialState)
+    }
+}
+
+extension OSAllocatedUnfairLock where State == Void {
+    /// A lock around no state.
+    public init() {
+        self.init(uncheckedState: ())
+    }
+
+    /// Takes the lock; the same thread has to release it.
+    public func lock() { storage.lock.lock() }
+
+    /// Releases the lock.
+    public func unlock() { storage.lock.unlock() }
+
+    /// Takes the lock if nobody holds it.
+    public func lockIfAvailable() -> Bool { storage.lock.try() }
+
+    /// Runs a body under the lock.
+    public func withLock<Result: Sendable>(
+        _ body: @Sendable () throws -> Result
+    ) rethrows -> Result {
+        try withLockUnchecked { _ in try body() }
+    }
+}
