@@ -50,6 +50,8 @@ public struct Explanation: Sendable {
     }
 
     /// A link of the chain from a save to a device.
+    ///
+    /// `Docs/past.md`, "Why", has the order in which causes are named.
     public enum Cause: Sendable {
         /// Nothing of the kind was ever saved, as far as the log knows.
         case neverSaved

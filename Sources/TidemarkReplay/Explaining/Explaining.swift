@@ -13,6 +13,9 @@ struct Explaining {
     private var next: SequenceNumber?
     /// What keeps the version out of every page: its zone has ended.
     private var hasZoneEnded = false
+    /// Whether the device's user created the record on the device before the version deleted it: a delta
+    /// tells such a deletion also to a device that begins without a token.
+    private var isOwnDeletion = false
 
     init(_ record: RecordID, _ device: String, _ evidence: Evidence) {
         explanation = Explanation(record: record, device: device, user: evidence.user)
@@ -39,6 +42,13 @@ struct Explaining {
         }
         var iterator = history.makeAsyncIterator()
         while let entry = try await iterator.next(isolation: nil) {
+            if let version = explanation.version {
+                guard case .change(let change) = entry, change.zoneEpoch == version.zoneEpoch
+                else { return }
+                isOwnDeletion = change.isCreation(by: explanation.user, on: explanation.device)
+                if isOwnDeletion { return }
+                continue
+            }
             switch entry {
             case .pruned(let sequence):
                 explanation.gaps.append(.historyPruned(through: sequence))
@@ -53,7 +63,7 @@ struct Explaining {
                     continue
                 }
                 explanation.version = change
-                return
+                if change.happening != .deleted { return }
             }
         }
     }
@@ -75,23 +85,27 @@ struct Explaining {
     /// Says what became of the version on its way to the device.
     mutating func explainDelivery(_ visibility: RecordVisibility, _ reading: TokenReading) {
         guard let version = explanation.version else { return }
-        if hasZoneEnded {
-            explanation.causes.append(.hidden(.zoneGone))
-            return
-        }
+        if hasZoneEnded { return hide(.zoneGone) }
         let place: DeltaPlace
         switch visibility {
         case .hidden(let hiding):
-            explanation.causes.append(.hidden(hiding))
-            return
+            return hide(hiding)
         case .whole:
             place = .whole(zone: version.zoneEpoch.rawValue, version.origin.sequence)
         case .listed(var listed):
             // Of a version that was replaced it counts where it was itself.
             if next != nil { listed.sequence = version.origin.sequence }
             place = .listed(listed)
+            // The delta of a shared zone tells no deletions to those who begin.
+            isOwnDeletion = false
         }
         explain(version, at: place, reading)
+    }
+
+    /// Says that the device's user is not shown the record: before anything that was refused, since a
+    /// version that had been saved would not have reached the device either.
+    private mutating func hide(_ hiding: RecordHiding) {
+        explanation.causes.insert(.hidden(hiding), at: 0)
     }
 
     private mutating func explain(
@@ -122,7 +136,7 @@ struct Explaining {
             guard place.isTold(from: since, to: granted) else { continue }
             if let next, told.told.shownThrough >= next {
                 later = later ?? told
-            } else if version.happening == .deleted,
+            } else if version.happening == .deleted, !isOwnDeletion,
                 place.sequence <= since?.quiet ?? told.told.shownThrough
             {
                 quiet = quiet ?? told
@@ -134,30 +148,44 @@ struct Explaining {
         }
         noteLimits(since: version.origin.received, needsFull: delivery == nil)
         if delivery != nil {
-            explanation.causes.append(.delivered(delivery, acknowledgement))
+            explain(.delivered(delivery, acknowledgement))
         } else if let later, let next {
-            explanation.causes.append(.superseded(next, later))
+            explain(.superseded(next, later))
         } else if let quiet {
-            explanation.causes.append(.beganAfterDeletion(quiet))
+            explain(.beganAfterDeletion(quiet))
         } else if acknowledgement != nil {
-            explanation.causes.append(.delivered(nil, acknowledgement))
+            explain(.delivered(nil, acknowledgement))
         } else {
             explainSilence()
         }
     }
 
+    /// Says what the device was told, and whether it was refused after that: first if it then has to
+    /// begin anew, and to drop what it was told.
+    private mutating func explain(_ cause: Explanation.Cause) {
+        var causes = [cause]
+        if let refusal = evidence.lastRefusal {
+            let beginsAnew = refusal.refusal.code == .changeTokenExpired
+            causes.insert(.fetchRefused(refusal), at: beginsAnew ? 0 : 1)
+        }
+        explanation.causes += causes
+    }
+
     /// Says why the journal has no page with the version in it.
     private mutating func explainSilence() {
+        let refusal = evidence.lastRefusal
+        if let refusal { explanation.causes.append(.fetchRefused(refusal)) }
         if isUncertain {
             explanation.causes.append(.unknown)
             return
         }
         var last: Explanation.Delivery?
         for case .told(let told) in evidence.answers { last = told }
-        if case .refused(let refusal)? = evidence.answers.last {
-            explanation.causes.append(.fetchRefused(refusal))
+        if let last {
+            explanation.causes.append(.committedAfterToken(last))
+        } else if refusal == nil {
+            explanation.causes.append(.neverAsked)
         }
-        explanation.causes.append(last.map { .committedAfterToken($0) } ?? .neverAsked)
     }
 
     /// Whether the device may have been told without the journal's knowing.
@@ -192,6 +220,21 @@ struct Explaining {
     mutating func finish() {
         var said: Set<Explanation.Gap> = []
         explanation.gaps.removeAll { !said.insert($0).inserted }
+    }
+}
+
+extension PastChange {
+    /// Whether it created the record, by a user on a device.
+    fileprivate func isCreation(by user: UserID?, on device: String) -> Bool {
+        (happening == .created || happening == .recreated)
+            && origin.user == user && origin.device.map { Name($0) } == Name(device)
+    }
+}
+
+extension Evidence {
+    /// The device's last request for changes, if that was refused.
+    fileprivate var lastRefusal: Explanation.Refusal? {
+        if case .refused(let refusal)? = answers.last { refusal } else { nil }
     }
 }
 

@@ -12,10 +12,10 @@ struct WhyCommand: AsyncParsableCommand {
         commandName: "why",
         abstract: "Say why a device does not have a version of a record.",
         discussion: """
-            Follows the record from its save to the device, and names the first link that broke: never \
-            saved; refused, with the code and the rule; not visible to the device's user, with the \
-            share, role or parent; committed after the device's token; delivered by which token, and \
-            acknowledged or not. The answer comes first, then what also holds, then what nobody knows: \
+            Follows the record from its save to the device, and names the first link that broke: not \
+            visible to the device's user, with the share, role or parent; refused, with the code and \
+            the rule; never saved; delivered by which token, and acknowledged or not; committed after \
+            the device's token. The answer comes first, then what also holds, then what nobody knows: \
             what devices were told is kept only in a full journal. The device belongs to the user who \
             used it last, unless said otherwise.
 
