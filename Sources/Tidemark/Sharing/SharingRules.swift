@@ -91,7 +91,9 @@ package struct SharingRules {
             switch change {
             case .save(let save, let old):
                 if save.hasToDoWithShares { return true }
-                return old?.bodyReadBefore.hasToDoWithShares ?? false
+                if let old { return old.bodyReadBefore.hasToDoWithShares }
+                // A record that an import begins anew leaves what its version before was under.
+                return (try? item.live?.body().hasToDoWithShares) ?? false
             case .delete:
                 return (try? item.live?.body().hasToDoWithShares) ?? false
             case .nothing:
