@@ -4,6 +4,14 @@
 import TidemarkLog
 import TidemarkModel
 
+/// The lines of one page of a zone's delta, and where it ends.
+struct ChangePage {
+    /// The lines.
+    var changes: [RecordChange] = []
+    /// The position up to which the page tells everything; `nil` if nothing more is there.
+    var end: SequenceNumber?
+}
+
 /// One page of a zone's delta, as its events are read one after another.
 ///
 /// This runs once per record of every delta.
@@ -52,10 +60,11 @@ struct DeltaPage {
     }
 
     /// Cuts the page back to a commit's end, if the commit at its end goes on with the next line
-    /// and is not all of the page.
-    mutating func trim(before next: SequenceNumber) {
-        guard next <= commitLast, countBefore > 0 else { return }
+    /// and is not all of the page; returns whether it did.
+    mutating func trim(before next: SequenceNumber) -> Bool {
+        guard next <= commitLast, countBefore > 0 else { return false }
         changes.removeLast(changes.count - countBefore)
         last = lastBefore
+        return true
     }
 }

@@ -27,31 +27,22 @@ extension Engine {
         )
         if let error = zones[0].error { throw error }
         if options.isStrict, zones[0].identity.isImplicit { throw .noDelta(of: request.zone) }
-        let selection = request.desiredKeys.map { FieldSelection($0) }
         let access = try access(of: caller, picture)
         let readability = access?.readability(views.hash) ?? 0
-        let start = try start(of: request, zones[0], readability, picture)
-        guard let key = zones[0].key else {
-            let token = token(.zone, place: 0, at: picture.bound, readability: readability)
-            let none = ZoneChanges(zone: request.zone, changes: [], token: token, moreComing: false)
-            return noted(none, request, caller, picture)
+        let (zone, key) = (zones[0].identity, zones[0].key)
+        let start = try start(of: request, zone, key, quiet: picture.bound, readability, picture)
+        let changes = try changes(
+            ofZone: key ?? 0,
+            after: start,
+            through: picture.bound,
+            request,
+            limit: limit,
+            as: caller,
+            access
+        ) { (start, count) throws(SyncError) in
+            guard let key else { return [] }
+            return try self.changes(in: key, after: start, limit: count, picture)
         }
-        let versions = try versions(in: key, after: start, limit: limit + 1, to: caller, picture)
-        let page = try page(of: versions, limit: limit, in: request.zone)
-        let end = page.end?.rawValue ?? picture.bound
-        let token = token(
-            .zone,
-            place: key,
-            at: end,
-            quiet: start.quiet > end ? start.quiet : 0,
-            readability: readability
-        )
-        let changes = ZoneChanges(
-            zone: request.zone,
-            changes: page.changes.readable(by: access).narrowed(to: selection),
-            token: token,
-            moreComing: page.end != nil
-        )
         return noted(changes, request, caller, picture)
     }
 
@@ -77,34 +68,86 @@ extension Engine {
         return changes
     }
 
+    /// A page of a zone's changes.
+    ///
+    /// - Parameters:
+    ///   - key: The zone's key; zero if it has none yet.
+    ///   - start: Where the delta begins.
+    ///   - bound: The position up to which the list shows the store.
+    ///   - request: The request, for the zone's name and the fields.
+    ///   - limit: The number of changes in the page.
+    ///   - caller: The client.
+    ///   - access: What the client may read; `nil` for everything.
+    ///   - read: Reads the zone's list, as for ``versions(after:limit:to:_:)``.
+    ///
+    /// - Returns: The page.
+    ///
+    /// - Throws: `changeTokenExpired` as ``FormerVersions`` does, and what keeps the log from being read.
+    func changes(
+        ofZone key: UInt64,
+        after start: Start,
+        through bound: UInt64,
+        _ request: ZoneChangesRequest,
+        limit: Int,
+        as caller: Caller,
+        _ access: PublicAccess?,
+        _ read: (_ start: UInt64, _ count: Int) throws(SyncError) -> [RecordVersion]
+    ) throws(SyncError) -> ZoneChanges {
+        let versions = try versions(after: start, limit: limit + 1, to: caller, read)
+        let all = try page(of: versions, limit: limit, in: request.zone)
+        let page = try readable(all, after: start, by: access, caller)
+        let readability = access?.readability(views.hash) ?? 0
+        let end = page.end?.rawValue ?? bound
+        // Between two pages a client may hold a record that was deleted before the second one begins.
+        let keepsQuiet = start.quiet > end || page.end != nil && readability != 0
+        return ZoneChanges(
+            zone: request.zone,
+            changes: page.changes.narrowed(to: request.desiredKeys.map { FieldSelection($0) }),
+            token: token(
+                .zone,
+                place: key,
+                at: end,
+                quiet: keepsQuiet ? start.known : 0,
+                readability: readability
+            ),
+            moreComing: page.end != nil
+        )
+    }
+
     /// Where a delta begins.
     struct Start {
         var sequence: UInt64 = 0
         /// Deletions up to here are not told.
         var quiet: UInt64
+
+        /// Where the client's copy of the zone was complete, or where it began without a token.
+        var known: UInt64 { quiet > 0 ? quiet : sequence }
     }
 
-    /// Where the token of a request leaves off.
+    /// Where the token of a request leaves off; without a token, at the beginning, and with the deletions
+    /// up to `quiet` left out.
     func start(
         of request: ZoneChangesRequest,
-        _ zone: ConsultedZone,
+        _ zone: ZoneIdentity,
+        _ key: UInt64?,
+        quiet: UInt64,
         _ readability: UInt64,
         _ picture: ViewPicture
     ) throws(SyncError) -> Start {
-        guard let token = request.since else { return Start(quiet: picture.bound) }
+        guard let token = request.since else { return Start(quiet: quiet) }
         var content: TokenContent
         do throws(TokenDefect) {
             content = try TokenContent(token, store: id, hash: views.hash)
             // A default zone that was empty had no key yet; it came into being after the token.
-            if let key = zone.key, content.place == 0, key > content.sequence.rawValue {
+            if let key, content.place == 0, key > content.sequence.rawValue {
                 content.place = key
             }
             try content.check(
                 level: .zone,
-                place: zone.key ?? 0,
+                place: key ?? 0,
                 line: line,
                 visible: SequenceNumber(rawValue: picture.bound),
-                horizon: try horizon(of: zone, picture),
+                horizon: try horizon(of: key, picture),
                 readability: readability
             )
         } catch {
@@ -114,10 +157,10 @@ extension Engine {
     }
 
     private func horizon(
-        of zone: ConsultedZone,
+        of key: UInt64?,
         _ picture: ViewPicture
     ) throws(TokenDefect) -> SequenceNumber {
-        guard let key = zone.key, let standing = try? picture.zone(key) else { return .zero }
+        guard let key, let standing = try? picture.zone(key) else { return .zero }
         return SequenceNumber(rawValue: standing.tombstoneHorizon)
     }
 
@@ -125,7 +168,7 @@ extension Engine {
     private func explain(
         _ defect: TokenDefect,
         of token: ChangeToken,
-        for zone: ConsultedZone,
+        for zone: ZoneIdentity,
         _ picture: ViewPicture
     ) throws(SyncError) -> SyncError {
         guard defect == .otherPlace,
@@ -135,7 +178,7 @@ extension Engine {
             return content.place == 0
                 ? SyncError(defect) : .tokenExpired("the zone that it is of was erased")
         }
-        guard standing.identity == zone.identity else { return SyncError(defect) }
+        guard standing.identity == zone else { return SyncError(defect) }
         return .tokenExpired("the zone was deleted and created again since")
     }
 }
@@ -161,11 +204,11 @@ extension Engine {
     ///
     /// `versions` has one more than `limit` if there is more.
     func page(
-        of versions: [RecordVersion],
+        of versions: DeltaScan<RecordVersion>,
         limit: Int,
         in zone: ZoneID
-    ) throws(SyncError) -> (changes: [RecordChange], end: SequenceNumber?) {
-        let wanted = versions.prefix(limit).map(\.sequence)
+    ) throws(SyncError) -> ChangePage {
+        let wanted = versions.entries.prefix(limit).map(\.sequence)
         var page = DeltaPage(
             of: zone,
             line: line,
@@ -184,14 +227,12 @@ extension Engine {
         if let failure = page.failure { throw SyncError(failure) }
         // Where nothing could be read, because it is damaged, the page goes on behind it.
         let last = isFull ? page.last : wanted.last ?? .zero
-        guard let next = versions.first(where: { $0.sequence > last })?.sequence else {
-            return (page.changes, nil)
-        }
-        if last == page.last {
-            page.trim(before: next)
-            return (page.changes, page.last)
-        }
-        return (page.changes, last)
+        let unread = versions.entries.first { $0.sequence > last }?.sequence
+        guard let end = unread == nil ? versions.end.map({ SequenceNumber(rawValue: $0) }) : last
+        else { return ChangePage(changes: page.changes) }
+        let next = unread ?? SequenceNumber(rawValue: end.rawValue + 1)
+        let isCut = last == page.last && page.trim(before: next)
+        return ChangePage(changes: page.changes, end: isCut ? page.last : end)
     }
 
     /// A token that says that everything up to a position has been told.

@@ -73,22 +73,11 @@ extension Engine {
             )
             return noted(changes, request, caller, picture)
         }
-        var found: [ZoneStanding]
-        do throws(ViewIndexError) {
-            found = try picture.zones(
-                of: caller.database,
-                after: start,
-                quiet: quiet,
-                limit: limit + 1
-            )
-        } catch {
-            throw SyncError(error)
-        }
-        let moreComing = found.count > limit
-        if moreComing { found.removeLast(found.count - limit) }
-        let end = moreComing ? found.last?.head ?? picture.bound : picture.bound
+        let found = try zones(of: caller.database, after: start, quiet: quiet, limit, picture)
+        let hasMore = found.entries.count > limit
+        let end = hasMore ? found.entries[limit - 1].head : found.end ?? picture.bound
         let changes = DatabaseChanges(
-            changes: found.compactMap { standing in
+            changes: found.entries.prefix(limit).compactMap { standing in
                 if options.isStrict, standing.identity.isImplicit { return nil }
                 if standing.identity.isSystem { return nil }
                 return standing.end.map { .deleted(standing.identity.zone, $0.reason) }
@@ -101,9 +90,37 @@ extension Engine {
                 quiet: quiet > end ? quiet : 0,
                 readability: readability
             ),
-            moreComing: moreComing
+            moreComing: hasMore || found.end != nil
         )
         return noted(changes, request, caller, picture)
+    }
+
+    /// The zones of a database that changed after a position, one more than `limit` if there are more;
+    /// without those that ended at or before `quiet`.
+    private func zones(
+        of database: DatabaseID,
+        after start: UInt64,
+        quiet: UInt64,
+        _ limit: Int,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> DeltaScan<ZoneStanding> {
+        var budget = scanBudget
+        return try DeltaScan(
+            after: start,
+            limit: limit + 1,
+            budget: &budget,
+            position: \.head,
+            read: { (start, count) throws(SyncError) in
+                do throws(ViewIndexError) {
+                    return try picture.zones(of: database, after: start, quiet: 0, limit: count)
+                } catch {
+                    throw SyncError(error)
+                }
+            },
+            tell: { (run, _) throws(SyncError) in
+                .init(entries: run.filter { !$0.isQuiet(below: quiet) })
+            }
+        )
     }
 
     /// A page of changes, once the journal has it.

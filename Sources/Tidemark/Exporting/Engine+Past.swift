@@ -22,10 +22,28 @@ extension Engine {
         let selection = request.desiredKeys.map { FieldSelection($0) }
         return request.recordIDs.map { id in
             Result { () throws(SyncError) in
-                let record = try record(id, of: caller.database, asOf: position)
+                let record = try self.record(id, as: caller, asOf: position, picture)
                 if let refusal = access?.refusal(of: .read, on: record.body) { throw refusal }
                 return record.narrowed(to: selection)
             }
+        }
+    }
+
+    /// A record as a client fetches it as of a position.
+    private func record(
+        _ id: RecordID,
+        as caller: Caller,
+        asOf position: SequenceNumber,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> Record {
+        try checkName(of: id.zone, in: caller.database)
+        do throws(SyncError) {
+            return try record(id, of: caller.database, asOf: position)
+        } catch {
+            if error.code == .unknownItem, let blank = caller.blankUserRecord(id) { return blank }
+            guard error.code == .zoneNotFound else { throw error }
+            let zone = ZoneIdentity(database: caller.database, zoneName: id.zone.name)
+            throw .zoneGone(id.zone, try past(position, picture).reason(ofEnd: zone) ?? .deleted)
         }
     }
 
@@ -59,37 +77,33 @@ extension Engine {
         let picture = try pastPicture(for: caller)
         defer { withExtendedLifetime(picture) {} }
         let past = try past(position, picture)
-        try options.limits.check(zone: request.zone)
+        try checkName(of: request.zone, in: caller.database)
         let identity = ZoneIdentity(
             database: caller.database,
             zoneName: Name(request.zone.zoneName)
         )
-        let owner = caller.database.owner.userRecordName
-        guard request.zone.ownerName == ZoneID.currentOwner || request.zone.ownerName == owner
-        else {
-            throw .zoneNotFound(request.zone)
-        }
         let key = past.zones.first { $0.value == identity }?.key
-        if key == nil, !identity.isImplicit { throw .zoneNotFound(request.zone) }
+        if key == nil, !identity.isImplicit {
+            throw .zoneGone(request.zone, past.reason(ofEnd: identity) ?? .deleted)
+        }
+        if options.isStrict, identity.isImplicit { throw .noDelta(of: request.zone) }
         let access = try access(of: caller, picture)
         let readability = access?.readability(views.hash) ?? 0
-        let start = try start(of: request, key, position, readability)
-        let versions = key.map { past.versions(in: $0, after: start.sequence, quiet: start.quiet) }
-        let page = try page(of: versions ?? [], limit: limit, in: request.zone)
-        let end = page.end ?? position
-        return ZoneChanges(
-            zone: request.zone,
-            changes: page.changes.readable(by: access)
-                .narrowed(to: request.desiredKeys.map { FieldSelection($0) }),
-            token: token(
-                .zone,
-                place: key ?? 0,
-                at: end.rawValue,
-                quiet: start.quiet > end.rawValue ? start.quiet : 0,
-                readability: readability
-            ),
-            moreComing: page.end != nil
-        )
+        let quiet = position.rawValue
+        let start = try start(of: request, identity, key, quiet: quiet, readability, picture)
+        try check(start, isWithin: position)
+        let versions = key.map { past.versions(in: $0, after: start.sequence) } ?? []
+        return try changes(
+            ofZone: key ?? 0,
+            after: start,
+            through: position.rawValue,
+            request,
+            limit: limit,
+            as: caller,
+            access
+        ) { (start, count) in
+            Array(versions.drop { $0.sequence.rawValue <= start }.prefix(count))
+        }
     }
 
     /// See ``Store/databaseChanges(_:as:asOf:)``.
@@ -150,37 +164,13 @@ extension Engine {
         )
     }
 
-    /// Where the token of a request leaves off, as of a position.
-    private func start(
-        of request: ZoneChangesRequest,
-        _ key: UInt64?,
-        _ position: SequenceNumber,
-        _ readability: UInt64
-    ) throws(SyncError) -> Start {
-        guard let token = request.since else { return Start(quiet: position.rawValue) }
-        let content: TokenContent
-        do throws(TokenDefect) {
-            var found = try TokenContent(token, store: id, hash: views.hash)
-            // A default zone that was empty had no key yet.
-            if let key, found.place == 0, key > found.sequence.rawValue { found.place = key }
-            try found.check(
-                level: .zone,
-                place: key ?? 0,
-                line: line,
-                visible: source.durableSequence,
-                horizon: try horizon(of: key),
-                readability: readability
-            )
-            content = found
-        } catch {
-            if error == .otherPlace {
-                throw .tokenExpired("the zone was deleted and created again since")
-            }
-            throw SyncError(error)
-        }
-        let start = Start(sequence: content.sequence.rawValue, quiet: content.quiet.rawValue)
-        try check(start, isWithin: position)
-        return start
+    /// Rejects the name of a zone that a client cannot have in its database.
+    private func checkName(of zone: ZoneID, in database: DatabaseID) throws(SyncError) {
+        try options.limits.check(zone: zone)
+        guard
+            zone.ownerName == ZoneID.currentOwner
+                || zone.ownerName == database.owner.userRecordName
+        else { throw .zoneNotFound(zone) }
     }
 
     private func check(_ start: Start, isWithin position: SequenceNumber) throws(SyncError) {
@@ -192,11 +182,6 @@ extension Engine {
                     + "which the changes are asked for."
             )
         }
-    }
-
-    private func horizon(of key: UInt64?) throws(TokenDefect) -> SequenceNumber {
-        guard let key, let standing = try? picture(.visible).zone(key) else { return .zero }
-        return SequenceNumber(rawValue: standing.tombstoneHorizon)
     }
 
     private func pastPicture(for caller: Caller) throws(SyncError) -> ViewPicture {

@@ -127,18 +127,21 @@ struct PastState {
             .sorted()
     }
 
-    /// The last events of a zone's records that come after a position, ascending; deletions up to `quiet` are left out.
-    func versions(in zone: UInt64, after start: UInt64, quiet: UInt64) -> [RecordVersion] {
-        table.lazy.filter { entry in
-            entry.zone == zone && entry.sequence > start && (entry.isLive || entry.sequence > quiet)
-        }
-        .map { entry in
-            RecordVersion(
-                slot: entry.slot,
-                sequence: SequenceNumber(rawValue: entry.sequence),
-                state: entry.isLive ? .live : .tombstone
-            )
-        }
-        .sorted { $0.sequence < $1.sequence }
+    /// The reason of the last end of a zone; `nil` if it never ended.
+    func reason(ofEnd zone: ZoneIdentity) -> ZoneDeletionReason? {
+        endedZones.last { $0.identity == zone }?.end
+    }
+
+    /// The last events of a zone's records that come after a position, ascending.
+    func versions(in zone: UInt64, after start: UInt64) -> [RecordVersion] {
+        table.lazy.filter { $0.zone == zone && $0.sequence > start }
+            .map { entry in
+                RecordVersion(
+                    slot: entry.slot,
+                    sequence: SequenceNumber(rawValue: entry.sequence),
+                    state: entry.isLive ? .live : .tombstone
+                )
+            }
+            .sorted { $0.sequence < $1.sequence }
     }
 }

@@ -102,16 +102,3 @@ extension Engine {
         )
     }
 }
-
-extension [RecordChange] {
-    /// What of a delta a caller may see.
-    func readable(by access: PublicAccess?) -> Self {
-        guard let access else { return self }
-        return filter { change in
-            switch change {
-            case .changed(let record): access.refusal(of: .read, on: record.body) == nil
-            case .deleted(let record): access.mayHear(ofDeletionOf: Name(record.recordType))
-            }
-        }
-    }
-}

@@ -45,9 +45,11 @@ extension Engine {
             access: hasWalks || access.parts.count > 1 ? access : nil,
             picture
         )
-        try walk(&content, &unsaid, limit: limit, &page, picture)
-        if content.walks.isEmpty, page.entries.count < limit {
-            try list(access, &content, &unsaid, limit: limit - page.entries.count, &page, picture)
+        var budget = scanBudget
+        try walk(&content, &unsaid, limit: limit, budget: &budget, &page, picture)
+        let room = limit - page.entries.count
+        if content.walks.isEmpty, room > 0, budget > 0 {
+            try list(access, &content, &unsaid, limit: room, budget: budget, &page, picture)
         }
         let moreComing = !content.walks.isEmpty || content.sequence.rawValue < picture.bound
         // One list has each record once.
@@ -184,21 +186,26 @@ extension Engine {
         _ content: inout TokenContent,
         _ unsaid: inout UnsaidDeletions,
         limit: Int,
+        budget: inout Int,
         _ page: inout SharedPage,
         _ picture: ViewPicture
     ) throws(SyncError) {
         let start = content.sequence
-        while let walk = content.walks.first, page.entries.count < limit {
+        while let walk = content.walks.first, page.entries.count < limit, budget > 0 {
             let room = limit - page.entries.count
-            var versions = try synced { () throws(ViewIndexError) in
-                try picture.changes(
-                    in: walk.audience,
-                    after: walk.position,
-                    quiet: walk.isLeaving ? start.rawValue : .max,
-                    limit: room + 1
-                )
+            let scan = try scan(
+                walk.audience,
+                after: walk.position,
+                quiet: walk.isLeaving ? start.rawValue : .max,
+                limit: room + 1,
+                budget: &budget,
+                picture
+            )
+            var (versions, end) = (scan.entries, scan.end)
+            if !walk.isLeaving {
+                versions = Array(versions.prefix { $0.sequence <= start })
+                if versions.count < scan.entries.count || end ?? 0 > start.rawValue { end = nil }
             }
-            if !walk.isLeaving { versions = Array(versions.prefix { $0.sequence <= start }) }
             let told = versions.prefix(room)
             let unsaid = try unsaid.positions(
                 among: told,
@@ -208,6 +215,8 @@ extension Engine {
             page.append(told, but: unsaid, isGone: walk.isLeaving)
             if versions.count > room {
                 content.walks[0].position = versions[room - 1].sequence.rawValue
+            } else if let end {
+                content.walks[0].position = end
             } else {
                 content.walks.removeFirst()
             }
@@ -220,40 +229,36 @@ extension Engine {
         _ content: inout TokenContent,
         _ unsaid: inout UnsaidDeletions,
         limit room: Int,
+        budget: Int,
         _ page: inout SharedPage,
         _ picture: ViewPicture
     ) throws(SyncError) {
         var found: [RecordVersion] = []
         var unsaidHere: Set<SequenceNumber> = []
+        // Up to here all of the lists were read.
+        var bound = picture.bound
         for audience in access.parts.keys {
-            let listed = try synced { () throws(ViewIndexError) in
-                try picture.changes(
-                    in: audience,
-                    after: content.sequence.rawValue,
-                    quiet: content.quiet.rawValue,
-                    limit: room + 1
-                )
-            }
-            found += listed
+            var budget = max(budget / access.parts.count, 1)
+            let listed = try scan(
+                audience,
+                after: content.sequence.rawValue,
+                quiet: content.quiet.rawValue,
+                limit: room + 1,
+                budget: &budget,
+                picture
+            )
+            bound = min(bound, listed.end ?? bound)
+            found += listed.entries
             unsaidHere.formUnion(
-                try unsaid.positions(among: listed, in: audience, isLeaving: false)
+                try unsaid.positions(among: listed.entries, in: audience, isLeaving: false)
             )
         }
+        found.removeAll { $0.sequence.rawValue > bound }
         found.sort { $0.sequence < $1.sequence }
         page.append(found.prefix(room), but: unsaidHere, isGone: false)
-        let end = found.count > room ? found[room - 1].sequence.rawValue : picture.bound
+        let end = found.count > room ? found[room - 1].sequence.rawValue : bound
         content.sequence = SequenceNumber(rawValue: end)
         if content.quiet.rawValue <= end { content.quiet = .zero }
-    }
-
-    private func synced<Result>(
-        _ body: () throws(ViewIndexError) -> Result
-    ) throws(SyncError) -> Result {
-        do throws(ViewIndexError) {
-            return try body()
-        } catch {
-            throw SyncError(error)
-        }
     }
 }
 

@@ -67,8 +67,8 @@ struct SharedStays {
     /// Whether a record was in a list during one of some stays.
     ///
     /// From the beginning, not from the token: between two pages a token may stand where the device
-    /// has not heard of the record since long before. Where compaction has dropped the beginning, it
-    /// may have been.
+    /// has not heard of the record since long before. Where compaction has dropped the beginning, or it
+    /// is too far away to be read for one entry, it may have been.
     private func wasSeen(
         _ version: RecordVersion,
         in audience: UInt64,
@@ -77,7 +77,7 @@ struct SharedStays {
         var sequence = version.sequence
         var isLive = version.state == .live
         var end = UInt64.max
-        while true {
+        for _ in 0..<Self.readLimit {
             let time = sequence.rawValue..<end
             if isLive, stays.contains(where: { $0.overlaps(time) }) { return true }
             end = sequence.rawValue
@@ -85,7 +85,11 @@ struct SharedStays {
             guard let state = before.state else { return false }
             (sequence, isLive) = (before.sequence, state == .live)
         }
+        return true
     }
+
+    /// The number of events that are read for one entry.
+    private static let readLimit = 1_024
 
     /// The event about the same record in a list before one, and what it made of the record there, no
     /// state if there is none; `nil` if the event itself is not there.

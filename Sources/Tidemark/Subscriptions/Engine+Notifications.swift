@@ -49,7 +49,14 @@ extension Engine {
         let picture = try picture(.visible)
         let zone = try notificationsZone(of: holder, picture)
         let changes = ZoneChangesRequest(zone: zone.zone, since: request.since)
-        let start = try start(of: changes, zone, 0, picture)
+        let start = try start(
+            of: changes,
+            zone.identity,
+            zone.key,
+            quiet: picture.bound,
+            0,
+            picture
+        )
         // What came before a client without a token began is none of its business.
         if try max(start.sequence, start.quiet) < lastDropped(from: holder.collection, picture) {
             throw .tokenExpired("notifications that the client had not fetched were dropped")
@@ -65,23 +72,21 @@ extension Engine {
                 shownThrough: SequenceNumber(rawValue: picture.bound)
             )
         }
-        let versions: [RecordVersion]
-        do throws(ViewIndexError) {
-            versions = try picture.changes(
-                in: key,
-                after: start.sequence,
-                quiet: start.quiet,
-                limit: limit + 1
-            )
-        } catch {
-            throw SyncError(error)
-        }
-        let wanted = versions.prefix(limit).map(\.sequence)
-        let moreComing = versions.count > wanted.count
-        let end = moreComing ? wanted.last?.rawValue ?? picture.bound : picture.bound
+        var budget = scanBudget
+        let versions = try scan(
+            key,
+            after: start.sequence,
+            quiet: start.quiet,
+            limit: limit + 1,
+            budget: &budget,
+            picture
+        )
+        let wanted = versions.entries.prefix(limit).map(\.sequence)
+        let isFull = versions.entries.count > wanted.count
+        let end = isFull ? wanted.last?.rawValue : versions.end
         var page = NotificationPage(
-            token: token(at: end),
-            moreComing: moreComing,
+            token: token(at: end ?? picture.bound),
+            moreComing: end != nil,
             shownThrough: SequenceNumber(rawValue: picture.bound)
         )
         try source.visit(wanted) { (event) throws(SyncError) in

@@ -127,7 +127,9 @@ struct Explaining {
                 let granted = reading.content(of: told.told.token)
             else {
                 // A zone that is not there for the device any more takes along what it held.
-                if answer.code == .zoneNotFound { (delivery, acknowledgement) = (nil, nil) }
+                if answer.code == .zoneNotFound || answer.code == .userDeletedZone {
+                    (delivery, acknowledgement) = (nil, nil)
+                }
                 continue
             }
             if place.isTakenAway(from: since, to: granted) {

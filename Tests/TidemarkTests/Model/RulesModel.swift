@@ -41,8 +41,8 @@ struct RulesModel {
     var isStrict = false
     /// On which device is changed what is changed next.
     var device = ""
-    /// On which device each record came into being, by the number of its first version.
-    private var makers: [Int: String] = [:]
+    /// On which devices records of a name came into being, by the zone's epoch and the name.
+    private var makers: [Int: [String: Set<String>]] = [:]
     private(set) var lastNumber = 0
     /// Every version that a record ever had, by its number.
     private var history: [Int: (zone: Int, name: String, created: Int)] = [:]
@@ -358,25 +358,28 @@ struct RulesModel {
             stamps: stamps,
             bindings: bindings(of: save, in: zone)
         )
-        if old == nil { makers[version.created] = device }
+        if old == nil, let epoch = zones[zone]?.epoch {
+            makers[epoch, default: [:]][save.name, default: []].insert(device)
+        }
         zones[zone]?.records[save.name] = version
         history[number] = (zones[zone]?.epoch ?? 0, save.name, version.created)
     }
 
     /// What changed in a zone after a number, oldest first; `nil` fields are a deletion.
     ///
-    /// Deletions up to `quiet` are left out, but of records that one device made.
+    /// Deletions up to `quiet` are left out, but of names under which one device made a record.
     func delta(
         of zone: String,
         after number: Int,
         quiet: Int = 0,
         madeBy device: String? = nil
     ) -> [(name: String, version: Version)] {
-        (zones[zone]?.records ?? [:])
+        let ofZone = zones[zone].flatMap { makers[$0.epoch] } ?? [:]
+        let own = device.map { device in ofZone.filter { $0.value.contains(device) } } ?? [:]
+        return (zones[zone]?.records ?? [:])
             .filter { $0.value.number > number }
             .filter {
-                let isOwn = device != nil && makers[$0.value.created] == device
-                return $0.value.fields != nil || $0.value.number > quiet || isOwn
+                $0.value.fields != nil || $0.value.number > quiet || own[$0.key] != nil
             }
             .map { (name: $0.key, version: $0.value) }
             .sorted { $0.version.number < $1.version.number }

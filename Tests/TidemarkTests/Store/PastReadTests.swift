@@ -22,6 +22,7 @@ import TidemarkModel
     }
 
     private struct Delta {
+        var caller: Caller
         var request: ZoneChangesRequest
         var answer: Result<[RecordChange], SyncError>
     }
@@ -30,6 +31,12 @@ import TidemarkModel
     private static let names = (0..<6).map { "r\($0)" }
     private static var ids: [RecordID] {
         zones.flatMap { zone in names.map { RecordID(recordName: $0, zone: zone) } }
+            + [RecordID(recordName: "_anna"), RecordID(recordName: "r0", zone: zoneOfOther)]
+    }
+    private static let zoneOfOther = ZoneID(zoneName: "a", ownerName: "_bert")
+    /// Of one user, who creates records on two devices and reads on a third one as well.
+    private static let callers = ["phone", "pad", nil].map {
+        Caller(user: UserID("_anna"), device: $0)
     }
 
     /// All pages of a delta, of three changes each.
@@ -73,7 +80,19 @@ import TidemarkModel
         _ random: inout SeededGenerator
     ) async throws {
         let zone = zones.randomElement(using: &random) ?? .default
-        switch Int.random(in: 0..<14, using: &random) {
+        switch Int.random(in: 0..<15, using: &random) {
+        case 14:
+            // The user's data is removed, as an import says.
+            var changes = try store.beginImport()
+            let end = ChangeStreamLine.Change.deleteZone(zone, reason: .purged)
+            let line = ChangeStreamLine(
+                time: Int64(bitPattern: store.lastSequence.rawValue),
+                user: UserID("_anna"),
+                database: caller.database,
+                changes: [end]
+            )
+            if zone != .default { _ = try await changes.add(line) }
+            try await changes.finish()
         case 12, 13:
             let id = ["s", "t", "u"].randomElement(using: &random) ?? "s"
             var request = ModifySubscriptionsRequest()
@@ -107,17 +126,20 @@ import TidemarkModel
         }
     }
 
-    @Test(arguments: 0..<3 as Range<UInt64>)
+    @Test(arguments: 0..<(FeatureWorld.isLong ? 24 : 3) as Range<UInt64>)
     func `they answer as they did then`(_ seed: UInt64) async throws {
         let folder = try ScratchFolder()
-        let store = try Store.open(at: folder.path(), access: .creating)
-        let caller = Caller(user: UserID("_anna"))
+        var options = StoreOptions()
+        options.isStrict = seed % 3 == 2
+        let store = try Store.open(at: folder.path(), access: .creating, options: options)
+        let caller = Self.callers[2]
         var random = SeededGenerator(seed: seed)
         var tokens: [(zone: ZoneID, token: ChangeToken)] = []
         var databaseTokens: [ChangeToken?] = [nil]
         var moments: [Moment] = []
         for number in 0..<60 {
-            try await Self.step(store, caller, &random)
+            let author = Self.callers[Bool.random(using: &random) ? 0 : 1]
+            try await Self.step(store, author, &random)
             var moment = Moment(
                 position: store.lastSequence,
                 zones: try await store.zones(as: caller),
@@ -132,14 +154,16 @@ import TidemarkModel
                 if token == nil, number % 3 == 0 { databaseTokens.append(next) }
             }
             var requests = Self.zones.map { ZoneChangesRequest(zone: $0) }
-            requests += tokens.suffix(6).map { ZoneChangesRequest(zone: $0.zone, since: $0.token) }
+            requests += tokens.suffix(9).map { ZoneChangesRequest(zone: $0.zone, since: $0.token) }
             for request in requests {
-                let (answer, token) = try await Self.pages(request) {
-                    try await store.zoneChanges($0, as: caller)
-                }
-                moment.deltas.append(Delta(request: request, answer: answer))
-                if number % 4 == 0, request.since == nil, let token {
-                    tokens.append((request.zone, token))
+                for caller in Self.callers {
+                    let (answer, token) = try await Self.pages(request) {
+                        try await store.zoneChanges($0, as: caller)
+                    }
+                    moment.deltas.append(Delta(caller: caller, request: request, answer: answer))
+                    if number % 4 == 0, request.since == nil, let token {
+                        tokens.append((request.zone, token))
+                    }
                 }
             }
             moments.append(moment)
@@ -169,7 +193,7 @@ import TidemarkModel
             #expect(found[1].error?.code == .unknownItem)
             for delta in moment.deltas {
                 let (answer, _) = try await Self.pages(delta.request) {
-                    try await store.zoneChanges($0, as: caller, asOf: position)
+                    try await store.zoneChanges($0, as: delta.caller, asOf: position)
                 }
                 #expect((try? answer.get()) == (try? delta.answer.get()))
                 #expect(answer.error?.code == delta.answer.error?.code)

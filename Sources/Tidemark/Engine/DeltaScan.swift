@@ -1,0 +1,109 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// Part of a list of changes, oldest first: the entries that a page tells, and how far the list was read.
+///
+/// A list may hold any number of entries that are not told. A budget of entries bounds what one call
+/// reads; the page's token then continues behind the last entry that was read.
+struct DeltaScan<Entry> {
+    /// The entries that are told.
+    private(set) var entries: [Entry] = []
+    /// The position up to which the list was read, if the budget ended before the list did.
+    private(set) var end: UInt64?
+
+    /// The entries of a run that are told.
+    struct Told {
+        var entries: [Entry]
+        /// The position up to which the run was decided, if the budget ended before the run did.
+        var end: UInt64?
+    }
+
+    /// Reads a list behind a position until `limit` entries are told, the list ends, or the budget does.
+    ///
+    /// - Parameters:
+    ///   - start: The position behind which the list is read.
+    ///   - limit: The number of entries that are told at most.
+    ///   - budget: The number of entries that may be read; at least one.
+    ///   - position: The position of an entry.
+    ///   - read: Reads the next entries behind a position; fewer than asked for only at the list's end.
+    ///   - tell: Selects the entries of a run that are told.
+    ///
+    /// - Throws: What `read` and `tell` throw.
+    init(
+        after start: UInt64,
+        limit: Int,
+        budget: inout Int,
+        position: (Entry) -> UInt64,
+        read: (_ start: UInt64, _ count: Int) throws(SyncError) -> [Entry],
+        tell: ([Entry], inout Int) throws(SyncError) -> Told
+    ) throws(SyncError) {
+        var last = start
+        var count = limit
+        while entries.count < limit {
+            guard budget > 0 else {
+                end = last
+                break
+            }
+            count = min(count, budget)
+            let run = try read(last, count)
+            guard let final = run.last else { break }
+            budget -= run.count
+            let told = try tell(run, &budget)
+            entries += told.entries
+            end = told.end
+            if end != nil || run.count < count { break }
+            last = position(final)
+            // Long runs of entries that are not told are read in fewer and longer steps.
+            count *= 2
+        }
+        if entries.count >= limit {
+            entries.removeLast(entries.count - limit)
+            end = nil
+        }
+    }
+}
+
+extension Engine {
+    /// The number of list entries and events that one call for changes reads beside those that it tells.
+    var scanBudget: Int { 64 * max(options.limits.recordsPerPage, 1) }
+
+    /// Reads a list of a picture behind a position, without the deletions up to `quiet`.
+    func scan(
+        _ list: UInt64,
+        after start: UInt64,
+        quiet: UInt64,
+        limit: Int,
+        budget: inout Int,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> DeltaScan<RecordVersion> {
+        try DeltaScan(
+            after: start,
+            limit: limit,
+            budget: &budget,
+            position: \.sequence.rawValue,
+            read: { (start, count) throws(SyncError) in
+                try changes(in: list, after: start, limit: count, picture)
+            },
+            tell: { (run, _) throws(SyncError) in
+                .init(entries: run.filter { !$0.isQuiet(below: quiet) })
+            }
+        )
+    }
+
+    /// The entries of a list of a picture behind a position, at most `limit`.
+    func changes(
+        in list: UInt64,
+        after start: UInt64,
+        limit: Int,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [RecordVersion] {
+        do throws(ViewIndexError) {
+            return try picture.changes(in: list, after: start, quiet: 0, limit: limit)
+        } catch {
+            throw SyncError(error)
+        }
+    }
+}
