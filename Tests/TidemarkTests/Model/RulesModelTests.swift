@@ -337,6 +337,7 @@ import TidemarkModel
                 #expect((try? answer.get()).map(values) == zone.records[name]?.fields)
             }
             guard run.hasDelta(name) else { continue }
+            if run.compacts { try await checkStart(of: client, run) }
             // One that made nothing; what compaction has dropped tells nobody any more who made it.
             for reader in [client.client(on: "watch")] + (run.compacts ? [] : [client]) {
                 try expect(
@@ -379,6 +380,19 @@ import TidemarkModel
             }
             let delta = try await client.changes(since: token, limit: run.chance(50) ? 3 : nil)
             try expect(delta.changes, run.model.delta(of: name, after: number))
+        }
+    }
+
+    /// What a device is told that begins, where it may not be known any more what it made: all that lives,
+    /// and no deletions of what others made.
+    private func checkStart(of client: Client, _ run: Run) async throws {
+        let (name, last) = (client.zone.zoneName, run.model.lastNumber)
+        let changes = try await client.changes().changes
+        let living = changes.filter { if case .changed = $0 { true } else { false } }
+        try expect(living, run.model.delta(of: name, after: 0, quiet: last))
+        let own = run.model.delta(of: name, after: 0, quiet: last, madeBy: client.caller.device)
+        for case .deleted(let deleted) in changes {
+            #expect(own.contains { $0.name == deleted.recordID.recordName })
         }
     }
 
