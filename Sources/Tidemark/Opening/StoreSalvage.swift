@@ -75,7 +75,8 @@ private final class RecordMending: SalvageMending {
     private let folder: StoreFolder
     private let environment: StoreEnvironment
     private var hash = StoreHash(store: StoreID(low: 0, high: 0))
-    /// The views of the damaged store, if they can be read: they know the names of zones.
+    /// The views of the damaged store, if they can be read: they know the names of
+    /// zones, and an event that the log had.
     private var views: (any ViewSnapshot)?
     /// The last surviving event of each record, in each list that it stands in.
     private var last: [ViewKey: (sequence: UInt64, state: RecordState)] = [:]
@@ -89,6 +90,8 @@ private final class RecordMending: SalvageMending {
         hash = StoreHash(store: store, slotMask: environment.slotMask)
         views = try? environment.openIndex(folder.views, .readingStill, store).snapshot()
     }
+
+    var lastKnown: SequenceNumber { views?.checkpoint?.sequence ?? .zero }
 
     func amended(_ event: LogEvent) -> [UInt8]? {
         switch event.kind {

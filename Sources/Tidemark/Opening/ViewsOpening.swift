@@ -72,11 +72,14 @@ struct ViewsOpening {
     }
 
     /// Refuses an index that is exact at a position which this line of the store does not have.
+    ///
+    /// Views take in durable events alone. So if they are ahead of the log, the log has lost its end:
+    /// that is corruption, and nothing that a rebuild could repair.
     private func check(_ checkpoint: ViewCheckpoint?) throws(ReplayError) {
         guard let checkpoint else { return }
+        if let lost = lostEnd(checkpoint) { throw .log(lost) }
         let isOfThisLine =
             checkpoint.store == source.store
-            && checkpoint.sequence <= source.durableSequence
             && line.contains(checkpoint.sequence, of: checkpoint.incarnation)
         guard isOfThisLine else {
             throw .views(
@@ -87,6 +90,21 @@ struct ViewsOpening {
                 )
             )
         }
+    }
+
+    /// The error for views that name events behind the end of the log; `nil` for others.
+    private func lostEnd(_ checkpoint: ViewCheckpoint?) -> LogError? {
+        guard let checkpoint, checkpoint.store == source.store,
+            checkpoint.sequence > source.durableSequence
+        else { return nil }
+        return LogError(
+            .corrupted,
+            "The views hold event \(checkpoint.sequence), and the log ends with event "
+                + "\(source.durableSequence): events that were on disk are missing. Bring CURRENT, the "
+                + "manifest and the segments back from a backup; `tidemark log salvage` copies what "
+                + "is left.",
+            path: folder.segments
+        )
     }
 
     private func rebuild(
@@ -198,7 +216,12 @@ extension ViewsOpening {
                 continue
             }
             guard let index else { break }
-            if isLive { try wait(for: index.checkpoint, reader) }
+            if isLive {
+                try wait(for: index.checkpoint, reader)
+            } else if let lost = lostEnd(index.checkpoint) {
+                try reader.meet(lost)
+                break
+            }
             if let views = try? catchUp(index, isWritable: false, progress) { return views }
             break
         }

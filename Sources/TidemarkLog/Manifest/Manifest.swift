@@ -39,6 +39,13 @@ package struct Manifest: Hashable, Sendable {
         segments.last { $0.isCompacted }?.last ?? .zero
     }
 
+    /// The last position that the log is known to have had: that of a clean close, or else of the last
+    /// segment that has ended.
+    var lastKnown: SequenceNumber {
+        let ended = segments.last.map { $0.last ?? $0.id.first.previous } ?? .zero
+        return max(ended, closing?.last ?? .zero)
+    }
+
     /// Applies an edit; `false` if it does not fit what is there.
     package mutating func apply(_ edit: ManifestEdit) -> Bool {
         switch edit {

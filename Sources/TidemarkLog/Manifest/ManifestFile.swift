@@ -229,7 +229,8 @@ extension LoadedManifest {
         }
     }
 
-    private static func currentNumber(
+    /// The number of the manifest that `CURRENT` names; `nil` if there is no `CURRENT`.
+    static func currentNumber(
         in folder: StoreFolder,
         fileSystem: any FileSystem
     ) throws(LogError) -> UInt64? {
@@ -283,7 +284,7 @@ extension LoadedManifest {
     }
 
     /// Folds the edits of a manifest file.
-    private static func read(
+    static func read(
         _ file: any LogFile,
         number: UInt64
     ) throws(LogError) -> LoadedManifest {

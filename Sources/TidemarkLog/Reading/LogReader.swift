@@ -58,9 +58,7 @@ package final class LogReader: EventSource {
         }
         self.folder = folder
         self.fileSystem = fileSystem
-        let loaded = try Self.load(folder, fileSystem)
-        // After the manifest: a writer that starts later has another one, and shows as live.
-        let isLive = try Self.isLive(folder, fileSystem: fileSystem)
+        let (loaded, isLive, stray) = try Self.look(folder, fileSystem)
         store = loaded.manifest.store
         files = LogFiles(
             store: store,
@@ -71,8 +69,53 @@ package final class LogReader: EventSource {
             isTolerant: true
         )
         state = Lock(State(loaded: loaded, isLive: isLive))
-        if let damage = loaded.damage { try files.meet(damage) }
+        for damage in [loaded.damage, stray] {
+            if let damage { try files.meet(damage) }
+        }
         try state.withLock { (state) throws(LogError) in try advance(&state) }
+        if !isLive { try checkNewerManifests(than: loaded) }
+    }
+
+    /// Notes as damage that a newer manifest names more than the log has.
+    private func checkNewerManifests(than loaded: LoadedManifest) throws(LogError) {
+        do throws(LogError) {
+            try folder.checkNewerManifests(
+                than: loaded.number,
+                of: loaded.manifest,
+                logEndsWith: durableSequence,
+                fileSystem
+            )
+        } catch {
+            // A writer that came meanwhile makes its manifest current before it writes events.
+            let current = try LoadedManifest.currentNumber(in: folder, fileSystem: fileSystem)
+            if current == loaded.number { try files.meet(error) }
+        }
+    }
+
+    /// The manifest that counts, whether a writer has the store open, and the error with which a writer
+    /// would reject segments that the manifest does not list.
+    ///
+    /// While a writer lives its manifest is the right one, and it makes and removes files that the
+    /// manifest does not list. A writer that opened the store between two looks has written a manifest
+    /// of its own: then the folder is looked at again.
+    private static func look(
+        _ folder: StoreFolder,
+        _ fileSystem: any FileSystem
+    ) throws(LogError) -> (loaded: LoadedManifest, isLive: Bool, stray: LogError?) {
+        while true {
+            let loaded = try load(folder, fileSystem)
+            // After the manifest: a writer that starts later has another one, and shows as live.
+            if try isLive(folder, fileSystem: fileSystem) { return (loaded, true, nil) }
+            do throws(LogError) {
+                // The end of a damaged manifest may have listed what the rest of it does not.
+                if loaded.damage == nil { _ = try folder.orphans(of: loaded.manifest, fileSystem) }
+                return (loaded, false, nil)
+            } catch {
+                if try isLive(folder, fileSystem: fileSystem) { continue }
+                let number = try LoadedManifest.currentNumber(in: folder, fileSystem: fileSystem)
+                if number == loaded.number { return (loaded, false, error) }
+            }
+        }
     }
 
     /// The manifest that counts, or an error that says what is there instead.
@@ -128,6 +171,9 @@ package final class LogReader: EventSource {
 
     /// What is damaged, as far as it has been met; ``verify()`` meets all of it.
     package var damage: [LogError] { files.damage }
+
+    /// Adds damage that was found beside the log.
+    package func meet(_ damage: LogError) throws(LogError) { try files.meet(damage) }
 
     /// Bytes behind the last sound frame that the next writer will discard.
     package var tornByteCount: UInt64 { state.withLock { $0.tornByteCount } }

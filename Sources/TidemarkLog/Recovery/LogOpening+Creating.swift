@@ -12,7 +12,7 @@ extension LogOpening {
             try fileSystem.syncDirectory(folder.parent)
             try fileSystem.createDirectory(folder.segments)
         }
-        for name in try segmentFolderNames() {
+        for name in try folder.segmentNames(fileSystem) {
             try LogError.wrapping { () throws(FileError) in
                 try fileSystem.remove(folder.segments + "/" + name)
             }

@@ -9,9 +9,15 @@ extension LogOpening {
     ) throws(LogError) -> OpenedLog {
         var manifest = loaded.manifest
         var previous = try checkFinished(manifest)
-        let orphans = try orphans(of: manifest)
+        let orphans = try folder.orphans(of: manifest, fileSystem)
         var found = try walkActive(manifest)
         let last = found?.last ?? previous.last
+        try folder.checkNewerManifests(
+            than: loaded.number,
+            of: manifest,
+            logEndsWith: last,
+            fileSystem
+        )
         let lastTime = max(found?.lastTime ?? .min, previous.lastTime)
         var report = RecoveryReport()
         let isClean =

@@ -15,10 +15,11 @@ package struct Salvage: Sendable {
     package private(set) var damage: [LogError] = []
     package private(set) var eventCount: UInt64 = 0
     package private(set) var commitCount: UInt64 = 0
-    /// Positions of which nobody can say any more what they held, first and last of each run; what
-    /// compaction has dropped is not among them.
+    /// Positions whose events cannot be read any more, first and last of each run; positions that
+    /// compaction has dropped are not among them.
     ///
-    /// Positions after the last one that anything sound speaks of are not known of.
+    /// The end of the log is the last position that a sound frame, the manifest or the views name.
+    /// Losses behind it are unknown.
     package private(set) var lost: [ClosedRange<SequenceNumber>] = []
     /// Commits of which only a part could be read, by their first position.
     package private(set) var incomplete: [SequenceNumber] = []
@@ -109,6 +110,11 @@ package struct Salvage: Sendable {
         for stretch in stretches
         where stretch.source.isListed || !gathering.hasSurveyed(through: stretch.last) {
             try copyEvents(of: stretch, with: &gathering)
+        }
+        let promised = try source.newestEnd(of: store, from: 0, fileSystem).last
+        let end = max(promised, mending?.lastKnown ?? .zero)
+        if !gathering.hasSurveyed(through: end) {
+            gathering.finish(from: end.next, through: end, missing: [])
         }
         eventCount = gathering.eventCount
         commitCount = gathering.commitCount
@@ -358,6 +364,10 @@ package struct Salvage: Sendable {
 package protocol SalvageMending: AnyObject {
     /// Tells whose log it is, before anything else is asked.
     func begin(store: StoreID)
+
+    /// The last position that the store is known to have had, by what lies beside its log; zero if
+    /// nothing tells.
+    var lastKnown: SequenceNumber { get }
 
     /// What is to stand in the place of an event's payload; `nil` to keep it.
     ///

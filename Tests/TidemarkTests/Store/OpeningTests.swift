@@ -79,7 +79,8 @@ import TidemarkModel
         try expect(state, in: "a.tide")
     }
 
-    @Test func `views that are ahead of the log are not believed`() async throws {
+    /// Views take in durable events alone, so a log that ends before them has lost its end.
+    @Test func `views that are ahead of the log show that it lost events`() async throws {
         let state = try await make("a.tide", seed: 25)
         try FileManager.default.copyItem(
             at: URL(filePath: folder.path("a.tide")),
@@ -94,6 +95,15 @@ import TidemarkModel
         try store.close()
         try FileManager.default.removeItem(at: views("old.tide"))
         try FileManager.default.copyItem(at: views("a.tide"), to: views("old.tide"))
+        let error = #expect(throws: LogError.self) {
+            try Store.open(at: folder.path("old.tide"), options: options).close()
+        }
+        #expect(error?.code == .corrupted)
+        let reading = try Store.open(at: folder.path("old.tide"), access: .reading)
+        #expect(try GeneratedHistory.state(of: reading) == state)
+        #expect(try reading.reader?.damage == error.map { [$0] })
+        try reading.close()
+        try FileManager.default.removeItem(at: views("old.tide"))
         try expect(state, in: "old.tide")
     }
 

@@ -120,6 +120,43 @@ extension SimulatedFileSystem {
         }
     }
 
+    /// What all files below a directory hold now, by their paths.
+    package func files(below directory: String) -> [String: [UInt8]] {
+        state.withLock { $0.disk.files(below: directory) }
+    }
+
+    /// Lets files be as they were at an earlier moment, durably: an older copy comes back, and a file
+    /// that was not there then goes away.
+    ///
+    /// Paths that match and are in neither state are left alone.
+    package func bringBack(
+        _ earlier: [String: [UInt8]],
+        below directory: String,
+        where matches: (String) -> Bool
+    ) throws(FileError) {
+        for path in files(below: directory).keys.sorted()
+        where matches(path) && earlier[path] == nil {
+            try withName(path) { state, directory, name in
+                state.disk.change([.init(directory: directory, name: name, node: nil)])
+                state.disk.syncNames { $0.directory == directory && $0.name == name }
+            }
+        }
+        for (path, bytes) in earlier.sorted(by: { $0.key < $1.key }) where matches(path) {
+            try setContents(of: path, to: bytes)
+        }
+    }
+
+    private func withName(
+        _ path: String,
+        _ body: (inout State, Int, SimulatedDisk.Name) -> Void
+    ) throws(FileError) {
+        let call = SimulatedCall(.open, path)
+        try state.withLock { state throws(FileError) in
+            let (directory, name) = try call.unwrap(state.disk.place(of: path))
+            body(&state, directory, name)
+        }
+    }
+
     private func withFile<Answer: Sendable>(
         _ path: String,
         _ body: (inout State, Int) -> Answer

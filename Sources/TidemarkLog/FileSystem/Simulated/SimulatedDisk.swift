@@ -103,6 +103,23 @@ struct SimulatedDisk: Sendable {
         }
     }
 
+    /// What the files below a directory hold, by their paths.
+    func files(below path: String) -> [String: [UInt8]] {
+        guard case .success(let node) = node(at: path), let directory = directories[node] else {
+            return [:]
+        }
+        var found: [String: [UInt8]] = [:]
+        for (name, node) in directory.live {
+            let path = path + "/" + String(decoding: name, as: UTF8.self)
+            if let file = files[node] {
+                found[path] = file.live
+            } else {
+                found.merge(files(below: path)) { file, _ in file }
+            }
+        }
+        return found
+    }
+
     mutating func makeDirectory(_ name: Name, in directory: Int) {
         let node = takeNode()
         directories[node] = Directory()
