@@ -119,16 +119,7 @@ struct ViewFiles {
 
     /// Reads the checks.
     func readChecks() throws(ViewIndexError) -> ViewChecks {
-        let bytes = try translated { () throws(FileError) in
-            let file = try fileSystem.open(checks, .read)
-            // Far more than an index of any size has; what is longer is not one of ours.
-            var bytes = [UInt8](repeating: 0, count: Int(min(try file.byteCount(), 1 << 30)))
-            var span = bytes.mutableSpan
-            var raw = span.mutableBytes
-            let count = try file.read(into: &raw, at: 0)
-            bytes.removeSubrange(count...)
-            return bytes
-        }
+        let bytes = try translated { () throws(FileError) in try fileSystem.contents(of: checks) }
         return try ViewChecks(bytes, checks)
     }
 

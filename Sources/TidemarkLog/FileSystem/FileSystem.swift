@@ -1,6 +1,14 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
 /// How a file is opened.
 package enum FileMode: Sendable {
     /// An existing file, for reading only.
@@ -77,6 +85,27 @@ package protocol FileSystem: Sendable {
 }
 
 extension FileSystem {
+    /// All bytes of a file up to its last hole; fails with `EFBIG` if they are more than a limit.
+    package func contents(
+        of path: String,
+        limit: Int = Layout.wholeFileByteCountLimit
+    ) throws(FileError) -> [UInt8] {
+        let file = try open(path, .read)
+        defer { file.close() }
+        var end: UInt64 = 0
+        while let data = try file.dataRange(from: end) { end = data.upperBound }
+        guard end > 0 else { return [] }
+        guard end <= limit else {
+            throw FileError(call: .read, path: path, errorNumber: EFBIG)
+        }
+        var bytes = [UInt8](repeating: 0, count: Int(end))
+        var mutable = bytes.mutableSpan
+        var span = mutable.mutableBytes
+        let count = try file.read(into: &span, at: 0)
+        bytes.removeLast(bytes.count - count)
+        return bytes
+    }
+
     /// For file systems whose directories cannot be moved.
     package func holding(_ directory: String) throws(FileError) -> any FileSystem { self }
 
@@ -109,6 +138,13 @@ package protocol LogFile: AnyObject, Sendable {
     /// Its length in bytes.
     func byteCount() throws(FileError) -> UInt64
 
+    /// The first range at or behind an offset that may hold other bytes than zeros; `nil` if only zeros
+    /// follow.
+    ///
+    /// A file that was extended has a hole there, which takes no space and no time to pass over. A file
+    /// system that does not know its holes answers with the rest of the file.
+    func dataRange(from offset: UInt64) throws(FileError) -> Range<UInt64>?
+
     /// Reads until the buffer is full or the file ends; returns the bytes read.
     func read(into buffer: inout MutableRawSpan, at offset: UInt64) throws(FileError) -> Int
 
@@ -139,6 +175,14 @@ package protocol LogFile: AnyObject, Sendable {
 
     /// Closes the file. Later calls are a programming error; closing twice is not.
     func close()
+}
+
+extension LogFile {
+    /// For files without holes: the rest of the file.
+    package func dataRange(from offset: UInt64) throws(FileError) -> Range<UInt64>? {
+        let end = try byteCount()
+        return offset < end ? offset..<end : nil
+    }
 }
 
 /// An advisory lock on a whole file, held by an open file.

@@ -49,6 +49,17 @@ final class PosixFile: LogFile {
         return UInt64(clamping: status.st_size)
     }
 
+    func dataRange(from offset: UInt64) throws(FileError) -> Range<UInt64>? {
+        let descriptor = openDescriptor()
+        let end = try byteCount()
+        guard offset < end else { return nil }
+        let start = lseek(descriptor, try position(offset, 0, .stat), seekData)
+        // A file system that does not know its holes refuses the call.
+        guard start >= 0 else { return errno == ENXIO ? nil : offset..<end }
+        let hole = lseek(descriptor, start, seekHole)
+        return UInt64(start)..<(hole > start ? UInt64(hole) : end)
+    }
+
     func read(into buffer: inout MutableRawSpan, at offset: UInt64) throws(FileError) -> Int {
         let descriptor = openDescriptor()
         let start = try position(offset, buffer.byteCount, .read)
@@ -180,6 +191,15 @@ final class PosixFile: LogFile {
         }
     }
 }
+
+/// `lseek` to the next data, and to the next hole. Swift does not import Linux's macros for them.
+#if canImport(Darwin)
+private let seekData = SEEK_DATA
+private let seekHole = SEEK_HOLE
+#else
+private let seekData: Int32 = 3
+private let seekHole: Int32 = 4
+#endif
 
 /// What a descriptor is of, where syncing differs by it.
 enum SyncTarget {

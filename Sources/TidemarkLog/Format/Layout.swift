@@ -60,6 +60,14 @@ package enum Layout {
     /// A manifest is allocated in steps of this.
     package static let manifestByteCount = 64 << 10
 
+    /// No frame begins at or behind this offset, since blocks have offsets of 32 bits.
+    package static let frameOffsetLimit: UInt64 = 1 << 32
+    /// A segment of a journal ends when it is this long, whatever was configured.
+    package static let journalSegmentByteCount = 64 << 20
+    /// No file that is read as a whole is longer: segments of a journal, checks of views, what is being
+    /// erased.
+    package static let wholeFileByteCountLimit = 1 << 30
+
     /// Rounds up to the frame alignment.
     package static func aligned(_ byteCount: Int) -> Int {
         (byteCount + frameAlignment - 1) & ~(frameAlignment - 1)

@@ -31,7 +31,9 @@ struct JournalFiles: Sendable {
 
     private var fileSystem: any FileSystem { environment.fileSystem }
     /// A segment ends at this length, or when it covers this long.
-    private var segmentByteCount: UInt64 { UInt64(max(configuration.byteCount / 8, 4096)) }
+    private var segmentByteCount: UInt64 {
+        UInt64(min(max(configuration.byteCount / 8, 4096), Layout.journalSegmentByteCount))
+    }
     private var segmentLifetime: Int64 { max(configuration.lifetime / 8, 1) }
 
     init(
@@ -113,7 +115,9 @@ struct JournalFiles: Sendable {
         else { return nil }
         let walk = JournalEntries.walk(bytes.span.bytes, salt: header.salt) { _ in true }
         let file = try fileSystem.open(path, .readWrite)
-        if walk.end < bytes.count { try file.truncate(to: UInt64(walk.end)) }
+        if walk.end < Int(clamping: try file.byteCount()) {
+            try file.truncate(to: UInt64(walk.end))
+        }
         return Active(
             number: number,
             file: file,

@@ -114,19 +114,3 @@ package struct JournalReader {
         damage.append(LogError(.unreadable, error.description, path: error.path, cause: error))
     }
 }
-
-extension FileSystem {
-    /// All bytes of a file.
-    package func contents(of path: String) throws(FileError) -> [UInt8] {
-        let file = try open(path, .read)
-        defer { file.close() }
-        let byteCount = Int(try file.byteCount())
-        if byteCount == 0 { return [] }
-        var bytes = [UInt8](repeating: 0, count: byteCount)
-        var mutable = bytes.mutableSpan
-        var span = mutable.mutableBytes
-        let count = try file.read(into: &span, at: 0)
-        bytes.removeLast(bytes.count - count)
-        return bytes
-    }
-}

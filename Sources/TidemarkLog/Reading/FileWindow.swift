@@ -18,6 +18,14 @@ struct FileWindow {
         fileByteCount = try LogError.wrapping { () throws(FileError) in try file.byteCount() }
     }
 
+    /// The first range at or behind an offset that may hold other bytes than zeros.
+    func dataRange(from offset: UInt64) throws(LogError) -> Range<UInt64>? {
+        let file = file
+        return try LogError.wrapping(at: offset) { () throws(FileError) in
+            try file.dataRange(from: offset)
+        }
+    }
+
     /// Makes a range of the file present and returns where it lies in `bytes`; a range that runs
     /// past the end of the file comes back shorter.
     mutating func range(at offset: UInt64, byteCount: Int) throws(LogError) -> Range<Int> {

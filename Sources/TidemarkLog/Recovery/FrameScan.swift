@@ -60,7 +60,7 @@ struct FrameScan {
         offset = UInt64(header.framesOffset)
         chain = header.chain
         next = header.kind == .manifest ? nil : header.first
-        self.limit = min(limit ?? .max, window.fileByteCount)
+        self.limit = min(limit ?? .max, window.fileByteCount, Layout.frameOffsetLimit)
         isLimited = limit != nil
     }
 
@@ -156,7 +156,8 @@ struct FrameScan {
     /// Looks through the file once, from an offset to where the walk would end.
     ///
     /// Calls with each frame header that is valid where it stands, until `visit` returns `false`.
-    /// Returns where the last byte was that is not zero. Zeros cost little more than reading them.
+    /// Returns where the last byte was that is not zero. Zeros cost little more than reading them, and
+    /// holes of the file nothing.
     mutating func survey(
         from start: UInt64,
         visit: (UInt64, FrameHeader) -> Bool
@@ -166,7 +167,14 @@ struct FrameScan {
         let overlap = UInt64(Layout.frameHeaderByteCount)
         var last: UInt64?
         var place = (start + alignment - 1) / alignment * alignment
+        var data = place..<place
         while place < limit {
+            if place >= data.upperBound {
+                guard let next = try window.dataRange(from: place) else { break }
+                data = next
+                place = max(place, next.lowerBound / alignment * alignment)
+                continue
+            }
             let pageEnd = min(limit, (place / pageByteCount + 1) * pageByteCount)
             let range = try window.range(at: place, byteCount: Int(pageEnd - place + overlap))
             let page = window.bytes.span.bytes.extracting(range)
