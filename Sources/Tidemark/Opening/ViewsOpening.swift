@@ -32,7 +32,7 @@ struct ViewsOpening {
     private static let refreshLimit = 50
     private static let refreshDelay: UInt32 = 4_000
     /// How often a reader begins anew because a writer came while it was opening the index.
-    private static let openingLimit = 3
+    private static let openingLimit = 20
 
     private var hash: StoreHash {
         StoreHash(store: source.store, slotMask: environment.slotMask)
@@ -211,7 +211,7 @@ extension ViewsOpening {
                 openIndex(folder.views, isLive ? .readingLive : .readingStill)
             )
             // A writer that was there before the snapshot was does not know that it must be kept.
-            if !isLive, try reader.isLiveNow() {
+            if !isLive, try reader.isOvertaken() {
                 _ = try reader.refresh()
                 continue
             }

@@ -3,6 +3,14 @@
 
 package import TidemarkLog
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
 /// How a view index is opened.
 package enum ViewAccess: Sendable {
     /// By the one writer of the store, who creates it if it is missing.
@@ -64,17 +72,7 @@ package final class LMDBViewIndex: ViewIndex {
     ) throws(ViewIndexError) -> LMDBViewIndex {
         let files = ViewFiles(path)
         if access == .writing, try !files.exist() { return try create(path, store) }
-        if access == .readingLive {
-            let identity = files.identity
-            try files.verifyWhileWritten(store)
-            let environment = try LMDBEnvironment(path, access)
-            // With the table of readers of one and the pages of another, no writer would know.
-            guard files.identity == identity else {
-                throw ViewIndexError(.system, "\(path): it was replaced while it was being opened.")
-            }
-            try expect(store, try environment.readNewestState(), path)
-            return LMDBViewIndex(environment, access, store, Progress())
-        }
+        if access == .readingLive { return try openBesideWriter(path, store) }
         let (checks, newest) = try files.verify(store)
         let environment = try LMDBEnvironment(path, access)
         let state = try environment.readNewestState()
@@ -91,6 +89,45 @@ package final class LMDBViewIndex: ViewIndex {
         if access == .writing { try index.bringChecksForward() }
         return index
     }
+
+    /// Opens the index while a writer has it open.
+    ///
+    /// A writer that opens the store may put a copy in the place of the files, between any two steps
+    /// here. With the table of readers of one and the pages of another, no writer would know of this
+    /// reader: so the files are opened again.
+    private static func openBesideWriter(
+        _ path: String,
+        _ store: StoreID
+    ) throws(ViewIndexError) -> LMDBViewIndex {
+        let files = ViewFiles(path)
+        var failure: ViewIndexError?
+        for _ in 0..<openingLimit {
+            let identity = files.identity
+            do throws(ViewIndexError) {
+                try files.verifyWhileWritten(store)
+                let environment = try LMDBEnvironment(path, .readingLive)
+                if identity != nil, files.identity == identity {
+                    try expect(store, try environment.readNewestState(), path)
+                    return LMDBViewIndex(environment, .readingLive, store, Progress())
+                }
+            } catch {
+                // While files are replaced some are missing, or fit no others.
+                if identity != nil, files.identity == identity { throw error }
+                failure = error
+            }
+            usleep(openingDelay)
+        }
+        throw failure
+            ?? ViewIndexError(
+                .system,
+                "\(path): writers kept replacing the view index while it was opened. Try again when fewer "
+                    + "processes open the store."
+            )
+    }
+
+    /// How often a reader opens the files again, and how long it waits before that, in microseconds.
+    private static let openingLimit = 20
+    private static let openingDelay: UInt32 = 2_000
 
     private static func create(
         _ path: String,

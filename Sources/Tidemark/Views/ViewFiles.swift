@@ -89,14 +89,18 @@ struct ViewFiles {
         rmdir(copy.folder)
     }
 
-    /// Tells these files apart from others that had the same names before.
+    /// Tells these files apart from others that had the same names before; `nil` if one is missing.
     ///
     /// Looks at their names alone: see above why LMDB's table of readers is not opened.
-    var identity: [UInt64] {
-        [data, lock].map { path in
+    var identity: [UInt64]? {
+        var numbers: [UInt64] = []
+        for path in [data, lock, checks] {
             var status = stat()
-            return stat(path, &status) == 0 ? UInt64(status.st_ino) : 0
+            guard stat(path, &status) == 0 else { return nil }
+            // The checks are replaced by every commit.
+            if path != checks { numbers.append(UInt64(status.st_ino)) }
         }
+        return numbers
     }
 
     /// Bytes of all that is read or written.

@@ -34,7 +34,7 @@ struct ViewCheck {
         case unreadable
         /// A writer has taken more into them than it has vouched for in the log.
         case ahead
-        /// A writer came while they were being opened.
+        /// Writers kept coming while they were being opened.
         case changing
         /// With damage in the log the fold lacks events and says nothing about them.
         case logDamaged
@@ -50,15 +50,28 @@ struct ViewCheck {
                 "The views were not compared: their checkpoint is ahead of what the writer has "
                     + "vouched for in the log so far. Verify again when the writer is idle."
             case .changing:
-                "The views were not compared: a writer opened the store meanwhile. Verify again."
+                "The views were not compared: other processes kept opening the store. Verify again."
             case .logDamaged:
                 "The views were not compared: the log that they are computed from is damaged."
             }
         }
     }
 
+    /// Looks at the log and the views of a store, again if a writer moved on meanwhile.
+    static func begin(at store: String) throws -> (reader: LogReader, check: ViewCheck) {
+        for _ in 0..<lookLimit {
+            let reader = try LogReader(store, fileSystem: PosixFileSystem())
+            let check = try ViewCheck(reader)
+            if check.outcome != .changing { return (reader, check) }
+        }
+        let reader = try LogReader(store, fileSystem: PosixFileSystem())
+        return (reader, try ViewCheck(reader))
+    }
+
+    private static let lookLimit = 20
+
     /// Looks at the views of a store; what is not there needs no check.
-    init(_ reader: LogReader) throws {
+    private init(_ reader: LogReader) throws {
         self.reader = reader
         path = reader.viewsPath
         folded = FoldedViews(reader)
@@ -81,8 +94,12 @@ struct ViewCheck {
             outcome = .unreadable
             damage.append(finding(error.message))
         }
-        // A writer does not know of a snapshot that was taken without a lock after it came.
-        if !reader.isLive, try reader.isLiveNow() {
+        // A writer does not know of a snapshot that was taken without a lock after it came. Beside a
+        // writer, views that cannot be opened may be on their way to another place.
+        let isChanging =
+            reader.isLive
+            ? try outcome == .unreadable && reader.hasMoved() : try reader.isOvertaken()
+        if isChanging {
             outcome = .changing
             damage = []
             found = nil
@@ -153,10 +170,13 @@ struct ViewCheck {
     }
 
     private func finding(_ message: String) -> LogError {
-        LogError(
+        let remedy =
+            reader.isLive
+            ? "a process has the store open; close it there and verify again."
+            : "delete the folder, and the next opening for writing makes them again."
+        return LogError(
             .corrupted,
-            "\(message) Views are computed from the log: delete the folder, and the next opening "
-                + "for writing makes them again.",
+            "\(message) Views are computed from the log: \(remedy)",
             path: path
         )
     }

@@ -7,8 +7,8 @@ struct FileWindow {
     private static let byteCount = 1 << 20
 
     let file: any LogFile
-    /// The file's length when the window was made.
-    let fileByteCount: UInt64
+    /// The file's length when the window was made, or when it was found to be shorter than that.
+    private(set) var fileByteCount: UInt64
     private(set) var bytes: [UInt8] = []
     /// The part of the file that is in `bytes`.
     private var present: Range<UInt64> = 0..<0
@@ -28,20 +28,19 @@ struct FileWindow {
 
     /// Makes a range of the file present and returns where it lies in `bytes`; a range that runs
     /// past the end of the file comes back shorter.
+    ///
+    /// A writer cuts a segment to its length when it seals it, also while it is read.
     mutating func range(at offset: UInt64, byteCount: Int) throws(LogError) -> Range<Int> {
-        let end = min(offset + UInt64(byteCount), fileByteCount)
+        var end = min(offset + UInt64(byteCount), fileByteCount)
         guard offset < end else { return 0..<0 }
         if offset < present.lowerBound || end > present.upperBound {
             let wanted = max(byteCount, Self.byteCount)
             try fill(Int(min(UInt64(wanted), fileByteCount - offset)), at: offset)
-            guard end <= present.upperBound else {
-                throw LogError(
-                    .unreadable,
-                    "The file became shorter while it was read. Is another program writing it?",
-                    path: file.path,
-                    offset: offset
-                )
+            if end > present.upperBound {
+                fileByteCount = present.upperBound
+                end = present.upperBound
             }
+            guard offset < end else { return 0..<0 }
         }
         let lower = Int(offset - present.lowerBound)
         return lower..<lower + Int(end - offset)

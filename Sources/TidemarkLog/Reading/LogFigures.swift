@@ -67,12 +67,23 @@ extension LogReader {
     /// Two small reads for each sealed segment; one without a footer is walked and decoded. Damage
     /// is noted as in any other reading, and what cannot be read is not counted.
     package func figures() throws(LogError) -> LogFigures {
+        for _ in 0..<Self.lookLimit {
+            var found: [LogError] = []
+            let figures = try figures { found.append($0) }
+            if found.isEmpty { return figures }
+            guard try hasMoved() else { break }
+            _ = try refresh()
+        }
+        return try figures { (error) throws(LogError) in try files.meet(error) }
+    }
+
+    private func figures(meet: SegmentFold.Meeting) throws(LogError) -> LogFigures {
         var figures = LogFigures()
         for segment in manifest.segments {
             do throws(LogError) {
-                figures.segments.append(try self.figures(of: segment))
+                figures.segments.append(try self.figures(of: segment, meet))
             } catch {
-                try files.meet(error)
+                try meet(error)
                 figures.segments.append(unreadable(segment))
             }
         }
@@ -91,7 +102,10 @@ extension LogReader {
         )
     }
 
-    private func figures(of segment: Manifest.Segment) throws(LogError) -> SegmentFigures {
+    private func figures(
+        of segment: Manifest.Segment,
+        _ meet: SegmentFold.Meeting
+    ) throws(LogError) -> SegmentFigures {
         let (file, header) = try SegmentReader.open(
             segment.id,
             store: store,
@@ -116,14 +130,14 @@ extension LogReader {
                 figures.add(summary)
                 return figures
             } catch {
-                try files.meet(error)
+                try meet(error)
             }
         }
         var fold = try SegmentFold(file, header: header)
         let durable = durableSequence
         try fold.walkActive(
             through: segment.last ?? durable,
-            meet: { (error) throws(LogError) in try self.files.meet(error) },
+            meet: meet,
             visit: { _ in }
         )
         figures.add(fold.summary)

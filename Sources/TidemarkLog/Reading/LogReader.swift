@@ -35,6 +35,8 @@ package final class LogReader: EventSource {
         /// Frames that no later frame has vouched for yet.
         var unvouched: [FrameScan.Frame] = []
         var tornByteCount: UInt64 = 0
+        /// Whether a writer ended or removed a file while it was read, so that it has to be read anew.
+        var isOutdated = false
     }
 
     /// Opens a store's folder for reading.
@@ -73,6 +75,7 @@ package final class LogReader: EventSource {
             if let damage { try files.meet(damage) }
         }
         try state.withLock { (state) throws(LogError) in try advance(&state) }
+        for _ in 0..<Self.lookLimit where state.withLock({ $0.isOutdated }) { _ = try refresh() }
         if !isLive { try checkNewerManifests(than: loaded) }
     }
 
@@ -233,6 +236,8 @@ package final class LogReader: EventSource {
         try state.withLock { (state) throws(LogError) in
             state.loaded = loaded
             state.isLive = isLive
+            if state.isOutdated { state.active = nil }
+            state.isOutdated = false
             files.update { segments in
                 var fresh = LogFiles.segments(of: loaded.manifest)
                 for index in fresh.indices {
@@ -250,6 +255,38 @@ package final class LogReader: EventSource {
             try advance(&state)
         }
         return durableSequence != before
+    }
+
+    /// How often reading begins anew because a writer moved on meanwhile.
+    static let lookLimit = 20
+
+    /// Whether a writer has opened the store, or ended, sealed or replaced segments, since this reader
+    /// last looked.
+    package func hasMoved() throws(LogError) -> Bool {
+        try hasMoved(since: state.withLock { $0.loaded })
+    }
+
+    /// Whether a writer has the store open or moved on since this reader last looked.
+    package func isOvertaken() throws(LogError) -> Bool {
+        if try isLiveNow() { return true }
+        return try hasMoved()
+    }
+
+    private func hasMoved(since seen: LoadedManifest) throws(LogError) -> Bool {
+        guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
+            return true
+        }
+        return loaded.number != seen.number || loaded.manifest != seen.manifest
+    }
+
+    /// Notes damage, unless a writer has moved on since this reader last looked: then it is no damage,
+    /// and the reader has to look again.
+    private func meet(_ error: LogError, _ state: inout State) throws(LogError) {
+        if try hasMoved(since: state.loaded) {
+            state.isOutdated = true
+        } else {
+            try files.meet(error)
+        }
     }
 
     /// Waits until the writer has vouched for all that it had written when this was opened, which it
@@ -297,7 +334,7 @@ package final class LogReader: EventSource {
         guard let active = manifest.active else { return }
         if state.active != active.id {
             state.active = active.id
-            state.walk = try start(active.id)
+            state.walk = try start(active.id, &state)
             state.unvouched = []
         }
         guard var walk = state.walk else { return }
@@ -307,7 +344,7 @@ package final class LogReader: EventSource {
     }
 
     /// Opens the active segment, to be filled as the walk finds frames.
-    private func start(_ id: SegmentID) throws(LogError) -> FrameScan? {
+    private func start(_ id: SegmentID, _ state: inout State) throws(LogError) -> FrameScan? {
         do throws(LogError) {
             let (file, header) = try SegmentReader.open(
                 id,
@@ -328,7 +365,7 @@ package final class LogReader: EventSource {
             }
             return try FrameScan(file, header: header)
         } catch {
-            try files.meet(error)
+            try meet(error, &state)
             return nil
         }
     }
@@ -366,7 +403,8 @@ package final class LogReader: EventSource {
                     state.tornByteCount = byteCount
                     return
                 case .corrupted(let error):
-                    try files.meet(error)
+                    try meet(error, &state)
+                    if state.isOutdated { return }
                     let next = try walk.goOn(behind: stop)
                     if let frame = next.frame {
                         state.unvouched.append(frame)

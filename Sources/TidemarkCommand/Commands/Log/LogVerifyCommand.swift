@@ -25,8 +25,8 @@ struct LogVerifyCommand: ParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() throws {
-        let reader = try LogReader(store.store, fileSystem: PosixFileSystem())
-        var check = try ViewCheck(reader)
+        let (reader, begun) = try ViewCheck.begin(at: store.store)
+        var check = begun
         var assets = BlobCheck(of: StoreFolder(store.store), PosixFileSystem())
         var progress = Progress()
         let last = reader.durableSequence.rawValue

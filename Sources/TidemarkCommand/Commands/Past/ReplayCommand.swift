@@ -87,8 +87,11 @@ struct ReplayCommand: AsyncParsableCommand {
 
 extension ReplayCommand {
     private func replay(through position: SequenceNumber?) throws {
-        let reader = try LogReader(store.store, fileSystem: PosixFileSystem())
-        var check = verify ? try ViewCheck(reader) : nil
+        let (reader, begun) =
+            verify
+            ? try ViewCheck.begin(at: store.store)
+            : (try LogReader(store.store, fileSystem: PosixFileSystem()), nil as ViewCheck?)
+        var check = begun
         let isComparing = check?.found != nil
         let end = isComparing ? check?.checkpoint : position
         let last = min(end ?? reader.durableSequence, reader.durableSequence)
