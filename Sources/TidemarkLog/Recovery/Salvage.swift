@@ -73,13 +73,18 @@ package struct Salvage: Sendable {
         _ mending: (any SalvageMending)?
     ) throws(LogError) {
         let segments = try readableSegments()
-        guard let store = (segments.first(where: \.isListed) ?? segments.first)?.header.store else {
-            throw LogError(
-                .notAStore,
-                "No segment of a store with a sound header is here; there is nothing to copy.",
-                path: source.segments
-            )
-        }
+        let header = (segments.first(where: \.isListed) ?? segments.first)?.header
+        let nothing = LogError(
+            .notAStore,
+            "No segment of a store with a sound header is here; there is nothing to copy.",
+            path: source.segments
+        )
+        guard let store = header?.store ?? manifest?.manifest.store else { throw nothing }
+        mending?.begin(store: store)
+        let promised = try source.newestEnd(of: store, from: 0, fileSystem).last
+        let end = max(promised, mending?.lastKnown ?? .zero)
+        // If all segments are lost, the copy is empty, and the result names every position as lost.
+        if segments.isEmpty, end == .zero { throw nothing }
         try unfinished.clear()
         let opening = try LogOpening(
             folder: unfinished.folder,
@@ -103,7 +108,6 @@ package struct Salvage: Sendable {
             onDurable: { _ in }
         )
         let ours = segments.filter { $0.header.store == store }
-        mending?.begin(store: store)
         var gathering = Gathering(copy: copy, mending)
         let stretches = try stretches(of: ours)
         if mending != nil { gathering.lostZones = try lostZones(in: stretches) }
@@ -111,8 +115,6 @@ package struct Salvage: Sendable {
         where stretch.source.isListed || !gathering.hasSurveyed(through: stretch.last) {
             try copyEvents(of: stretch, with: &gathering)
         }
-        let promised = try source.newestEnd(of: store, from: 0, fileSystem).last
-        let end = max(promised, mending?.lastKnown ?? .zero)
         if !gathering.hasSurveyed(through: end) {
             gathering.finish(from: end.next, through: end, missing: [])
         }

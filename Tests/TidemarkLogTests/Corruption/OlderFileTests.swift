@@ -139,6 +139,21 @@ import Testing
         }
     }
 
+    @Test func `a salvage names every position as lost if no segment is left`() throws {
+        let store = try SmallStore(.closed)
+        let disk = store.disk.crash(.keepingEverything)
+        for path in try store.segments { try disk.remove(path) }
+        let salvage = try Salvage.run(
+            from: SmallStore.path,
+            to: "/copy.tide",
+            environment: CrashWorkload.environment(disk, seed: 3)
+        )
+        let last = SequenceNumber(rawValue: UInt64(store.history.events.count))
+        #expect(salvage.lost == [SequenceNumber(rawValue: 1)...last])
+        #expect(salvage.eventCount == 0)
+        #expect(!salvage.damage.isEmpty)
+    }
+
     @Test func `a stray segment is the same error for readers, verify and the writer`() throws {
         let store = try SmallStore(.closed)
         let active = try #require(try store.segments.last)

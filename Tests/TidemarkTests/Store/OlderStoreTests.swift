@@ -72,4 +72,134 @@ import TidemarkModel
         #expect(try await copy.fetch("new").first?.error?.code == .unknownItem)
         try copy.store.close()
     }
+
+    /// A store on the simulated disk over three openings, and what its files held after each step.
+    private struct Run {
+        let disk = SimulatedFileSystem(keepsTrace: false)
+        let index = MemoryViewIndex()
+        private(set) var moments: [[String: [UInt8]]] = []
+
+        static func environment(
+            _ files: SimulatedFileSystem,
+            _ index: MemoryViewIndex
+        ) -> StoreEnvironment {
+            var environment = StoreEnvironment()
+            environment.log.fileSystem = files
+            environment.log.writesInline = true
+            environment.openIndex = { _, _, _ in index }
+            return environment
+        }
+
+        init() async throws {
+            for session in 1...3 as ClosedRange<Int64> {
+                let client = Client(
+                    store: try Store.open(
+                        at: "s",
+                        access: .creating,
+                        options: StoreOptions(),
+                        environment: Self.environment(disk, index)
+                    )
+                )
+                if session == 1 { try await client.createZone() }
+                for step in 1...2 as ClosedRange<Int64> {
+                    try await client.modify([
+                        try client.save(
+                            "r",
+                            ["n": .int64(session * 10 + step)],
+                            policy: .changedKeys
+                        )
+                    ])
+                    moments.append(disk.files(below: "s"))
+                }
+                try client.store.close()
+                moments.append(disk.files(below: "s"))
+            }
+        }
+    }
+
+    /// Files of the simulated disk that come back together.
+    enum Group: CaseIterable {
+        case current, manifests, segments, currentAndManifests, manifestsAndSegments, all
+
+        func match(_ path: String) -> Bool {
+            let isCurrent = path.hasSuffix("/CURRENT")
+            let isManifest = path.contains("/manifest-")
+            let isSegment = path.hasSuffix(".seg")
+            return switch self {
+            case .current: isCurrent
+            case .manifests: isManifest
+            case .segments: isSegment
+            case .currentAndManifests: isCurrent || isManifest
+            case .manifestsAndSegments: isManifest || isSegment
+            case .all: isCurrent || isManifest || isSegment
+            }
+        }
+    }
+
+    @Test(arguments: Group.allCases, [false, true])
+    func `no older file on the simulated disk hides an event`(
+        group: Group,
+        leavesNewerFiles: Bool
+    ) async throws {
+        var changedCount = 0
+        for number in 0..<9 {
+            // A writer that is let in changes the views, so each moment has its own.
+            let run = try await Run()
+            let moment = run.moments[number]
+            let disk = run.disk.crash(.keepingEverything)
+            let before = disk.files(below: "s")
+            try disk.bringBack(moment, below: "s") { path in
+                group.match(path) && (!leavesNewerFiles || moment[path] != nil)
+            }
+            guard disk.files(below: "s") != before else { continue }
+            changedCount += 1
+            try await expectNothingHidden(disk, run.index, "\(group), moment \(number)")
+        }
+        #expect(changedCount > 0)
+    }
+
+    /// Reads, salvages and writes: each has the last save, or says that it does not.
+    private func expectNothingHidden(
+        _ disk: SimulatedFileSystem,
+        _ index: MemoryViewIndex,
+        _ comment: Comment
+    ) async throws {
+        let environment = Run.environment(disk, index)
+        let eventCount = index.checkpoint?.sequence.rawValue
+        do {
+            let store = try Store.open(
+                at: "s",
+                access: .reading,
+                options: StoreOptions(),
+                environment: environment
+            )
+            let value = try? await Client(store: store).fetch("r").first?.get().fields["n"]
+            let isDamaged = try store.reader?.damage.isEmpty == false
+            #expect(value == 32 || isDamaged, comment)
+            try store.close()
+        } catch let error as LogError {
+            #expect(error.code == .corrupted || error.code == .notAStore, comment)
+        }
+        do {
+            let copied = Run.environment(disk.crash(.keepingEverything), index)
+            let salvaged = try Store.salvage(from: "s", to: "copy", environment: copied)
+            #expect(salvaged.log.eventCount == eventCount || !salvaged.log.lost.isEmpty, comment)
+        } catch {
+            #expect(error.code == .notAStore, "\(comment): \(error)")
+        }
+        do {
+            let store = try Store.open(
+                at: "s",
+                access: .writing,
+                options: StoreOptions(),
+                environment: environment
+            )
+            let value = try await Client(store: store).fetch("r").first?.get().fields["n"]
+            #expect(value == 32, comment)
+            try store.close()
+        } catch let error as LogError {
+            let codes: [LogError.Code] = [.corrupted, .notAStore, .foreignFile]
+            #expect(codes.contains(error.code), comment)
+        }
+    }
 }
