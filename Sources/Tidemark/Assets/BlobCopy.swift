@@ -13,6 +13,8 @@ package struct BlobCopy: Sendable {
     package private(set) var sharedCount = 0
     /// Those that are not, because they cannot be read or are not what they should be.
     package private(set) var damage: [LogError] = []
+    /// The lengths of the source's blobs, read when the first file with holes is met.
+    private var lengths: BlobLengths?
 
     /// Nothing was copied.
     init() {}
@@ -29,7 +31,8 @@ package struct BlobCopy: Sendable {
         _ fileSystem: any FileSystem,
         by means: LogBackup.Means = .copies
     ) throws(LogError) {
-        let source = BlobStore(source, fileSystem)
+        let log = source
+        let source = BlobStore(log, fileSystem)
         let copies = BlobStore(destination, fileSystem)
         var blobs: [HeldBlob] = []
         do throws(FileError) {
@@ -40,7 +43,10 @@ package struct BlobCopy: Sendable {
             damage.append(LogError(BlobError.file(error), source.folder))
         }
         if means == .links { blobs = try share(blobs, source, copies) }
-        for blob in blobs { try bring(blob, source, copies) }
+        for blob in blobs {
+            try bring(blob, source, copies) { BlobLengths(of: log, fileSystem) }
+        }
+        lengths = nil
     }
 
     /// Gives blobs a second name in the copy, and returns those that have to be copied.
@@ -66,14 +72,21 @@ package struct BlobCopy: Sendable {
     private mutating func bring(
         _ blob: HeldBlob,
         _ source: BlobStore,
-        _ copies: BlobStore
+        _ copies: BlobStore,
+        readLengths: () -> BlobLengths
     ) throws(LogError) {
         do throws(BlobError) {
             if try Self.isThere(blob, source, copies) {
                 count += 1
                 return
             }
-            try source.verify(blob)
+            let reader = try source.open(blob)
+            try reader.checkLength { byteCount in
+                let known = lengths ?? readLengths()
+                lengths = known
+                return known.allow(byteCount, of: blob)
+            }
+            try reader.readToEnd()
         } catch .missing {
             // A store that is in use has collected it meanwhile.
             return

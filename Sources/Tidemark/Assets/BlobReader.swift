@@ -52,6 +52,21 @@ package final class BlobReader: Sendable {
         }
     }
 
+    /// Throws `damaged` if the file has holes and a length that the blob cannot have.
+    ///
+    /// A file that was extended can be too long to be read at all. Holes alone prove nothing: some file
+    /// systems store zeros as holes.
+    func checkLength(_ isPossible: (UInt64) -> Bool) throws(BlobError) {
+        let data: Range<UInt64>?
+        do throws(FileError) {
+            data = try file.dataRange(from: 0)
+        } catch {
+            throw .file(error)
+        }
+        if byteCount == 0 || data == 0..<byteCount || isPossible(byteCount) { return }
+        throw .damaged(blob, path: file.path)
+    }
+
     /// Reads what is left; throws what ``next(upTo:)`` does.
     package func readToEnd() throws(BlobError) {
         while try !next(upTo: Self.pieceByteCount).isEmpty {}

@@ -201,7 +201,11 @@ extension Engine {
         range: Range<UInt64>?
     ) throws(SyncError) -> AssetDownload {
         let blob = HeldBlob(try asset.blob, of: BlobHolder(database))
-        let reader = try explained { () throws(BlobError) in try blobs.open(blob) }
+        let reader = try explained { () throws(BlobError) in
+            let reader = try blobs.open(blob)
+            try reader.checkLength { $0 == asset.byteCount }
+            return reader
+        }
         let all = 0..<reader.byteCount
         guard let range = range?.clamped(to: all), range != all else {
             return AssetDownload(byteCount: reader.byteCount, range: all) {
