@@ -102,6 +102,23 @@ import Testing
         #expect(try await Command.run("schema", "export", store).output == before)
     }
 
+    @Test func `a file that is longer than any schema is not read to its end`() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.path("long.ckdb")
+        try Data(Self.schema.utf8).write(to: URL(fileURLWithPath: file))
+        let handle = try FileHandle(forUpdating: URL(fileURLWithPath: file))
+        try handle.truncate(atOffset: 1 << 40)
+        try handle.close()
+        let outcome = try await Command.run("schema", "validate", file)
+        #expect(outcome.status == 1)
+        #expect(
+            outcome.errors.contains(
+                "\(file) has more than 16 MiB, which is the limit for a schema. Name a .ckdb file, as "
+                    + "`tidemark schema export` prints it."
+            )
+        )
+    }
+
     @Test func `a dry run changes nothing`() async throws {
         let folder = try TemporaryFolder()
         let store = folder.path("notes.tide")

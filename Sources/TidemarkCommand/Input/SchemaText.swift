@@ -10,15 +10,33 @@ struct SchemaText {
     let name: String
     private let bytes: [UInt8]
 
+    /// No schema comes near this length; a longer file is something else.
+    private static let byteCountLimit = 16 << 20
+    private static let pieceByteCount = 1 << 16
+
     /// Reads a file as a whole; `-` is standard input.
+    ///
+    /// Throws if it is longer than 16 MiB.
     init(path: String) throws {
         name = path == "-" ? "standard input" : path
         let file = try FileHandle.reading(path)
+        var read: [UInt8] = []
         do {
-            bytes = Array(try file.readToEnd() ?? Data())
+            while read.count <= Self.byteCountLimit,
+                let piece = try file.read(upToCount: Self.pieceByteCount), !piece.isEmpty
+            {
+                read += piece
+            }
         } catch {
             throw CommandError("\(name) cannot be read: \(error.localizedDescription)")
         }
+        guard read.count <= Self.byteCountLimit else {
+            throw CommandError(
+                "\(name) has more than \(Self.byteCountLimit >> 20) MiB, which is the limit for a schema. "
+                    + "Name a .ckdb file, as `tidemark schema export` prints it."
+            )
+        }
+        bytes = read
     }
 
     /// What it says.
