@@ -58,6 +58,7 @@ struct StoreOpening {
         creating: Bool,
         _ progress: (RebuildProgress) -> Void
     ) throws(LogError) -> Store {
+        try checkAddressSpace(writing: true)
         let notifier = Notifier()
         let compactor = Compactor()
         let arrivals = Bulletin<Arrival>()
@@ -167,6 +168,7 @@ struct StoreOpening {
     func openForReading(
         _ progress: (RebuildProgress) -> Void
     ) throws(LogError) -> Store {
+        try checkAddressSpace(writing: false)
         let reader = try LogReader(
             folder.path,
             fileSystem: environment.log.fileSystem,
@@ -191,6 +193,16 @@ struct StoreOpening {
             writing: nil
         )
         return Store(engine, access: .reading, recovery: nil)
+    }
+
+    /// Checks that a limited address space has room for the threads and their heaps, the caches, and the
+    /// map of the views.
+    private func checkAddressSpace(writing: Bool) throws(LogError) {
+        let views = (try? ViewFiles(folder.views).dataByteCount()) ?? 0
+        var needed: UInt64 = writing ? 128 << 20 : 64 << 20
+        needed += UInt64(clamping: options.cacheByteCount) + views
+        if writing { needed += max(UInt64(LMDBOpening.smallestMapByteCount), 4 * views) }
+        try AddressSpace.check(has: needed, path: folder.path)
     }
 
     private func queries(of log: SegmentLog, _ views: ZoneViews) -> StoreQueries {

@@ -128,7 +128,14 @@ extension ViewIndexError {
         let words = mdb_strerror(code).map { String(cString: $0) } ?? "unknown error"
         let what = "\(path): \(doing) failed: \(words) (error \(code))"
         switch code {
-        case MDB_MAP_FULL, ENOSPC, EDQUOT:
+        case MDB_MAP_FULL:
+            return ViewIndexError(
+                .full,
+                "\(what). The view index is as it was before. It has no room in the address space that "
+                    + "this process could map when it opened the store: raise the limit (`ulimit -v "
+                    + "unlimited`) and open the store again."
+            )
+        case ENOSPC, EDQUOT:
             return ViewIndexError(
                 .full,
                 "\(what). The view index is as it was before; free space on that disk."

@@ -67,7 +67,7 @@ struct LMDBOpening: @unchecked Sendable {
         let files = ViewFiles(path)
         let fileByteCount = try files.exist() ? Int(files.dataByteCount()) : 0
         // The file of a store that nobody writes does not grow.
-        var mapByteCount = access == .readingStill ? fileByteCount : largest
+        var mapByteCount = access == .readingStill ? fileByteCount : Self.mapByteCount(largest)
         while true {
             var created: OpaquePointer?
             var code = mdb_env_create(&created)
@@ -81,13 +81,24 @@ struct LMDBOpening: @unchecked Sendable {
             if code == 0 { return handle }
             mdb_env_close(handle)
             // Too large a map is ENOMEM, under valgrind EINVAL.
-            guard code == ENOMEM || code == EINVAL, mapByteCount > 1 << 30,
+            guard code == ENOMEM || code == EINVAL, mapByteCount > smallestMapByteCount,
                 mapByteCount / 4 > fileByteCount
             else {
                 throw .lmdb(code, "opening the view index", path)
             }
             mapByteCount /= 2
         }
+    }
+
+    /// How large a map that may grow is at least.
+    static let smallestMapByteCount = 1 << 26
+
+    /// A map of at most half of what remains of a limited address space, so that the rest of the process
+    /// has as much; a multiple of every length of pages.
+    private static func mapByteCount(_ largest: Int) -> Int {
+        guard let remaining = AddressSpace.remainingByteCount else { return largest }
+        let half = Int(clamping: remaining / 2) & ~0xFFFF
+        return min(largest, max(half, smallestMapByteCount))
     }
 
     private static func openTables(

@@ -49,6 +49,7 @@ package final class LogReader: EventSource {
         cacheByteCount: Int = 16 << 20
     ) throws(LogError) {
         let folder = StoreFolder(directory)
+        try AddressSpace.check(has: Self.neededByteCount, path: directory)
         let fileSystem = try LogError.wrapping { () throws(FileError) -> any FileSystem in
             do throws(FileError) {
                 return try fileSystem.holding(directory)
@@ -120,6 +121,10 @@ package final class LogReader: EventSource {
             }
         }
     }
+
+    /// Address space for what reading takes besides the views and the cache: threads and the heaps that
+    /// the C library reserves for them.
+    private static let neededByteCount: UInt64 = 64 << 20
 
     /// The manifest that counts, or an error that says what is there instead.
     private static func load(
