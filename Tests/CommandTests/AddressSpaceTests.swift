@@ -28,6 +28,7 @@ import Testing
                 "\(kibibytes) KiB: \(outcome)"
             )
         }
-        #expect(statuses == [0, 1])
+        #expect(statuses.contains(0))
+        if command.hasPrefix("save") { #expect(statuses.contains(1)) }
     }
 }

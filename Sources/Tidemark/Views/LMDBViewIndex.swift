@@ -111,8 +111,8 @@ package final class LMDBViewIndex: ViewIndex {
                     return LMDBViewIndex(environment, .readingLive, store, Progress())
                 }
             } catch {
-                // While files are replaced some are missing, or fit no others.
-                if identity != nil, files.identity == identity { throw error }
+                // While files are replaced, some are missing or fit no others. Damage stays.
+                guard error.reason == .damaged else { throw error }
                 failure = error
             }
             usleep(openingDelay)
