@@ -45,7 +45,8 @@ public final class Store: Sendable {
             guard let engine = opened.withLock({ $0 }) else {
                 throw SyncError(
                     .serviceUnavailable,
-                    "The store has been closed; open it again to use it."
+                    "The store has been closed.",
+                    remedy: "Open the store again, and use what that returns."
                 )
             }
             return engine

@@ -37,6 +37,7 @@ public struct SyncError: Error, Hashable, Sendable {
         let partialErrors: [ItemError]
         let userDidResetEncryptedData: Bool
         let isHistoryPruned: Bool
+        let remedy: String?
 
         init(
             _ code: Code,
@@ -45,7 +46,8 @@ public struct SyncError: Error, Hashable, Sendable {
             _ conflict: ConflictRecords?,
             _ partialErrors: [ItemError],
             _ userDidResetEncryptedData: Bool,
-            _ isHistoryPruned: Bool
+            _ isHistoryPruned: Bool,
+            _ remedy: String?
         ) {
             self.code = code
             self.message = message
@@ -54,6 +56,7 @@ public struct SyncError: Error, Hashable, Sendable {
             self.partialErrors = partialErrors
             self.userDidResetEncryptedData = userDidResetEncryptedData
             self.isHistoryPruned = isHistoryPruned
+            self.remedy = remedy
         }
     }
 
@@ -61,8 +64,8 @@ public struct SyncError: Error, Hashable, Sendable {
 
     /// Describes a failure.
     ///
-    /// The message says what happened, where, what was expected and found; the code's remedy is
-    /// added to what is printed.
+    /// The message says what happened, where, what was expected and found. What to do is added to what is
+    /// printed: `remedy`, or else that of the code.
     public init(
         _ code: Code,
         _ message: String,
@@ -70,7 +73,8 @@ public struct SyncError: Error, Hashable, Sendable {
         conflict: ConflictRecords? = nil,
         partialErrors: [ItemError] = [],
         userDidResetEncryptedData: Bool = false,
-        isHistoryPruned: Bool = false
+        isHistoryPruned: Bool = false,
+        remedy: String? = nil
     ) {
         content = Content(
             code,
@@ -79,7 +83,8 @@ public struct SyncError: Error, Hashable, Sendable {
             conflict,
             partialErrors,
             userDidResetEncryptedData,
-            isHistoryPruned
+            isHistoryPruned,
+            remedy
         )
     }
 
@@ -91,6 +96,7 @@ public struct SyncError: Error, Hashable, Sendable {
 
     /// What to do about it.
     public var remedy: String {
+        if let remedy = content.remedy { return remedy }
         let isTemporary = [.serviceUnavailable, .requestRateLimited, .zoneBusy].contains(code)
         return isTemporary && retryAfter == nil
             ? "Repeat the request once the cause is gone." : code.remedy
@@ -134,5 +140,16 @@ extension SyncError: CustomStringConvertible {
     public var description: String {
         let wait = retryAfter.map { " Retry after \($0) seconds." } ?? ""
         return "\(code) (\(code.rawValue)): \(message) \(remedy)\(wait)"
+    }
+}
+
+extension SyncError.Item: CustomStringConvertible {
+    /// The kind of the item, and what it is known by.
+    public var description: String {
+        switch self {
+        case .record(let id): "record \(id)"
+        case .zone(let id): "zone \(id)"
+        case .subscription(let id): "subscription \(id)"
+        }
     }
 }

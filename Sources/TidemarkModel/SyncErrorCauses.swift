@@ -81,9 +81,17 @@ extension SyncError {
         if errors.isEmpty { return nil }
         return SyncError(
             .partialFailure,
-            "\(errors.count) items of the request failed.",
+            causes(of: errors),
             partialErrors: errors
         )
+    }
+
+    /// How many items failed, and the first few with their errors.
+    private static func causes(of errors: [ItemError]) -> String {
+        let count = errors.count == 1 ? "1 item" : "\(errors.count) items"
+        let first = errors.prefix(3).map { "\($0.item): \($0.error.code): \($0.error.message)" }
+        let rest = errors.count > first.count ? " And \(errors.count - first.count) more." : ""
+        return "\(count) of the request failed. \(first.joined(separator: " "))\(rest)"
     }
 
     // MARK: References and parents

@@ -93,7 +93,8 @@ final class Engine: Sendable {
         guard let writing else {
             throw SyncError(
                 .serviceUnavailable,
-                "The store is open for reading only; open it for writing to change it."
+                "The store is open for reading only.",
+                remedy: "Open the store for writing to change it."
             )
         }
         return writing

@@ -26,29 +26,32 @@ extension Engine {
         }
         let end = SequenceNumber(rawValue: try picture(.visible).bound)
         var position = mark?.position ?? .zero
+        var horizon = mark?.horizon
         while position < end {
             try Task.checkCancellation()
-            let read = position
+            let (read, held) = (position, horizon)
+            let database = projection.databaseID
             let page = try await blockingWork.run { () throws(SyncError) in
-                try self.projectedCommits(after: read, through: end)
+                try self.projectedCommits(of: database, after: read, horizon: held, through: end)
             }
             // A compaction has forgotten deletions that were still ahead.
-            guard let (commits, last) = page else {
+            guard let page else {
                 try await projection.reset(.pruned)
-                (mark, position) = (nil, .zero)
+                (mark, position, horizon) = (nil, .zero, nil)
                 continue
             }
-            let next = self.mark(at: last)
-            try await projection.take(commits, through: next)
-            mark = next
-            position = last
+            let next = self.mark(at: page.last, page.horizon)
+            try await projection.take(page.commits, through: next)
+            (mark, position, horizon) = (next, page.last, page.horizon)
         }
-        return mark ?? self.mark(at: position)
+        if let mark { return mark }
+        return self.mark(at: position, try historyHorizon())
     }
 
-    private func mark(at position: SequenceNumber) -> ProjectionMark {
+    private func mark(at position: SequenceNumber, _ horizon: SequenceNumber) -> ProjectionMark {
         ProjectionMark(
             position: position,
+            horizon: horizon,
             store: id,
             incarnation: source.line.incarnation(of: position)
         )
@@ -59,31 +62,41 @@ extension Engine {
         guard mark.store == id.description, mark.position <= source.durableSequence,
             source.line.contains(mark.position, of: mark.incarnation)
         else { return .otherHistory }
-        return try isPruned(mark.position, as: try picture(.visible)) ? .pruned : nil
+        let horizon = try horizon(of: try picture(.visible))
+        return isPruned(mark.position, mark.horizon, by: horizon) ? .pruned : nil
     }
 
-    /// Whether events after a position may have been dropped.
-    private func isPruned(
-        _ position: SequenceNumber,
-        as picture: ViewPicture
-    ) throws(SyncError) -> Bool {
+    private func horizon(of picture: ViewPicture) throws(SyncError) -> SequenceNumber {
         do throws(ViewIndexError) {
-            return position.rawValue < (try picture.compaction()?.history ?? 0)
+            return SequenceNumber(rawValue: try picture.compaction()?.history ?? 0)
         } catch {
             throw SyncError(error)
         }
     }
 
+    /// Whether events after a position may have been dropped since those up to it were read.
+    ///
+    /// Who began to read after the compaction has seen all that it left, and so goes on below its
+    /// horizon.
+    private func isPruned(
+        _ position: SequenceNumber,
+        _ held: SequenceNumber,
+        by horizon: SequenceNumber
+    ) -> Bool { position < horizon && held != horizon }
+
     /// The next commits, and the position up to which these are all; `nil` if some may have been dropped
     /// since those before were handed out.
     private func projectedCommits(
+        of database: DatabaseID?,
         after position: SequenceNumber,
+        horizon held: SequenceNumber?,
         through end: SequenceNumber
-    ) throws(SyncError) -> (commits: [ProjectedCommit], last: SequenceNumber)? {
+    ) throws(SyncError) -> ProjectedPage? {
         // As long as somebody holds it, what it shows stays in the log.
         let picture = try picture(.visible)
         defer { withExtendedLifetime(picture) {} }
-        if position > .zero, try isPruned(position, as: picture) { return nil }
+        let horizon = try horizon(of: picture)
+        if let held, isPruned(position, held, by: horizon) { return nil }
         var commits: [ProjectedCommit] = []
         var changeCount = 0
         var last: SequenceNumber?
@@ -92,7 +105,8 @@ extension Engine {
             if changeCount >= Self.changeLimit, commit.last != last { return false }
             last = commit.last
             var line = line
-            line.changes.removeAll { $0.zone.isSystem }
+            let isWanted = database.map { $0 == line.database } ?? true
+            line.changes.removeAll { !isWanted || $0.zone.isSystem }
             changeCount += 1 + line.changes.count
             if !line.changes.isEmpty {
                 commits.append(ProjectedCommit(position: commit.last, line: line))
@@ -100,6 +114,18 @@ extension Engine {
             return true
         }
         // Events after the last line change no record.
-        return (commits, changeCount >= Self.changeLimit ? last ?? end : end)
+        return ProjectedPage(
+            commits: commits,
+            last: changeCount >= Self.changeLimit ? last ?? end : end,
+            horizon: horizon
+        )
     }
+}
+
+/// Some commits, the position up to which these are all, and the history horizon under which they were
+/// read.
+private struct ProjectedPage: Sendable {
+    var commits: [ProjectedCommit]
+    var last: SequenceNumber
+    var horizon: SequenceNumber
 }

@@ -12,6 +12,13 @@ public import TidemarkModel
 ///
 /// Only one task at a time may bring a projection forward.
 public protocol Projection: Sendable {
+    /// The database whose commits are folded; `nil` for all databases of the store.
+    ///
+    /// A record's ID is unique in one database: two users may both have a record `t1` in a zone `z`. A
+    /// projection of all databases keeps ``ProjectedCommit/database`` with what it folds. Rebuild the
+    /// projection if this changes.
+    var databaseID: DatabaseID? { get }
+
     /// How far the kept state goes: the mark of the last ``take(_:through:)`` that was kept; `nil` for
     /// empty state.
     func mark() async throws -> ProjectionMark?
@@ -30,6 +37,8 @@ public protocol Projection: Sendable {
 public struct ProjectedCommit: Hashable, Sendable {
     /// The position of its last event.
     public let position: SequenceNumber
+    /// The database that the changes are in.
+    public var database: DatabaseID { line.database }
     /// When, by whom, in which database, and what was saved and deleted, in order.
     ///
     /// A save has all fields of the record as it was from then on. The end of a zone ends all that is in
@@ -43,28 +52,39 @@ public struct ProjectedCommit: Hashable, Sendable {
 public struct ProjectionMark: Hashable, Sendable {
     /// Everything up to and including this position was taken in.
     public let position: SequenceNumber
+    /// The history horizon under which all that came before was read: a compaction that raised it since
+    /// may have dropped events that lie ahead.
+    let horizon: SequenceNumber
     let store: String
     let incarnation: Incarnation
 
-    init(position: SequenceNumber, store: StoreID, incarnation: Incarnation) {
+    init(
+        position: SequenceNumber,
+        horizon: SequenceNumber,
+        store: StoreID,
+        incarnation: Incarnation
+    ) {
         self.position = position
+        self.horizon = horizon
         self.store = store.description
         self.incarnation = incarnation
     }
 }
 
 extension ProjectionMark: LosslessStringConvertible {
-    /// The store, its incarnation and the position.
+    /// The store, its incarnation, the position and the history horizon.
     public var description: String {
-        "\(store)-\(String(incarnation.rawValue, radix: 16))-\(position)"
+        "\(store)-\(String(incarnation.rawValue, radix: 16))-\(position)-\(horizon)"
     }
 
     /// Reads a description back; `nil` for any other text.
     public init?(_ description: String) {
         let parts = description.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0].utf8.count == 32,
-            let incarnation = UInt64(parts[1], radix: 16), let position = UInt64(parts[2])
+        guard parts.count == 4, parts[0].utf8.count == 32,
+            let incarnation = UInt64(parts[1], radix: 16), let position = UInt64(parts[2]),
+            let horizon = UInt64(parts[3])
         else { return nil }
+        self.horizon = SequenceNumber(rawValue: horizon)
         store = String(parts[0])
         self.incarnation = Incarnation(rawValue: incarnation)
         self.position = SequenceNumber(rawValue: position)

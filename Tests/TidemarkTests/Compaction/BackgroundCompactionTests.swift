@@ -125,6 +125,25 @@ import TidemarkModel
         #expect(try reader.verify().damage == [])
     }
 
+    @Test func `a compaction that somebody else has begun is no failure`() async throws {
+        let folder = try ScratchFolder()
+        let store = try Store.open(at: folder.path(), access: .creating, options: Self.options())
+        defer { try? store.close() }
+        let engine = try store.engine
+        let writing = try engine.writer()
+        // As if a call of `compact` were under way.
+        #expect(engine.compacting.withLock { $0.begin() })
+        let client = Client(store: store)
+        try await client.createZone()
+        _ = try await Self.save(client) { writing.log.segmentLoads().count > 2 }
+        await writing.compactor.work()
+        #expect(try store.lastCompaction == nil)
+        engine.compacting.withLock { $0.end() }
+        await writing.compactor.work()
+        _ = writing.compactor.bell.endWork()
+        #expect(try store.lastCompaction?.get() != nil)
+    }
+
     @Test func `a store can be closed and opened again while it compacts itself`() async throws {
         let folder = try ScratchFolder()
         var records: [String: Int64] = [:]

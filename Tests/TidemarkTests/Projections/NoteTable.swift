@@ -4,11 +4,13 @@
 import GRDB
 import Tidemark
 
-/// The titles of all notes, in a table of SQLite.
+/// The titles of all notes of one database, in a table of SQLite.
 struct NoteTable: Projection {
+    let databaseID: DatabaseID?
     let database: any DatabaseWriter
 
-    init(_ database: any DatabaseWriter) throws {
+    init(_ database: any DatabaseWriter, of databaseID: DatabaseID) throws {
+        self.databaseID = databaseID
         self.database = database
         try database.write { db in
             try db.execute(

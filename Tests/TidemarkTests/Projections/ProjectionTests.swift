@@ -15,6 +15,7 @@ import TidemarkModel
     private actor Recorder: Projection {
         private(set) var positions: [SequenceNumber] = []
         private(set) var resets: [ProjectionReset] = []
+        nonisolated let databaseID: DatabaseID? = nil
         private var kept: ProjectionMark?
         private var failuresLeft = 0
 
@@ -42,6 +43,7 @@ import TidemarkModel
     private actor Names: Projection {
         private(set) var names: Set<String> = []
         private(set) var resets: [ProjectionReset] = []
+        nonisolated let databaseID: DatabaseID? = nil
         private var kept: ProjectionMark?
         private var compacted: Store?
 
@@ -97,6 +99,66 @@ import TidemarkModel
         #expect(await projection.resets == [.pruned])
     }
 
+    @Test func `a projection that begins after a compaction comes to an end`() async throws {
+        let folder = try ScratchFolder()
+        let store = try Store.open(at: folder.path("store"), access: .creating)
+        defer { try? store.close() }
+        let client = Client(store: store)
+        try await client.createZone()
+        for _ in 0..<2 {
+            for part in 0..<8 {
+                try await client.modify(
+                    try (0..<300).map {
+                        try client.save("\(part)-\($0)", ["title": "x"], policy: .allKeys)
+                    }
+                )
+            }
+        }
+        var policy = CompactionPolicy()
+        policy.history = .none
+        _ = try await store.compact(policy)
+        let projection = Names(compacting: nil)
+        let mark = try await store.advance(projection)
+        #expect(await projection.resets == [])
+        #expect(await projection.names.count == 2400)
+        #expect(mark.position == store.lastSequence)
+        #expect(ProjectionMark(mark.description) == mark)
+        // Compacting again what has been read takes nothing from it.
+        _ = try await store.compact(policy)
+        try await store.advance(projection)
+        #expect(await projection.resets == [])
+    }
+
+    @Test func `a projection of a database has its records alone`() async throws {
+        let folder = try ScratchFolder()
+        let store = try Store.open(at: folder.path("store"), access: .creating)
+        defer { try? store.close() }
+        var clients: [Client] = []
+        for user in ["_anna", "_ben"] {
+            let owner = UserID(user)
+            let database = DatabaseID(
+                container: DatabaseID.standard.container,
+                environment: .development,
+                scope: .private,
+                owner: owner
+            )
+            let caller = Caller(database: database, user: owner, device: "phone")
+            let client = Client(store: store, caller: caller)
+            try await client.createZone()
+            try await client.modify([try client.save("t1", ["title": .string(user)])])
+            clients.append(client)
+        }
+        for client in clients {
+            let table = try NoteTable(
+                DatabaseQueue(),
+                of: client.caller.database
+            )
+            try await store.advance(table)
+            let user = client.caller.database.owner.userRecordName
+            #expect(try await titles(table) == ["t1": user])
+        }
+    }
+
     private func titles(_ table: NoteTable) async throws -> [String: String] {
         try await table.database.read { db in
             let rows = try Row.fetchAll(db, sql: "SELECT name, title FROM note")
@@ -141,7 +203,7 @@ import TidemarkModel
             let store = try Store.open(at: folder.path("store"), access: .creating)
             let client = Client(store: store)
             if round == 0 { try await client.createZone() }
-            let table = try NoteTable(DatabaseQueue(path: path))
+            let table = try NoteTable(DatabaseQueue(path: path), of: .standard)
             try await change(client, 40, seed: round)
             let mark = try await store.advance(table)
             #expect(mark.position == store.lastSequence)
@@ -152,7 +214,7 @@ import TidemarkModel
         // The end of the zone is the end of its rows.
         let store = try Store.open(at: folder.path("store"))
         let client = Client(store: store)
-        let table = try NoteTable(DatabaseQueue(path: path))
+        let table = try NoteTable(DatabaseQueue(path: path), of: .standard)
         _ = try await store.modifyZones(
             ModifyZonesRequest(deletions: [client.zone]),
             as: client.caller
@@ -224,7 +286,7 @@ import TidemarkModel
         try await client.createZone()
         try await Client(store: other).createZone()
         try await change(client, 10, seed: 1)
-        let table = try NoteTable(DatabaseQueue())
+        let table = try NoteTable(DatabaseQueue(), of: .standard)
         let recorder = Recorder()
         try await store.advance(table)
         try await store.advance(recorder)

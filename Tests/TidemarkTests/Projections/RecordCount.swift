@@ -5,6 +5,8 @@ import Tidemark
 
 /// How often records of each type were saved.
 actor RecordCount: Projection {
+    /// All databases: types are counted, and no record is kept.
+    nonisolated let databaseID: DatabaseID? = nil
     private(set) var counts: [String: Int] = [:]
     private var lastMark: ProjectionMark?
 

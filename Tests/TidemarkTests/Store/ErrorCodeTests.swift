@@ -455,3 +455,34 @@ import Darwin
         return try await error { try await world.store.requestShareAccess(link, as: bob.caller) }
     }
 }
+
+/// Texts that people act on.
+@Suite struct ErrorTextTests {
+    @Test func `a closed store says that it has to be opened again`() async throws {
+        let folder = try ScratchFolder()
+        let client = Client(store: try Store.open(at: folder.path(), access: .creating))
+        try client.store.close()
+        let error = await #expect(throws: SyncError.self) { try await client.fetch("a") }
+        #expect(
+            error?.description
+                == "serviceUnavailable (6): The store has been closed. Open the store again, and use "
+                + "what that returns."
+        )
+    }
+
+    @Test func `a partial failure names its causes`() {
+        func failures(_ count: Int) -> [SyncError.ItemError] {
+            (1...count).map { number in
+                let id = RecordID(recordName: "r\(number)")
+                return SyncError.ItemError(.record(id), .recordNotFound(id))
+            }
+        }
+        let one = SyncError.partialFailure(failures(1))?.message
+        #expect(
+            one == "1 item of the request failed. record r1: unknownItem: There is no record r1."
+        )
+        let four = SyncError.partialFailure(failures(4))?.message ?? ""
+        #expect(four.hasPrefix("4 items of the request failed. record r1: unknownItem: "))
+        #expect(four.hasSuffix(" record r3: unknownItem: There is no record r3. And 1 more."))
+    }
+}
