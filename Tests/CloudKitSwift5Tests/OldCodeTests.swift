@@ -166,6 +166,26 @@ struct OldCodeTests {
         }
     }
 
+    @Test func `a notification is read from a dictionary of objects without unwrapping`() {
+        let userInfo: [AnyHashable: Any] = [
+            "aps": ["content-available": 1],
+            "ck": ["met": ["sid": "s", "dbs": 2], "cid": "iCloud.x"],
+        ]
+        var objects: [String: NSObject] = [:]
+        for case (let key as String, let value as [String: Any]) in userInfo {
+            objects[key] = value as NSDictionary
+        }
+        let notification = CKNotification(fromRemoteNotificationDictionary: objects)
+        #expect(notification.subscriptionID == "s")
+        #expect(notification is CKDatabaseNotification)
+        let nothing = CKNotification(fromRemoteNotificationDictionary: [String: NSObject]())
+        #expect(nothing.subscriptionID == nil)
+        let zone = CKRecordZoneNotification(fromRemoteNotificationDictionary: objects)
+        #expect(zone.subscriptionID == nil && zone.notificationType == .recordZone)
+        let newer: CKNotification? = CKNotification(fromRemoteNotificationDictionary: userInfo)
+        #expect(newer?.subscriptionID == "s")
+    }
+
     @Test func `errors are looked at in every way`() {
         let error: Error = CKError(
             .limitExceeded,

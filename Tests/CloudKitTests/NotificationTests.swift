@@ -123,3 +123,32 @@ struct NotificationTests {
         #expect(asked.zone == ZoneID(zoneName: "Notes"))
     }
 }
+
+@Suite struct SubscriptionEqualityTests {
+    @Test func `subscriptions that say the same are equal`() throws {
+        let zone = CKRecordZone.ID(zoneName: "Notes")
+        func query(_ title: String) -> CKSubscription {
+            CKQuerySubscription(
+                recordType: "Note",
+                predicate: NSPredicate(format: "title == %@", title),
+                subscriptionID: "s",
+                options: [.firesOnRecordCreation]
+            )
+        }
+        let subscriptions = [
+            query("a"), query("b"), CKRecordZoneSubscription(zoneID: zone, subscriptionID: "s"),
+            CKDatabaseSubscription(subscriptionID: "s"),
+            CKDatabaseSubscription(subscriptionID: "t"),
+        ]
+        for (index, subscription) in subscriptions.enumerated() {
+            let copy = try #require(subscription.copy() as? CKSubscription)
+            #expect(copy !== subscription)
+            #expect(copy == subscription && copy.hash == subscription.hash)
+            for other in subscriptions[(index + 1)...] { #expect(other != subscription) }
+            let info = CKSubscription.NotificationInfo()
+            info.alertBody = "New"
+            copy.notificationInfo = info
+            #expect(copy != subscription && copy.notificationInfo == info)
+        }
+    }
+}

@@ -22,9 +22,15 @@ extension CKError {
 
     /// A failure that the service reports.
     ///
-    /// `client` is the record that was to be saved, as the program has it; records of the service go by
+    /// `client` is the record that was to be saved, as the program has it, and `met` are the records of the
+    /// service in a conflict, with the files of their assets. Records of the service go by
     /// `reader` where they were made by whoever asks.
-    init(_ error: SyncError, client: CKRecord? = nil, seenBy reader: UserID? = nil) {
+    init(
+        _ error: SyncError,
+        client: CKRecord? = nil,
+        met: ConflictingRecords? = nil,
+        seenBy reader: UserID? = nil
+    ) {
         var userInfo: [String: Any] = [
             NSLocalizedDescriptionKey: error.message,
             NSLocalizedRecoverySuggestionErrorKey: error.remedy,
@@ -35,11 +41,11 @@ extension CKError {
         if error.userDidResetEncryptedData { userInfo[CKErrorUserDidResetEncryptedDataKey] = true }
         if let conflict = error.conflict {
             userInfo[CKRecordChangedErrorServerRecordKey] =
-                CKRecord.make(conflict.server, seenBy: reader)
+                met?.server ?? CKRecord.make(conflict.server, seenBy: reader)
             userInfo[CKRecordChangedErrorClientRecordKey] =
                 client ?? CKRecord.make(conflict.client, seenBy: reader)
             userInfo[CKRecordChangedErrorAncestorRecordKey] =
-                conflict.ancestor.map { CKRecord.make($0, seenBy: reader) }
+                met?.ancestor ?? conflict.ancestor.map { CKRecord.make($0, seenBy: reader) }
         }
         if !error.partialErrors.isEmpty {
             var items: [AnyHashable: any Error] = [:]

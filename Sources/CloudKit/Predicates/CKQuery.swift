@@ -98,7 +98,7 @@ open class CKQuery: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
 }
 
 /// A query as it is archived.
-struct QueryArchive: Codable {
+struct QueryArchive: Codable, Equatable {
     var recordType: String
     /// The predicate's text; `nil` for one that queries do not have.
     var predicate: String?

@@ -74,6 +74,11 @@ open class CKNotification: NSObject, RemoteNotificationReading, @unchecked Senda
         self.payload = payload
     }
 
+    /// A notification that says nothing.
+    public required override init() {
+        payload = RemotePayload(of: .query)
+    }
+
     /// What it is about.
     public var notificationType: NotificationType { payload.type }
     /// The notification's name; `nil` where there was no room for it.
@@ -158,6 +163,11 @@ open class CKQueryNotification: CKNotification, @unchecked Sendable {
         databaseScope = payload.scope
         super.init(payload)
     }
+
+    /// A notification that says nothing.
+    public required convenience init() {
+        self.init(RemotePayload(of: .query))
+    }
 }
 
 /// That something changed in a zone.
@@ -174,6 +184,11 @@ open class CKRecordZoneNotification: CKNotification, @unchecked Sendable {
         databaseScope = payload.scope
         super.init(payload)
     }
+
+    /// A notification that says nothing.
+    public required convenience init() {
+        self.init(RemotePayload(of: .recordZone))
+    }
 }
 
 /// That something changed in a database.
@@ -186,6 +201,11 @@ open class CKDatabaseNotification: CKNotification, @unchecked Sendable {
     override init(_ payload: RemotePayload) {
         databaseScope = payload.scope
         super.init(payload)
+    }
+
+    /// A notification that says nothing.
+    public required convenience init() {
+        self.init(RemotePayload(of: .database))
     }
 }
 
@@ -207,5 +227,16 @@ extension RemoteNotificationReading {
             let notification = payload.notification as? Self
         else { return nil }
         self = notification
+    }
+}
+
+extension RemoteNotificationReading where Self: CKNotification {
+    /// Reads a remote notification, as code does that was written when this could not fail.
+    ///
+    /// The result is of the subclass that the notification is for. For a dictionary that is not CloudKit's, or
+    /// that is of another kind than this class is for, it is a notification without a subscription.
+    public init(fromRemoteNotificationDictionary notificationDictionary: [String: NSObject]) {
+        let payload = RemotePayload(notificationDictionary)
+        self = payload?.notification as? Self ?? Self()
     }
 }

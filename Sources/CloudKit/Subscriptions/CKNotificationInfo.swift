@@ -14,7 +14,7 @@ open class CKNotificationInfo: NSObject, NSCopying, NSSecureCoding, @unchecked S
     private let state: Lock<Content>
 
     /// What the object says, as it is archived too.
-    struct Content: Codable, Sendable {
+    struct Content: Codable, Hashable, Sendable {
         var alertBody: String?
         var alertLocalizationKey: String?
         var alertLocalizationArgs: [String]?
@@ -38,6 +38,14 @@ open class CKNotificationInfo: NSObject, NSCopying, NSSecureCoding, @unchecked S
     init(_ content: Content) {
         state = Lock(content)
     }
+
+    /// Whether the other object says the same.
+    open override func isEqual(_ object: Any?) -> Bool {
+        (object as? CKNotificationInfo)?.content == content
+    }
+
+    /// The same for all: what a notification shows can change.
+    open override var hash: Int { 0 }
 
     /// Shows nothing and brings nothing along.
     public override convenience init() {

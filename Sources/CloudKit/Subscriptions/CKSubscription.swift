@@ -57,6 +57,14 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
         "<\(Swift.type(of: self)): subscriptionID=\(subscriptionID)>"
     }
 
+    /// Whether the other object is a subscription that says the same.
+    open override func isEqual(_ object: Any?) -> Bool {
+        (object as? CKSubscription)?.archived == archived
+    }
+
+    /// Follows from the id.
+    open override var hash: Int { subscriptionID.hashValue }
+
     // MARK: Copying and coding
 
     /// A subscription that says the same.
@@ -75,7 +83,7 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
     public static var supportsSecureCoding: Bool { true }
 
     /// A subscription of any kind, as it is archived.
-    struct Archive: Codable {
+    struct Archive: Codable, Equatable {
         var id: String
         var type: Int
         var info: CKNotificationInfo.Content?

@@ -21,6 +21,12 @@ struct RemotePayload {
     /// What lies under `qry`, `fet`, `met` or `rd`.
     private let content: [AnyHashable: Any]
 
+    /// A payload that says nothing but what it is about.
+    init(of type: CKNotification.NotificationType) {
+        (ck, aps, content) = ([:], [:], [:])
+        self.type = type
+    }
+
     /// Reads a dictionary; `nil` for one that is not CloudKit's.
     init?(_ dictionary: [AnyHashable: Any]) {
         guard let ck = dictionary["ck"] as? [AnyHashable: Any] else { return nil }

@@ -54,6 +54,37 @@ import Testing
         #expect(try without[record.recordID]?.get().allKeys() == ["title"])
     }
 
+    @Test func `of both records come with a conflict`() async throws {
+        let fixture = CloudFixture()
+        let phone = try await fixture.database()
+        let laptop = fixture.container(on: "laptop").privateCloudDatabase
+        func save(_ text: String, _ record: CKRecord, in database: CKDatabase) async throws {
+            let url = try file(Data(text.utf8))
+            defer { try? FileManager.default.removeItem(at: url) }
+            record["image"] = CKAsset(fileURL: url)
+            _ = try await database.save(record)
+        }
+        let record = CKRecord(recordType: "Photo")
+        try await save("first", record, in: phone)
+        let mine = try await laptop.record(for: record.recordID)
+        try await save("second", try await phone.record(for: record.recordID), in: phone)
+        let error = await #expect(throws: CKError.self) {
+            try await save("mine", mine, in: laptop)
+        }
+        func text(_ record: CKRecord?) throws -> String {
+            let asset = try #require(record?["image"] as? CKAsset)
+            return String(decoding: try Data(contentsOf: asset.fileURL), as: UTF8.self)
+        }
+        #expect(error?.code == .serverRecordChanged)
+        #expect(try text(error?.serverRecord) == "second")
+        #expect(try text(error?.ancestorRecord) == "first")
+        // The server's record, saved again, keeps the server's photo.
+        let server = try #require(error?.serverRecord)
+        server["title"] = "Sea"
+        _ = try await laptop.save(server)
+        #expect(try text(try await phone.record(for: record.recordID)) == "second")
+    }
+
     @Test func `have files that can still be read when they are gone`() async throws {
         let database = try await CloudFixture().database()
         let url = try file(Data("bytes".utf8))

@@ -95,7 +95,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
             try await service.modifyRecords(request, as: caller)
         }
         if let mark { session.device.marks.add(mark, of: request, result, session.caller) }
-        try report(records, saves, deletions, result, assets, session.caller.user)
+        try await report(records, saves, deletions, result, assets, session)
     }
 
     /// Tells of each item, and throws what the whole comes to.
@@ -105,8 +105,9 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         _ deletions: [CKRecord.ID],
         _ result: ModifyRecordsResult,
         _ assets: SentAssets,
-        _ user: UserID?
-    ) throws(CKError) {
+        _ session: Session
+    ) async throws(CKError) {
+        let user = session.caller.user
         var errors: [AnyHashable: any Error] = [:]
         for (index, record) in records.enumerated() {
             let outcome: Result<CKRecord, any Error>
@@ -120,7 +121,8 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
                 // The service met a name that it does not know, in place of the asset.
                 let reason =
                     error.code == .assetFileNotFound ? assets.failures[record.recordID] : nil
-                let final = reason ?? CKError(error, client: record, seenBy: user)
+                let final: CKError =
+                    if let reason { reason } else { await failure(error, of: record, session) }
                 errors[record.recordID] = final
                 outcome = .failure(final)
             }
@@ -132,6 +134,24 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
             tell(.deleted(id, error))
         }
         if let error = CKError.ofItems(errors) { throw error }
+    }
+
+    /// The error of a record that was not saved; with a conflict come the files of its records.
+    private func failure(
+        _ error: SyncError,
+        of record: CKRecord,
+        _ session: Session
+    ) async -> CKError {
+        let user = session.caller.user
+        guard let conflict = error.conflict else {
+            return CKError(error, client: record, seenBy: user)
+        }
+        do throws(CKError) {
+            let met = try await session.fetched(conflict)
+            return CKError(error, client: record, met: met, seenBy: user)
+        } catch {
+            return error
+        }
     }
 
     override func deliver(_ report: OperationReport) {

@@ -32,6 +32,36 @@ extension Session {
     }
 }
 
+/// The records of the service that a save met, with the files of their assets.
+///
+/// A program that merges them saves one of them again, or takes assets from it: without its file, an
+/// asset that the program keeps would be replaced by the program's own, older one.
+struct ConflictingRecords {
+    let server: CKRecord
+    let ancestor: CKRecord?
+}
+
+extension Session {
+    /// The records of a conflict as a program gets them.
+    ///
+    /// Throws if a file of the server's record cannot be had: then the save can be repeated, and nothing
+    /// is merged without it. An ancestor whose files are gone is handed out without them, since nobody
+    /// saves an ancestor.
+    func fetched(_ conflict: ConflictRecords) async throws(CKError) -> ConflictingRecords {
+        let server = try await fetched(conflict.server)
+        guard let ancestor = conflict.ancestor else {
+            return ConflictingRecords(server: server, ancestor: nil)
+        }
+        do throws(CKError) {
+            return ConflictingRecords(server: server, ancestor: try await fetched(ancestor))
+        } catch {
+            let record = CKRecord.make(ancestor, seenBy: caller.user)
+            record.takeFiles(from: server)
+            return ConflictingRecords(server: server, ancestor: record)
+        }
+    }
+}
+
 extension CKRecord {
     /// Takes over the files of assets that both records have.
     func takeFiles(from other: CKRecord) {
