@@ -41,7 +41,7 @@ struct TidemarkCommand: AsyncParsableCommand {
         occupyStandardDescriptors()
         do {
             // Before there are threads: without room for one the runtime would wait for ever.
-            try AddressSpace.check(has: 32 << 20, path: CommandLine.arguments[0])
+            try AddressSpace.check(has: 64 << 20, path: CommandLine.arguments[0])
             var command = try parseAsRoot()
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
@@ -63,7 +63,8 @@ struct TidemarkCommand: AsyncParsableCommand {
     /// Sees to it that standard input, output and error are open, so that no file of a store gets the
     /// number of one that was closed, and output written into it.
     private static func occupyStandardDescriptors() {
-        // What is written to one of these fails, as to a closed one.
+        // What is read from or written to one of these fails, as with a closed one.
+        if fcntl(STDIN_FILENO, F_GETFD) < 0 { _ = open("/dev/null", O_WRONLY) }
         while case let descriptor = open("/dev/null", O_RDONLY), descriptor >= 0 {
             guard descriptor > STDERR_FILENO else { continue }
             close(descriptor)

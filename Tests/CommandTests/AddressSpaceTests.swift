@@ -9,13 +9,15 @@ import Testing
         arguments: [
             "export test.tide", "query test.tide --type Item", "log verify test.tide",
             "save test.tide new --type Note --policy all-keys text=hi",
+            "compact test.tide",
         ]
     )
     func `a command works or names the limit`(command: String) async throws {
         let folder = try TemporaryFolder()
         _ = try await folder.store(SampleHistory.lines(40))
         var statuses: Set<Int32> = []
-        for kibibytes in [180_000, 240_000, 300_000, 400_000, 600_000, 3_000_000] {
+        for kibibytes in [180_000, 240_000, 300_000, 400_000, 490_000, 520_000, 600_000, 3_000_000]
+        {
             let outcome = try await Command.script(
                 "ulimit -v \(kibibytes); exec $tidemark \(command)",
                 in: folder

@@ -28,6 +28,17 @@ import Testing
         #expect(try read(folder.path("a.jsonl.gz")) == plain)
     }
 
+    @Test func `a byte order mark and blank lines at the end are passed over`() throws {
+        let folder = try TemporaryFolder()
+        try shell(#"printf '\357\273\277one\r\n\n\ntwo\n\n \t\r\n' > a.jsonl"#, in: folder)
+        let lines = try FileLines(path: folder.path("a.jsonl"))
+        var found: [String] = []
+        while let line = try lines.next() {
+            found.append("\(lines.place): \(String(decoding: line, as: UTF8.self))")
+        }
+        #expect(found == ["line 1: one\r", "line 2: ", "line 4: two"])
+    }
+
     @Test func `a cut compressed file gives its whole lines and then an error`() throws {
         let folder = try TemporaryFolder()
         try shell(

@@ -248,4 +248,12 @@ import Testing
         #expect(outcome.errors.contains("missing.jsonl cannot be opened: No such file"))
         #expect(try folder.files().isEmpty)
     }
+
+    @Test(arguments: ["import a.tide -", "save a.tide -"])
+    func `closed standard input is an error`(command: String) async throws {
+        let folder = try TemporaryFolder()
+        let outcome = try await Command.script("$tidemark \(command) <&-", in: folder)
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.contains("Standard input is closed"), "\(outcome)")
+    }
 }

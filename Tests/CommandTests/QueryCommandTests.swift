@@ -108,7 +108,10 @@ import Testing
             (["--type", "Users"], 1, "cannot be found by a query"),
             (["--type", "Item", "--where", "title LIKE 'x'"], 64, "LIKE"),
             (["--type", "Item", "--sort", "place:north"], 64, "is not an order"),
+            (["--type", "Item", "--sort", "place:999,999"], 64, "a latitude from -90 to 90"),
+            (["--type", "Item", "--sort", "place:nan,0"], 64, "is not an order"),
             (["--type", "Item", "--limit", "0"], 64, "--limit must be at least 1."),
+            (["--type", "Item", "--limit", "-1"], 64, "--limit must be at least 1."),
             ([], 64, "--type"),
         ] as [([String], Int32, String)] {
             let outcome = try await Command.run(["query", path] + arguments, input: [])

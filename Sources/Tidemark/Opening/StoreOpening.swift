@@ -199,7 +199,7 @@ struct StoreOpening {
     /// map of the views.
     private func checkAddressSpace(writing: Bool) throws(LogError) {
         let views = (try? ViewFiles(folder.views).dataByteCount()) ?? 0
-        var needed: UInt64 = writing ? 128 << 20 : 64 << 20
+        var needed: UInt64 = writing ? 256 << 20 : 64 << 20
         needed += UInt64(clamping: options.cacheByteCount) + views
         if writing { needed += max(UInt64(LMDBOpening.smallestMapByteCount), 4 * views) }
         try AddressSpace.check(has: needed, path: folder.path)

@@ -34,7 +34,10 @@ struct ChangesCommand: AsyncParsableCommand {
     )
     var since: ChangeToken?
 
-    @Option(help: ArgumentHelp("At most so many records; all, unless given.", valueName: "records"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("At most so many records; all, unless given.", valueName: "records")
+    )
     var limit: Int?
 
     @OptionGroup var database: DatabaseOptions

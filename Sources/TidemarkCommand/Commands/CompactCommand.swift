@@ -18,9 +18,9 @@ struct CompactCommand: AsyncParsableCommand {
             m, h, d, w or y: 12h, 30d. Without options nothing is forgotten, and the log still \
             becomes shorter, since it is compressed better.
 
-            Requests that may be asked again, for 90 days, keep what they were answered with. The \
-            store can be used meanwhile, and a compaction that is cut off loses nothing: run it \
-            again.
+            Results of requests are kept for 90 days, so that a retry gets the same answer. Other \
+            commands can read the store meanwhile, and none can write to it: they fail until the \
+            compaction has ended. An interrupted compaction loses nothing; run it again.
 
               tidemark compact notes.tide --keep-history 30d --dry-run
               tidemark compact notes.tide --keep-history none --tombstones 90d

@@ -62,6 +62,11 @@ struct EraseCommand: ParsableCommand {
     }
 
     func run() throws {
+        // Looking costs one reading of the log; erasing writes all of it anew.
+        if try Store.pendingErasure(at: store.store) == nil {
+            let estimate = try Store.erase(subject, at: store.store, isDryRun: true)
+            if estimate.isEmpty { throw nothingToErase }
+        }
         let receipt = try Store.erase(subject, at: store.store, isDryRun: dryRun)
         var output = StandardOutput()
         if options.isJSON(output) {
@@ -70,9 +75,19 @@ struct EraseCommand: ParsableCommand {
             for line in lines(of: receipt) { try output.line(line) }
         }
         try output.flush()
-        if receipt.zoneCount == 0, receipt.removedCount == 0, receipt.redactedCount == 0 {
-            note("Nothing of it was in the log. Is the name spelt as it was saved?")
+    }
+
+    private var nothingToErase: CommandError {
+        if let user {
+            return CommandError(
+                "The store has nothing of the user '\(user)', and was not changed. `tidemark users list "
+                    + "\(store.store)` lists users.".printable
+            )
         }
+        return CommandError(
+            "The store has nothing of a zone '\(zone ?? "")' in \(database.id), and was not changed. "
+                + "`tidemark zones \(store.store)` lists zones.".printable
+        )
     }
 
     private var subject: ErasureSubject {
@@ -179,5 +194,13 @@ extension [UInt8] {
         append(contentsOf: key.utf8)
         append(literal: "\":")
         append(contentsOf: "\(number)".utf8)
+    }
+}
+
+extension ErasureReceipt {
+    /// Whether there was nothing to erase.
+    fileprivate var isEmpty: Bool {
+        zoneCount == 0 && removedCount == 0 && redactedCount == 0 && journalCount == 0
+            && assets.count == 0
     }
 }

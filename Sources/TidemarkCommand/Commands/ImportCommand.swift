@@ -55,6 +55,7 @@ struct ImportCommand: AsyncParsableCommand {
     var assets: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             """
             After so many lines each time, wait for the disk and print {"acknowledged":LINES} to \

@@ -50,7 +50,10 @@ struct QueryCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The zone; all of the database, unless given.", valueName: "name"))
     var zone: String?
 
-    @Option(help: ArgumentHelp("At most so many records; all, unless given.", valueName: "records"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("At most so many records; all, unless given.", valueName: "records")
+    )
     var limit: Int?
 
     @Option(
@@ -168,11 +171,14 @@ private func readOrder(_ text: String) throws -> Query.SortDescriptor {
     default: break
     }
     let numbers = rest.split(separator: ",", omittingEmptySubsequences: false).map { Double($0) }
-    guard numbers.count == 2, let latitude = numbers[0], let longitude = numbers[1] else {
+    guard numbers.count == 2, let latitude = numbers[0], let longitude = numbers[1],
+        (-90...90).contains(latitude), (-180...180).contains(longitude)
+    else {
         throw ValidationError(
             """
             '\(text)' is not an order. An order is a field (count), a field with :asc or :desc, or a \
-            location field with a place in degrees (place:52.52,13.41).
+            location field with a place in degrees (place:52.52,13.41): a latitude from -90 to 90 and a \
+            longitude from -180 to 180.
             """
         )
     }

@@ -10,6 +10,8 @@ final class FileLines: CommitLines {
     private var decompressor: ChildProcess?
     private var reader: ByteReader
     private var lineNumber = 0
+    /// The line behind a blank one, which was read to see whether there is one.
+    private var held: ArraySlice<UInt8>?
 
     /// Opens a file.
     ///
@@ -25,7 +27,38 @@ final class FileLines: CommitLines {
         reader = ByteReader(decompressor?.outputDescriptor ?? file.fileDescriptor, name: path)
     }
 
+    /// The next line; passed over are a byte order mark before the first one, and blank lines behind the
+    /// last one.
     func next() throws -> ArraySlice<UInt8>? {
+        if let held {
+            self.held = nil
+            place = "line \(lineNumber)"
+            return held
+        }
+        var blankNumber: Int?
+        while let line = try nextLine() {
+            let text = lineNumber == 1 && line.starts(with: Self.mark) ? line.dropFirst(3) : line
+            let isBlank = text.allSatisfy(Self.blanks.contains)
+            if let blankNumber, !isBlank {
+                // It is not at the end, so it is a line like any other.
+                held = ArraySlice(Array(text))
+                place = "line \(blankNumber)"
+                return []
+            }
+            guard isBlank else {
+                place = "line \(lineNumber)"
+                return text
+            }
+            blankNumber = blankNumber ?? lineNumber
+        }
+        return nil
+    }
+
+    /// U+FEFF in UTF-8.
+    private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    private static let blanks = [UInt8](" \t\r".utf8)
+
+    private func nextLine() throws -> ArraySlice<UInt8>? {
         let line = try reader.next(until: UInt8(ascii: "\n"))
         // A last line without an end is whole only if the decompressor has not failed in it.
         if line == nil || !reader.wasDelimited { try finishOnce() }
@@ -38,7 +71,7 @@ final class FileLines: CommitLines {
         decompressor = nil
     }
 
-    var place: String { "line \(lineNumber)" }
+    private(set) var place = "line 0"
 
     var part: Double? {
         guard byteCount > 0 else { return nil }

@@ -8,7 +8,14 @@ extension FileHandle {
     ///
     /// Throws a `CommandError` also for a folder, which could be opened and not read.
     static func reading(_ path: String) throws -> FileHandle {
-        if path == "-" { return .standardInput }
+        if path == "-" {
+            guard fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE != O_WRONLY else {
+                throw CommandError(
+                    "Standard input is closed. Redirect a file to it, or name the file in place of -."
+                )
+            }
+            return .standardInput
+        }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw CommandError("\(path) cannot be opened: \(describe(errno))")

@@ -35,7 +35,10 @@ struct LogTailCommand: ParsableCommand {
     )
     var from: UInt64?
 
-    @Option(help: ArgumentHelp("End after so many events.", valueName: "events"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("End after so many events.", valueName: "events")
+    )
     var count: Int?
 
     @OptionGroup var filter: EventFilter

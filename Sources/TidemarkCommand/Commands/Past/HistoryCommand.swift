@@ -31,7 +31,10 @@ struct HistoryCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The record's zone.", valueName: "name"))
     var zone = ZoneID.defaultZoneName
 
-    @Option(help: ArgumentHelp("At most so many versions; all, unless given.", valueName: "count"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("At most so many versions; all, unless given.", valueName: "count")
+    )
     var limit: Int?
 
     @OptionGroup var database: DatabaseOptions

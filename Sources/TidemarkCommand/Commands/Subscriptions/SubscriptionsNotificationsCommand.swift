@@ -27,7 +27,10 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only what came after this token.", valueName: "token"))
     var since: String?
 
-    @Option(help: ArgumentHelp("At most so many; all, unless given.", valueName: "notifications"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("At most so many; all, unless given.", valueName: "notifications")
+    )
     var limit: Int?
 
     @Option(
