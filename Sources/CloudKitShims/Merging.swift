@@ -9,9 +9,9 @@ public import OpenCombine
 extension Publishers {
     /// Publishes what any of several publishers publishes.
     public struct MergeMany<Upstream: Publisher>: Publisher {
-        /// What the publishers publish.
+        /// The values that the publishers publish.
         public typealias Output = Upstream.Output
-        /// What the publishers fail with.
+        /// The error that the publishers fail with.
         public typealias Failure = Upstream.Failure
 
         /// The publishers.
@@ -40,9 +40,9 @@ extension Publishers {
     /// Publishes what either of two publishers publishes.
     public struct Merge<A: Publisher, B: Publisher>: Publisher
     where A.Output == B.Output, A.Failure == B.Failure {
-        /// What the publishers publish.
+        /// The values that the publishers publish.
         public typealias Output = A.Output
-        /// What the publishers fail with.
+        /// The error that the publishers fail with.
         public typealias Failure = A.Failure
 
         private let merged: MergeMany<AnyPublisher<Output, Failure>>
@@ -65,7 +65,7 @@ extension Publishers {
     where A.Failure == B.Failure {
         /// A value of each publisher.
         public typealias Output = (A.Output, B.Output)
-        /// What the publishers fail with.
+        /// The error that the publishers fail with.
         public typealias Failure = A.Failure
 
         private enum Side {

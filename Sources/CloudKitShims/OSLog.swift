@@ -19,7 +19,7 @@ public struct OSLogType: RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// What happened, in the ordinary course.
+    /// A message about the ordinary course of events.
     public static let `default` = OSLogType(0x00)
     /// Details that may help.
     public static let info = OSLogType(0x01)
@@ -80,10 +80,10 @@ public final class OSLog: NSObject, Sendable {
     /// A log that nothing comes of.
     public static let disabled = OSLog(subsystem: "", category: "", isDisabled: true)
 
-    /// Whether messages of a type go anywhere.
+    /// Tells whether messages of a type go anywhere.
     public func isEnabled(type: OSLogType) -> Bool { !isDisabled }
 
-    /// What is done with every message of the process.
+    /// The function that gets every message of the process.
     ///
     /// At first a line of standard error for each, except for those of the types `debug` and `info`, which
     /// Apple's systems do not keep either.

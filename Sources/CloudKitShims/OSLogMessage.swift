@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// Whether a value may stand in a log.
+/// Tells whether a value may stand in a log.
 public struct OSLogPrivacy: Sendable {
-    /// What stands for a value that may not.
+    /// The text that stands for a value that may not be logged.
     public enum Mask: Sendable {
         /// A number that equal values share.
         case hash

@@ -13,7 +13,7 @@ enum Link: String, CaseIterable {
     case hidden, refused, neverSaved, fetchRefused, delivered, superseded, beganAfterDeletion
     case unknown, committedAfterToken, neverAsked
 
-    /// Whether two causes cannot hold at the same time; the second one is later in the order.
+    /// Tells whether two causes cannot hold at the same time; the second one is later in the order.
     static func exclude(_ first: Link, _ second: Link) -> Bool {
         switch (first, second) {
         // There is no version that could be hidden or told.
@@ -30,7 +30,7 @@ enum Link: String, CaseIterable {
         }
     }
 
-    /// Whether an explanation that names one cause first names a later one too.
+    /// Tells whether an explanation that names one cause first names a later one too.
     static func isNamed(_ second: Link, behind first: Link) -> Bool {
         switch first {
         case .hidden: second == .refused

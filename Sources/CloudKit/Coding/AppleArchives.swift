@@ -33,7 +33,7 @@ extension CKReference.Archive {
 }
 
 extension RecordArchive {
-    /// What `encodeSystemFields(with:)` wrote.
+    /// The fields that `encodeSystemFields(with:)` wrote.
     ///
     /// `nil` for a whole record, whose fields cannot be read: without them, saving it could clear
     /// fields. `nil` for a share too, whose participants cannot be read.

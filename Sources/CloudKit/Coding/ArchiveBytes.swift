@@ -64,7 +64,7 @@ struct ArchiveReader {
         self.bytes = bytes
     }
 
-    /// Whether all bytes have been read.
+    /// Tells whether all bytes have been read.
     var isAtEnd: Bool { offset == bytes.count }
 
     private mutating func take(_ count: Int) throws -> Range<Int> {

@@ -39,7 +39,7 @@ open class CKNotificationInfo: NSObject, NSCopying, NSSecureCoding, @unchecked S
         state = Lock(content)
     }
 
-    /// Whether the other object says the same.
+    /// Tells whether the other object says the same.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKNotificationInfo)?.content == content
     }

@@ -57,7 +57,7 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
         "<\(Swift.type(of: self)): subscriptionID=\(subscriptionID)>"
     }
 
-    /// Whether the other object is a subscription that says the same.
+    /// Tells whether the other object is a subscription that says the same.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKSubscription)?.archived == archived
     }

@@ -8,7 +8,7 @@ import TidemarkLog
 /// About 100 bytes of memory for each blob that is named.
 struct BlobLengths {
     private var named: [HeldBlob: Set<UInt64>] = [:]
-    /// Whether every event was read.
+    /// Tells whether every event was read.
     ///
     /// If not, a blob that no event was seen to name may have a name.
     private let isComplete: Bool
@@ -40,7 +40,7 @@ struct BlobLengths {
         self.named = named
     }
 
-    /// Whether a file with holes can hold a blob, judged by the file's length alone.
+    /// Tells whether a file with holes can hold a blob, judged by the file's length alone.
     func allow(_ byteCount: UInt64, of blob: HeldBlob) -> Bool {
         guard let lengths = named[blob] else {
             return !isComplete || byteCount <= Self.unnamedByteCountLimit

@@ -126,7 +126,7 @@ extension FormerVersions {
 }
 
 extension PublicAccess {
-    /// Whether the caller may see a line of a delta.
+    /// Tells whether the caller may see a line of a delta.
     fileprivate func shows(_ change: RecordChange) -> Bool {
         switch change {
         case .changed(let record): refusal(of: .read, on: record.body) == nil

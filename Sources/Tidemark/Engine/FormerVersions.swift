@@ -19,7 +19,7 @@ struct FormerVersions {
         var recordType: String
     }
 
-    /// Who created a record, and where.
+    /// The user who created a record, and the device.
     struct Creator: Equatable {
         var user: UserID?
         var device: String
@@ -32,7 +32,7 @@ struct FormerVersions {
     /// The client, if it began without a token: of the versions that ended before `known` those count
     /// whose record it created.
     let creator: Creator?
-    /// What the client may read; `nil` for everything.
+    /// The types that the client may read; `nil` for all.
     let access: PublicAccess?
 
     /// A place in a record's chain of events.

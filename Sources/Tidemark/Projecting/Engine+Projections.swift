@@ -26,32 +26,32 @@ extension Engine {
         }
         let end = SequenceNumber(rawValue: try picture(.visible).bound)
         var position = mark?.position ?? .zero
-        var horizon = mark?.horizon
+        var forgotten = mark?.forgotten
         while position < end {
             try Task.checkCancellation()
-            let (read, held) = (position, horizon)
+            let (read, held) = (position, forgotten)
             let database = projection.databaseID
             let page = try await blockingWork.run { () throws(SyncError) in
-                try self.projectedCommits(of: database, after: read, horizon: held, through: end)
+                try self.projectedCommits(of: database, after: read, held, through: end)
             }
             // A compaction has forgotten deletions that were still ahead.
             guard let page else {
                 try await projection.reset(.pruned)
-                (mark, position, horizon) = (nil, .zero, nil)
+                (mark, position, forgotten) = (nil, .zero, nil)
                 continue
             }
-            let next = self.mark(at: page.last, page.horizon)
+            let next = self.mark(at: page.last, page.forgotten)
             try await projection.take(page.commits, through: next)
-            (mark, position, horizon) = (next, page.last, page.horizon)
+            (mark, position, forgotten) = (next, page.last, page.forgotten)
         }
         if let mark { return mark }
-        return self.mark(at: position, try historyHorizon())
+        return self.mark(at: position, try self.forgotten(by: try picture(.visible)))
     }
 
-    private func mark(at position: SequenceNumber, _ horizon: SequenceNumber) -> ProjectionMark {
+    private func mark(at position: SequenceNumber, _ forgotten: Forgotten) -> ProjectionMark {
         ProjectionMark(
             position: position,
-            horizon: horizon,
+            forgotten: forgotten,
             store: id,
             incarnation: source.line.incarnation(of: position)
         )
@@ -62,41 +62,42 @@ extension Engine {
         guard mark.store == id.description, mark.position <= source.durableSequence,
             source.line.contains(mark.position, of: mark.incarnation)
         else { return .otherHistory }
-        let horizon = try horizon(of: try picture(.visible))
-        return isPruned(mark.position, mark.horizon, by: horizon) ? .pruned : nil
+        let forgotten = try forgotten(by: try picture(.visible))
+        return isPruned(mark.position, mark.forgotten, by: forgotten) ? .pruned : nil
     }
 
-    private func horizon(of picture: ViewPicture) throws(SyncError) -> SequenceNumber {
+    private func forgotten(by picture: ViewPicture) throws(SyncError) -> Forgotten {
         do throws(ViewIndexError) {
-            return SequenceNumber(rawValue: try picture.compaction()?.history ?? 0)
+            guard let run = try picture.compaction() else { return Forgotten() }
+            return Forgotten(history: run.history, tombstones: run.tombstones)
         } catch {
             throw SyncError(error)
         }
     }
 
-    /// Whether events after a position may have been dropped since those up to it were read.
+    /// Tells whether events after a position may have been dropped since those up to it were read.
     ///
-    /// Who began to read after the compaction has seen all that it left, and so goes on below its
-    /// horizon.
+    /// A projection that began to read after the compaction has seen all that it left, and so continues
+    /// below its horizon.
     private func isPruned(
         _ position: SequenceNumber,
-        _ held: SequenceNumber,
-        by horizon: SequenceNumber
-    ) -> Bool { position < horizon && held != horizon }
+        _ held: Forgotten,
+        by forgotten: Forgotten
+    ) -> Bool { position.rawValue < forgotten.history && held != forgotten }
 
     /// The next commits, and the position up to which these are all; `nil` if some may have been dropped
     /// since those before were handed out.
     private func projectedCommits(
         of database: DatabaseID?,
         after position: SequenceNumber,
-        horizon held: SequenceNumber?,
+        _ held: Forgotten?,
         through end: SequenceNumber
     ) throws(SyncError) -> ProjectedPage? {
         // As long as somebody holds it, what it shows stays in the log.
         let picture = try picture(.visible)
         defer { withExtendedLifetime(picture) {} }
-        let horizon = try horizon(of: picture)
-        if let held, isPruned(position, held, by: horizon) { return nil }
+        let forgotten = try forgotten(by: picture)
+        if let held, isPruned(position, held, by: forgotten) { return nil }
         var commits: [ProjectedCommit] = []
         var changeCount = 0
         var last: SequenceNumber?
@@ -117,15 +118,14 @@ extension Engine {
         return ProjectedPage(
             commits: commits,
             last: changeCount >= Self.changeLimit ? last ?? end : end,
-            horizon: horizon
+            forgotten: forgotten
         )
     }
 }
 
-/// Some commits, the position up to which these are all, and the history horizon under which they were
-/// read.
+/// Some commits, the position up to which these are all, and what had been forgotten when they were read.
 private struct ProjectedPage: Sendable {
     var commits: [ProjectedCommit]
     var last: SequenceNumber
-    var horizon: SequenceNumber
+    var forgotten: Forgotten
 }

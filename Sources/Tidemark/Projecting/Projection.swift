@@ -52,39 +52,40 @@ public struct ProjectedCommit: Hashable, Sendable {
 public struct ProjectionMark: Hashable, Sendable {
     /// Everything up to and including this position was taken in.
     public let position: SequenceNumber
-    /// The history horizon under which all that came before was read: a compaction that raised it since
-    /// may have dropped events that lie ahead.
-    let horizon: SequenceNumber
+    /// What had been forgotten when all that came before was read: a compaction that forgot more since may
+    /// have dropped events that lie ahead.
+    let forgotten: Forgotten
     let store: String
     let incarnation: Incarnation
 
     init(
         position: SequenceNumber,
-        horizon: SequenceNumber,
+        forgotten: Forgotten,
         store: StoreID,
         incarnation: Incarnation
     ) {
         self.position = position
-        self.horizon = horizon
+        self.forgotten = forgotten
         self.store = store.description
         self.incarnation = incarnation
     }
 }
 
 extension ProjectionMark: LosslessStringConvertible {
-    /// The store, its incarnation, the position and the history horizon.
+    /// The store, its incarnation, the position, and the horizons of history and deletions.
     public var description: String {
-        "\(store)-\(String(incarnation.rawValue, radix: 16))-\(position)-\(horizon)"
+        "\(store)-\(String(incarnation.rawValue, radix: 16))-\(position)"
+            + "-\(forgotten.history)-\(forgotten.tombstones)"
     }
 
     /// Reads a description back; `nil` for any other text.
     public init?(_ description: String) {
         let parts = description.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 4, parts[0].utf8.count == 32,
+        guard parts.count == 5, parts[0].utf8.count == 32,
             let incarnation = UInt64(parts[1], radix: 16), let position = UInt64(parts[2]),
-            let horizon = UInt64(parts[3])
+            let history = UInt64(parts[3]), let tombstones = UInt64(parts[4])
         else { return nil }
-        self.horizon = SequenceNumber(rawValue: horizon)
+        forgotten = Forgotten(history: history, tombstones: tombstones)
         store = String(parts[0])
         self.incarnation = Incarnation(rawValue: incarnation)
         self.position = SequenceNumber(rawValue: position)
@@ -102,4 +103,10 @@ public enum ProjectionReset: Hashable, Sendable {
     /// Compaction has dropped some of what came after the mark: deletions among it. What is left comes
     /// anew; whoever counts what happened counts only that.
     case pruned
+}
+
+/// How far compactions have forgotten: replaced versions, and deletions.
+struct Forgotten: Hashable, Sendable {
+    var history: UInt64 = 0
+    var tombstones: UInt64 = 0
 }

@@ -101,7 +101,7 @@ package final class LMDBViewIndex: ViewIndex {
     ) throws(ViewIndexError) -> LMDBViewIndex {
         let files = ViewFiles(path)
         var failure: ViewIndexError?
-        for _ in 0..<openingLimit {
+        for attempt in 0..<openingLimit {
             let identity = files.identity
             do throws(ViewIndexError) {
                 try files.verifyWhileWritten(store)
@@ -115,7 +115,7 @@ package final class LMDBViewIndex: ViewIndex {
                 guard error.reason == .damaged else { throw error }
                 failure = error
             }
-            usleep(openingDelay)
+            usleep(openingDelay << UInt32(attempt))
         }
         throw failure
             ?? ViewIndexError(
@@ -125,8 +125,9 @@ package final class LMDBViewIndex: ViewIndex {
             )
     }
 
-    /// How often a reader opens the files again, and how long it waits before that, in microseconds.
-    private static let openingLimit = 20
+    /// How often a reader opens the files, and how long it waits after the first time, in microseconds; each
+    /// wait is twice as long as the one before, two seconds in all.
+    private static let openingLimit = 10
     private static let openingDelay: UInt32 = 2_000
 
     private static func create(

@@ -35,7 +35,7 @@ package final class LogReader: EventSource {
         /// Frames that no later frame has vouched for yet.
         var unvouched: [FrameScan.Frame] = []
         var tornByteCount: UInt64 = 0
-        /// Whether a writer ended or removed a file while it was read, so that it has to be read anew.
+        /// Tells whether a writer ended or removed a file while it was read, so that it has to be read anew.
         var isOutdated = false
     }
 
@@ -265,13 +265,13 @@ package final class LogReader: EventSource {
     /// How often reading begins anew because a writer moved on meanwhile.
     static let lookLimit = 20
 
-    /// Whether a writer has opened the store, or ended, sealed or replaced segments, since this reader
+    /// Tells whether a writer has opened the store, or ended, sealed or replaced segments, since this reader
     /// last looked.
     package func hasMoved() throws(LogError) -> Bool {
         try hasMoved(since: state.withLock { $0.loaded })
     }
 
-    /// Whether a writer has the store open or moved on since this reader last looked.
+    /// Tells whether a writer has the store open or moved on since this reader last looked.
     package func isOvertaken() throws(LogError) -> Bool {
         if try isLiveNow() { return true }
         return try hasMoved()

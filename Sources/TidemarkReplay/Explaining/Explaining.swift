@@ -13,7 +13,7 @@ struct Explaining {
     private var next: SequenceNumber?
     /// What keeps the version out of every page: its zone has ended.
     private var hasZoneEnded = false
-    /// Whether the device's user created the record on the device before the version deleted it: a delta
+    /// Tells whether the device's user created the record on the device before the version deleted it: a delta
     /// tells such a deletion also to a device that begins without a token.
     private var isOwnDeletion = false
 
@@ -226,7 +226,7 @@ struct Explaining {
 }
 
 extension PastChange {
-    /// Whether it created the record, by a user on a device.
+    /// Tells whether it created the record, by a user on a device.
     fileprivate func isCreation(by user: UserID?, on device: String) -> Bool {
         (happening == .created || happening == .recreated)
             && origin.user == user && origin.device.map { Name($0) } == Name(device)

@@ -26,7 +26,11 @@ import TidemarkModel
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 defer { isDone.value.withLock { $0 = true } }
-                for _ in 0..<40 { try LMDBViewIndex.renew(path + "/views", store: store) }
+                for _ in 0..<40 {
+                    try LMDBViewIndex.renew(path + "/views", store: store)
+                    // Between two openings for writing readers have a chance.
+                    try await Task.sleep(for: .milliseconds(20))
+                }
             }
             var openedCount = 0
             repeat {

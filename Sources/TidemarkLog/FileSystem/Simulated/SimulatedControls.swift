@@ -120,7 +120,7 @@ extension SimulatedFileSystem {
         }
     }
 
-    /// What all files below a directory hold now, by their paths.
+    /// The contents of all files below a directory, by their paths.
     package func files(below directory: String) -> [String: [UInt8]] {
         state.withLock { $0.disk.files(below: directory) }
     }

@@ -103,7 +103,7 @@ struct SimulatedDisk: Sendable {
         }
     }
 
-    /// What the files below a directory hold, by their paths.
+    /// The contents of the files below a directory, by their paths.
     func files(below path: String) -> [String: [UInt8]] {
         guard case .success(let node) = node(at: path), let directory = directories[node] else {
             return [:]
