@@ -57,11 +57,11 @@ let package = Package(
             pkgConfig: "lmdb",
             providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]
         ),
-        .systemLibrary(name: "CPrefetch"),
+        .systemLibrary(name: "CPlatform"),
         .target(name: "TidemarkModel", swiftSettings: shipped),
         .target(
             name: "TidemarkLog",
-            dependencies: ["CLZ4", "CPrefetch", "CXXHash"],
+            dependencies: ["CLZ4", "CPlatform", "CXXHash"],
             swiftSettings: shipped
         ),
         .target(

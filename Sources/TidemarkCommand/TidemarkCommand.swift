@@ -40,8 +40,7 @@ struct TidemarkCommand: AsyncParsableCommand {
         for number in ignoredSignals { signal(number, SIG_IGN) }
         occupyStandardDescriptors()
         do {
-            // Before there are threads: without room for one the runtime would wait for ever.
-            try AddressSpace.check(has: 64 << 20, path: CommandLine.arguments[0])
+            try AddressSpace.prepareProcess(named: CommandLine.arguments[0])
             var command = try parseAsRoot()
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import CPlatform
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Musl)
@@ -34,6 +36,30 @@ package enum AddressSpace {
                 + "\(mebibytes(neededByteCount)). Raise the limit: `ulimit -v unlimited`.",
             path: path
         )
+    }
+
+    /// Readies this process for a limit, if there is one: call it before there are threads.
+    ///
+    /// Throws `unreadable` if no room is left for the threads. The runtime would wait for ever for one
+    /// that cannot start.
+    package static func prepareProcess(named name: String) throws(LogError) {
+        guard remainingByteCount != nil else { return }
+        // By default each thread reserves 64 MiB or more for a heap of its own.
+        tidemark_share_one_heap()
+        // The cooperative pool has a thread for each processor; the main thread, the one that waits for
+        // files, and those that are about to end come on top.
+        let threadCount = UInt64(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) + 4
+        try check(has: 16 << 20 + threadCount * stackByteCount, path: name)
+    }
+
+    /// Bytes of a new thread's stack.
+    private static var stackByteCount: UInt64 {
+        var attributes = pthread_attr_t()
+        var count = 0
+        guard pthread_attr_init(&attributes) == 0 else { return 8 << 20 }
+        defer { pthread_attr_destroy(&attributes) }
+        pthread_attr_getstacksize(&attributes, &count)
+        return UInt64(count)
     }
 
     #if os(Linux)

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import CPrefetch
+import CPlatform
 
 #if canImport(Darwin)
 import Darwin

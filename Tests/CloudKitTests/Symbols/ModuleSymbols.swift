@@ -62,7 +62,7 @@ struct ModuleSymbols {
         let root = URL(filePath: #filePath).appending(path: "../../../..").standardized
         let systemModules = [
             root.appending(path: "Sources/CLZ4"), root.appending(path: "Sources/CXXHash"),
-            root.appending(path: "Sources/CPrefetch"),
+            root.appending(path: "Sources/CPlatform"),
             root.appending(path: "Sources/CLMDB"),
             built.appending(path: "../../checkouts/GRDB.swift/Sources/GRDBSQLite").standardized,
         ]
