@@ -28,14 +28,20 @@ public final class Store: Sendable {
     public let access: StoreAccess
     /// What opening found after the last stop; `nil` for a store that is open for reading.
     package let recovery: RecoveryReport?
+    /// Milliseconds by which the machine's clock was behind the time of the last commit when the store was
+    /// opened; zero if it was not.
+    ///
+    /// Times never go back, so all commits have that time until the clock has come to it.
+    public let clockLag: Int64
     /// `nil` once the store is closed.
     private let opened: Lock<Engine?>
 
-    init(_ engine: Engine, access: StoreAccess, recovery: RecoveryReport?) {
+    init(_ engine: Engine, access: StoreAccess, recovery: RecoveryReport?, clockLag: Int64) {
         id = engine.id
         options = engine.options
         self.access = access
         self.recovery = recovery
+        self.clockLag = clockLag
         opened = Lock(engine)
     }
 

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+public import TidemarkLog
 public import TidemarkModel
 
 /// What may be set about a store.
@@ -34,6 +35,10 @@ public struct StoreOptions: Hashable, Sendable {
     public var durability = Durability.full
     /// How the links to shares begin: where a server answers them.
     public var shareURLPrefix = "https://tidemark.invalid/share/"
+    /// Who may read the files of a store that is made.
+    ///
+    /// What a store makes later has the permissions of its folder `segments`, whatever is set.
+    public var permissions = FilePermissions.owner
     /// Bytes of decoded blocks of the log that are kept for readers.
     public var cacheByteCount = 16 << 20
     /// A segment of the log is ended when it has reached this length: at most 2 GiB, whatever is set.
@@ -51,6 +56,12 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// A page holds at least one record.
     public var pageByteCount = 4 << 20
+    /// By how many milliseconds the machine's clock may be set while the store is open for writing: one
+    /// hour; `nil` for any.
+    ///
+    /// Beyond it, whatever writes is `serviceUnavailable` until the clock is set right or the store is
+    /// opened again.
+    public var clockJumpLimit: Int64? = 60 * 60 * 1000
     /// How long a request id is remembered, in milliseconds of our own clock: 90 days.
     public var requestLifetime: Int64 = 90 * 24 * 60 * 60 * 1000
     /// How long a notification of a query is kept that nobody reads, in milliseconds of our own clock:

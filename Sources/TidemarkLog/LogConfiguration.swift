@@ -9,6 +9,8 @@ package struct LogConfiguration: Hashable, Sendable {
     package var durability = Durability.full
     /// Bytes of decoded blocks kept for readers.
     package var cacheByteCount = 16 << 20
+    /// Who may read the files of a store that is made.
+    package var permissions = FilePermissions.owner
     /// Room for frames in a full-grown segment.
     ///
     /// The first ones of a store are smaller: 1 MiB, then as much as the log before it. At most 2
@@ -36,6 +38,9 @@ package struct LogEnvironment: Sendable {
     package var fileSystem: any FileSystem
     /// Milliseconds since 1970.
     package var now: @Sendable () -> Int64
+    /// Milliseconds since some moment by a clock that nobody sets and that goes on while the machine
+    /// sleeps; `nil` if there is none, as with a clock of a test.
+    package var uptime: (@Sendable () -> Int64)?
     /// 64 random bits.
     package var random: @Sendable () -> UInt64
     /// `true` to write and sync on the thread that waits, for simulations in one thread.
@@ -49,5 +54,18 @@ package struct LogEnvironment: Sendable {
         self.fileSystem = fileSystem
         self.now = now
         self.random = random
+    }
+
+    /// The same effects, where what is made can be read by those who may read the first of some stores
+    /// that is there.
+    package func permitting(asIn folders: StoreFolder...) throws(LogError) -> LogEnvironment {
+        var permitting = self
+        permitting.fileSystem = try LogError.wrapping { () throws(FileError) in
+            for folder in folders where try fileSystem.exists(folder.segments) {
+                return try fileSystem.permitting(asIn: folder.segments)
+            }
+            return fileSystem
+        }
+        return permitting
     }
 }

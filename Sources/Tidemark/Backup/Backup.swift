@@ -61,13 +61,18 @@ extension Store {
         environment: StoreEnvironment
     ) throws(LogError) -> BackupReport {
         try ErasureFiles(StoreFolder(path), environment).checkNothingIsPending()
-        var log = try LogBackup(from: path, to: destination, environment: environment.log)
+        // A backup that is there keeps what its folder permits.
+        let effects = try environment.log.permitting(
+            asIn: StoreFolder(destination),
+            StoreFolder(path)
+        )
+        var log = try LogBackup(from: path, to: destination, environment: effects)
         try log.copySegments()
         // After the log's end is known, and before the backup refers to them.
         let assets = try BlobCopy(
             from: StoreFolder(path),
             to: StoreFolder(destination),
-            environment.log.fileSystem
+            effects.fileSystem
         )
         return BackupReport(try log.finish(), assets)
     }

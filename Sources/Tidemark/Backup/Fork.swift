@@ -59,6 +59,8 @@ extension Store {
         environment: StoreEnvironment
     ) throws(LogError) -> ForkReport {
         try ErasureFiles(StoreFolder(path), environment).checkNothingIsPending()
+        var environment = environment
+        environment.log = try environment.log.permitting(asIn: StoreFolder(path))
         let views = ForkedViews(from: StoreFolder(path), to: StoreFolder(destination), environment)
         var hasViews = false
         if position == nil {
@@ -126,6 +128,9 @@ private struct ForkedViews {
             }
         }
         try removeCopy()
+        try LogError.wrapping { () throws(FileError) in
+            try environment.log.fileSystem.createDirectory(destination.views)
+        }
         let copied = try? environment.copyIndex(
             source.views,
             destination.views,

@@ -42,18 +42,19 @@ extension Store {
         environment: StoreEnvironment
     ) throws(LogError) -> RestoreReport {
         try ErasureFiles(StoreFolder(backup), environment).checkNothingIsPending()
+        let effects = try environment.log.permitting(asIn: StoreFolder(backup))
         var log = try LogRestore(
             from: backup,
             to: path,
             through: position,
-            environment: environment.log,
+            environment: effects,
             forgotten: ForgottenCommit(path: backup, environment).make
         )
         try log.copySegments()
         let assets = try BlobCopy(
             from: StoreFolder(backup),
             to: StoreFolder(path),
-            environment.log.fileSystem
+            effects.fileSystem
         )
         let figures = try log.finish()
         return RestoreReport(

@@ -12,11 +12,14 @@ package final class Committer: Sendable {
     private let log: SegmentLog
     private let views: ZoneViews
     private let checkpointer: Checkpointer
+    /// Refuses commits while the clock is wrong.
+    package let clock: ClockWatch
 
-    package init(log: SegmentLog, views: ZoneViews, checkpointer: Checkpointer) {
+    package init(log: SegmentLog, views: ZoneViews, checkpointer: Checkpointer, clock: ClockWatch) {
         self.log = log
         self.views = views
         self.checkpointer = checkpointer
+        self.clock = clock
     }
 
     /// A commit that has its place in the log.
@@ -40,6 +43,7 @@ package final class Committer: Sendable {
         _ plan: inout CommitPlan,
         beginsSegment: Bool = false
     ) throws(SyncError) -> Placed? {
+        try clock.check(plan.draft.received)
         do throws(LogError) {
             return try views.overlay.withLock { overlay throws(LogError) in
                 guard plan.stillHolds(in: overlay) else { return nil }

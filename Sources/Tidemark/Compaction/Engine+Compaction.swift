@@ -87,10 +87,12 @@ extension Engine {
         } catch {
             throw SyncError(error)
         }
+        let time = now()
+        try writing?.committer.clock.check(time)
         let question = HistoryMarks.Question(
             policy: policy,
             before: before ?? CompactionRun(history: 0, tombstones: 0, requests: 0),
-            now: now(),
+            now: time,
             requestLifetime: options.requestLifetime
         )
         var marks = HistoryMarks(question)

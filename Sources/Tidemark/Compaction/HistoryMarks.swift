@@ -159,10 +159,3 @@ struct HistoryMarks {
             && !replacedLater.contains(position)
     }
 }
-
-extension Int64 {
-    fileprivate func subtractingSaturated(_ other: Int64) -> Int64 {
-        let (difference, overflow) = subtractingReportingOverflow(other)
-        return overflow ? (other > 0 ? .min : .max) : difference
-    }
-}

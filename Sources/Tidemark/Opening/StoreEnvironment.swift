@@ -42,6 +42,7 @@ package struct StoreEnvironment: Sendable {
             now: Self.wallClock,
             random: { UInt64.random(in: .min ... .max) }
         )
+        log.uptime = Self.uptimeClock
         openIndex = { (path, access, store) throws(ViewIndexError) in
             try LMDBViewIndex.open(path, access: access, store: store)
         }
@@ -56,10 +57,22 @@ package struct StoreEnvironment: Sendable {
 
     /// Milliseconds since 1970.
     @Sendable
-    private static func wallClock() -> Int64 {
+    private static func wallClock() -> Int64 { milliseconds(CLOCK_REALTIME) }
+
+    /// Milliseconds since the machine was started.
+    @Sendable
+    private static func uptimeClock() -> Int64 {
+        #if os(Linux)
+        milliseconds(CLOCK_BOOTTIME)
+        #else
+        milliseconds(CLOCK_MONOTONIC)
+        #endif
+    }
+
+    private static func milliseconds(_ clock: clockid_t) -> Int64 {
         var time = timespec()
-        // Cannot fail: the clock exists everywhere, and the pointer is good.
-        _ = clock_gettime(CLOCK_REALTIME, &time)
+        // Cannot fail: the clocks exist everywhere, and the pointer is good.
+        _ = clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 }

@@ -92,7 +92,12 @@ struct StoreOpening {
             environment: log.environment,
             writing: Engine.Writing(
                 log: log,
-                committer: Committer(log: log, views: views, checkpointer: checkpointer),
+                committer: Committer(
+                    log: log,
+                    views: views,
+                    checkpointer: checkpointer,
+                    clock: ClockWatch(log.environment, limit: options.clockJumpLimit)
+                ),
                 checkpointer: checkpointer,
                 queries: queries(of: log, views),
                 notifier: notifier,
@@ -104,7 +109,14 @@ struct StoreOpening {
         begin(notifier, engine)
         // In a simulation nothing happens by itself.
         if !environment.log.writesInline { compactor.begin(engine) }
-        return Store(engine, access: creating ? .creating : .writing, recovery: report)
+        // An empty log has the lowest of all times.
+        let ahead = log.lastTime.subtractingSaturated(log.environment.now())
+        return Store(
+            engine,
+            access: creating ? .creating : .writing,
+            recovery: report,
+            clockLag: max(0, ahead)
+        )
     }
 
     private func openViews(
@@ -192,7 +204,10 @@ struct StoreOpening {
             environment: environment.log,
             writing: nil
         )
-        return Store(engine, access: .reading, recovery: nil)
+        // Damage is told by those who need what is damaged.
+        let last = try? reader.event(at: reader.durableSequence)
+        let ahead = last?.commit.time.subtractingSaturated(environment.log.now()) ?? 0
+        return Store(engine, access: .reading, recovery: nil, clockLag: max(0, ahead))
     }
 
     /// Checks that a limited address space has room for the threads and their heaps, the caches, and the
@@ -215,6 +230,8 @@ struct StoreOpening {
                 if let folder = environment.queryFolder { return folder }
                 return isPosix && (try? log.isInPlace()) == true ? folder.queries : nil
             },
+            permissions: (try? log.environment.fileSystem.status(of: folder.segments))?.permissions
+                ?? .owner,
             isQueried: { zone in
                 guard let standing = try? views.picture(.visible).zone(zone) else { return true }
                 return standing.end == nil && !standing.identity.isSystem
@@ -235,6 +252,7 @@ struct StoreOpening {
         configuration.durability = options.durability
         configuration.cacheByteCount = options.cacheByteCount
         configuration.segmentByteCount = options.segmentByteCount
+        configuration.permissions = options.permissions
         return configuration
     }
 

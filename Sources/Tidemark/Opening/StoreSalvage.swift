@@ -50,16 +50,17 @@ extension Store {
             try ErasureFiles(StoreFolder(source), environment).pending()
         }
         var assets = BlobCopy()
+        let effects = try environment.log.permitting(asIn: StoreFolder(source))
         let log = try Salvage.run(
             from: source,
             to: destination,
-            environment: environment.log,
+            environment: effects,
             mending: RecordMending(StoreFolder(source), environment),
             complete: { () throws(LogError) in
                 assets = try BlobCopy(
                     from: StoreFolder(source),
                     to: StoreFolder(destination),
-                    environment.log.fileSystem
+                    effects.fileSystem
                 )
                 if case .success(let subject?) = erasing {
                     try ErasureFiles(StoreFolder(destination), environment).begin(subject)

@@ -46,7 +46,11 @@ struct ViewsOpening {
         besideReaders: Bool,
         _ progress: (RebuildProgress) -> Void
     ) throws(LogError) -> ZoneViews {
-        try explained { () throws(ReplayError) in
+        let log = try environment.log.permitting(asIn: folder)
+        try LogError.wrapping { () throws(FileError) in
+            try log.fileSystem.createDirectory(folder.views)
+        }
+        return try explained { () throws(ReplayError) in
             do throws(ReplayError) {
                 if besideReaders {
                     try translated { () throws(ViewIndexError) in

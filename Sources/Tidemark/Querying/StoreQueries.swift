@@ -16,6 +16,8 @@ final class StoreQueries: Sendable {
     private let place: @Sendable () -> String?
     /// Whether the records of a zone can be asked for.
     private let isQueried: @Sendable (UInt64) -> Bool
+    /// Who may read a folder that has to be made for it.
+    private let permissions: FilePermissions
     private let queue = WorkQueue(label: "tidemark.queries")
     private let state = Lock(State())
 
@@ -38,11 +40,13 @@ final class StoreQueries: Sendable {
         source: any EventSource,
         line: IncarnationLine,
         folder place: @escaping @Sendable () -> String?,
+        permissions: FilePermissions,
         isQueried: @escaping @Sendable (UInt64) -> Bool
     ) {
         self.source = source
         self.line = line
         self.place = place
+        self.permissions = permissions
         self.isQueried = isQueried
     }
 
@@ -140,8 +144,10 @@ extension StoreQueries {
         let index: QueryIndex
         if let folder {
             let files = PosixFileSystem()
-            if try !files.exists(folder) { try files.createDirectory(folder) }
+            try files.permitting(permissions).createDirectory(folder)
             let path = folder + "/" + Self.fileName
+            // SQLite gives the files beside it the permissions of this one.
+            if try !files.exists(path) { _ = try files.permitting(asIn: folder).open(path, .create) }
             index = try QueryIndex(path: path, identity: "\(source.store)")
         } else {
             index = try QueryIndex(path: nil, identity: "\(source.store)")

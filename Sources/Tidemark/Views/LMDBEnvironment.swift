@@ -96,7 +96,13 @@ final class LMDBEnvironment: Sendable {
 
     /// Copies the last commit into a folder that is there, page after page in the order of keys.
     func copy(to target: String) throws(ViewIndexError) {
-        let code = mdb_env_copy2(handle, target, UInt32(MDB_CP_COMPACT))
+        let copy = ViewFiles(target)
+        let mode = mode_t(try copy.permissions().fileMode)
+        // Given only a folder, LMDB makes the file readable for everybody.
+        let file = open(copy.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+        guard file >= 0 else { throw .lmdb(errno, "copying the view index", target) }
+        defer { close(file) }
+        let code = mdb_env_copyfd2(handle, file, UInt32(MDB_CP_COMPACT))
         guard code == 0 else { throw .lmdb(code, "copying the view index", target) }
     }
 

@@ -66,6 +66,7 @@ struct LMDBOpening: @unchecked Sendable {
     ) throws(ViewIndexError) -> OpaquePointer {
         let files = ViewFiles(path)
         let fileByteCount = try files.exist() ? Int(files.dataByteCount()) : 0
+        let fileMode = mode_t(try files.permissions().fileMode)
         // The file of a store that nobody writes does not grow.
         var mapByteCount = access == .readingStill ? fileByteCount : Self.mapByteCount(largest)
         while true {
@@ -77,7 +78,7 @@ struct LMDBOpening: @unchecked Sendable {
             mdb_env_set_maxdbs(handle, UInt32(ViewTable.allCases.count))
             mdb_env_set_maxreaders(handle, readerCount)
             code = mdb_env_set_mapsize(handle, mapByteCount)
-            if code == 0 { code = mdb_env_open(handle, path, access.flags, 0o644) }
+            if code == 0 { code = mdb_env_open(handle, path, access.flags, fileMode) }
             if code == 0 { return handle }
             mdb_env_close(handle)
             // Too large a map is ENOMEM, under valgrind EINVAL.

@@ -21,7 +21,9 @@ struct ViewFiles {
     private let fileSystem: any FileSystem
 
     init(_ folder: String) {
-        self.init(folder, PosixFileSystem())
+        let plain = PosixFileSystem()
+        // What cannot be told now is told by the first call that needs the folder.
+        self.init(folder, (try? plain.permitting(asIn: folder)) ?? plain)
     }
 
     private init(_ folder: String, _ fileSystem: any FileSystem) {
@@ -36,6 +38,13 @@ struct ViewFiles {
             folder,
             try plain.translated { () throws(FileError) in try plain.fileSystem.holding(folder) }
         )
+    }
+
+    /// The permissions of the folder, which its files have too.
+    func permissions() throws(ViewIndexError) -> FilePermissions {
+        try translated { () throws(FileError) in
+            try fileSystem.status(of: folder)?.permissions ?? .owner
+        }
     }
 
     /// Those of a copy that is to come in the place of these.

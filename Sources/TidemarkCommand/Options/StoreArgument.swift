@@ -13,12 +13,24 @@ struct StoreArgument: ParsableArguments {
     func open(_ access: StoreAccess) throws -> Store {
         var progress = Progress()
         defer { progress.finish() }
-        return try Store.open(at: store, access: access) { rebuilt in
+        let opened = try Store.open(at: store, access: access) { rebuilt in
             progress.update(
                 part: Double(rebuilt.eventCount) / Double(max(1, rebuilt.totalEventCount)),
                 "\(rebuilt.eventCount) events read"
             )
         }
+        if access != .reading { noteLag(of: opened) }
+        return opened
+    }
+
+    /// Warns if the machine's clock is behind the store's last commit.
+    func noteLag(of store: Store) {
+        let seconds = store.clockLag / 1000
+        guard seconds > 0 else { return }
+        note(
+            "Warning: the last commit's time is \(seconds) seconds ahead of this machine's clock. Until "
+                + "then all commits get that time. Check the clock."
+        )
     }
 
     /// Opens it for writing, runs a command with it, and closes it whatever comes of that.

@@ -25,10 +25,13 @@ package struct FileStatus: Hashable, Sendable {
     package var byteCount: UInt64
     /// When its content last changed, in milliseconds since 1970 by the file system's clock.
     package var modified: Int64
+    /// Who may read it.
+    package var permissions: FilePermissions
 
-    package init(byteCount: UInt64, modified: Int64) {
+    package init(byteCount: UInt64, modified: Int64, permissions: FilePermissions = .owner) {
         self.byteCount = byteCount
         self.modified = modified
+        self.permissions = permissions
     }
 }
 
@@ -82,6 +85,9 @@ package protocol FileSystem: Sendable {
     /// Whether the path of the directory that is held on to still leads to it: for those who have files
     /// opened by others, which know paths alone.
     func isInPlace() throws(FileError) -> Bool
+
+    /// The same file system, where what is made can be read by other users too.
+    func permitting(_ permissions: FilePermissions) -> any FileSystem
 }
 
 extension FileSystem {
@@ -106,8 +112,18 @@ extension FileSystem {
         return bytes
     }
 
+    /// The same file system, where what is made can be read by those who may read a directory; unchanged if
+    /// nothing is there.
+    package func permitting(asIn directory: String) throws(FileError) -> any FileSystem {
+        guard let status = try status(of: directory) else { return self }
+        return permitting(status.permissions)
+    }
+
     /// For file systems whose directories cannot be moved.
     package func holding(_ directory: String) throws(FileError) -> any FileSystem { self }
+
+    /// For file systems without users.
+    package func permitting(_ permissions: FilePermissions) -> any FileSystem { self }
 
     /// For the same.
     package func isInPlace() throws(FileError) -> Bool { true }

@@ -11,24 +11,29 @@ import Glibc
 
 /// The file system of the machine.
 ///
-/// Files are made with mode 0644 and directories with 0755, less the process's umask. Every
+/// Files and directories are made for the owner alone, unless others are permitted to read them. Every
 /// descriptor is closed in child processes.
 package struct PosixFileSystem: FileSystem {
-    private let held: HeldDirectory?
+    private var held: HeldDirectory?
+    private var permissions = FilePermissions.owner
 
     /// The file system, with no directory held on to.
-    package init() { held = nil }
+    package init() {}
 
-    private init(_ held: HeldDirectory) { self.held = held }
+    package func permitting(_ permissions: FilePermissions) -> any FileSystem {
+        var permitting = self
+        permitting.permissions = permissions
+        return permitting
+    }
 
     package func holding(_ directory: String) throws(FileError) -> any FileSystem {
         let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
-        return PosixFileSystem(
-            HeldDirectory(
-                path: directory,
-                descriptor: try openDescriptor(directory, flags, for: .open)
-            )
+        var holding = self
+        holding.held = HeldDirectory(
+            path: directory,
+            descriptor: try openDescriptor(directory, flags, for: .open)
         )
+        return holding
     }
 
     package func isInPlace() throws(FileError) -> Bool {
@@ -46,7 +51,7 @@ package struct PosixFileSystem: FileSystem {
 
     package func createDirectory(_ path: String) throws(FileError) {
         let place = place(of: path)
-        guard mkdirat(place.directory, place.path, 0o755) != 0 else { return }
+        guard mkdirat(place.directory, place.path, mode_t(permissions.mode)) != 0 else { return }
         let number = errno
         if number == EEXIST, let status = try readStatus(path), status.st_mode & S_IFMT == S_IFDIR {
             return
@@ -106,7 +111,8 @@ package struct PosixFileSystem: FileSystem {
             let time = modificationTime(status)
             return FileStatus(
                 byteCount: UInt64(clamping: status.st_size),
-                modified: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+                modified: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000,
+                permissions: FilePermissions(mode: UInt32(status.st_mode))
             )
         }
     }
@@ -192,7 +198,7 @@ package struct PosixFileSystem: FileSystem {
     ) throws(FileError) -> Int32 {
         let place = place(of: path)
         while true {
-            let descriptor = openat(place.directory, place.path, flags, 0o644)
+            let descriptor = openat(place.directory, place.path, flags, mode_t(permissions.fileMode))
             if descriptor >= 0 { return descriptor }
             let number = errno
             guard number == EINTR else {

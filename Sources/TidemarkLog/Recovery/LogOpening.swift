@@ -37,8 +37,10 @@ struct LogOpening {
         guard isThere || creating else { throw notAStore("Nothing is at this path") }
         var held = environment
         held.fileSystem = try LogError.wrapping { () throws(FileError) in
+            let fileSystem = fileSystem.permitting(configuration.permissions)
             if !isThere { try fileSystem.createDirectory(folder.path) }
-            return try fileSystem.holding(folder.path)
+            // The folder itself may be one that somebody made for the store.
+            return try fileSystem.holding(folder.path).permitting(asIn: folder.segments)
         }
         return LogOpening(folder: folder, configuration: configuration, environment: held)
     }

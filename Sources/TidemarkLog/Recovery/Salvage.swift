@@ -86,9 +86,13 @@ package struct Salvage: Sendable {
         // If all segments are lost, the copy is empty, and the result names every position as lost.
         if segments.isEmpty, end == .zero { throw nothing }
         try unfinished.clear()
+        var configuration = LogConfiguration()
+        configuration.permissions = try LogError.wrapping { () throws(FileError) in
+            try fileSystem.status(of: source.segments)?.permissions ?? .owner
+        }
         let opening = try LogOpening(
             folder: unfinished.folder,
-            configuration: LogConfiguration(),
+            configuration: configuration,
             environment: environment
         )
         .holdingFolder(creating: true)
@@ -103,7 +107,7 @@ package struct Salvage: Sendable {
         try unfinished.hide()
         let copy = SegmentLog(
             opened: opened,
-            configuration: LogConfiguration(),
+            configuration: configuration,
             environment: opening.environment,
             onDurable: { _ in }
         )

@@ -34,6 +34,7 @@ final class ScratchAssets: Sendable {
         environment.log.fileSystem = files
         environment.log.writesInline = isInline
         environment.log.now = { [clock] in clock.time.withLock { $0 } }
+        environment.log.uptime = nil
         environment.openIndex = { _, _, _ in index }
         self.disk = disk
         disk.setClock(clock.time.withLock { $0 })

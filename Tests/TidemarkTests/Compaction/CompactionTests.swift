@@ -47,6 +47,7 @@ import TidemarkModel
             var environment = StoreEnvironment()
             let clock = clock
             environment.log.now = { clock.now }
+            environment.log.uptime = nil
             return try Store.open(
                 at: folder.path(),
                 access: access,

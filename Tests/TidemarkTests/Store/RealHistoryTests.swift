@@ -158,6 +158,7 @@ import TidemarkModel
         let clock = Lock<Int64>(1_800_000_000_000)
         var environment = StoreEnvironment()
         environment.log.now = { clock.withLock { $0 } }
+        environment.log.uptime = nil
         var options = StoreOptions()
         options.checkpointEventCount = 3_000
         options.segmentByteCount = 1 << 20

@@ -28,9 +28,11 @@ struct LogStatCommand: ParsableCommand {
         let reader = try LogReader(store.store, fileSystem: PosixFileSystem())
         let log = try reader.figures()
         // Of a log that is damaged where a zone begins, records cannot be counted.
+        let opened =
+            reader.damage.isEmpty ? try store.open(.reading) : try? store.open(.reading)
         let records =
-            reader.damage.isEmpty
-            ? try store.open(.reading).figures() : try? store.open(.reading).figures()
+            reader.damage.isEmpty ? try opened?.figures() : try? opened?.figures()
+        if let opened { store.noteLag(of: opened) }
         let bytesOnDisk = log.byteCount
         let ratio = ratioText(log.rawByteCount, bytesOnDisk)
         let isEmpty = log.eventCount == 0

@@ -1,0 +1,23 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// The users of the machine who may read what a store makes; its owner alone writes it.
+///
+/// The process's umask is taken off, as always.
+public struct FilePermissions: Hashable, Sendable {
+    /// The mode of directories.
+    package let mode: UInt32
+
+    /// The owner: directories 0700, files 0600.
+    public static let owner = FilePermissions(mode: 0o700)
+    /// The owner and the owner's group: 0750 and 0640.
+    public static let group = FilePermissions(mode: 0o750)
+    /// Every user of the machine: 0755 and 0644.
+    public static let everyone = FilePermissions(mode: 0o755)
+
+    /// The permissions to read of a mode.
+    package init(mode: UInt32) { self.mode = 0o700 | mode & 0o055 }
+
+    /// The mode of files.
+    package var fileMode: UInt32 { mode & 0o666 }
+}
