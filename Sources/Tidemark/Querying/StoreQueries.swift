@@ -147,7 +147,9 @@ extension StoreQueries {
             try files.permitting(permissions).createDirectory(folder)
             let path = folder + "/" + Self.fileName
             // SQLite gives the files beside it the permissions of this one.
-            if try !files.exists(path) { _ = try files.permitting(asIn: folder).open(path, .create) }
+            if try !files.exists(path) {
+                _ = try files.permitting(asIn: folder).open(path, .create)
+            }
             index = try QueryIndex(path: path, identity: "\(source.store)")
         } else {
             index = try QueryIndex(path: nil, identity: "\(source.store)")

@@ -20,14 +20,14 @@ struct CompactCommand: AsyncParsableCommand {
 
             Results of requests are kept for 90 days, so that a retry gets the same answer. Other \
             commands can read the store meanwhile, and none can write to it: they fail until the \
-            compaction has ended. An interrupted compaction loses nothing; run it again.
+            compaction has ended, or wait for its end with --wait. An interrupted compaction loses nothing; run it again.
 
               tidemark compact notes.tide --keep-history 30d --dry-run
               tidemark compact notes.tide --keep-history none --tombstones 90d
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Option(
         help: "How long replaced versions are kept: a duration, all or none. (default: all)",

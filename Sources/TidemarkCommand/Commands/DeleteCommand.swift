@@ -26,7 +26,7 @@ struct DeleteCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The names of the records, or - for records on standard input.")
     var names: [String]

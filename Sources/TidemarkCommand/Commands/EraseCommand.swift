@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkModel
 
 /// `tidemark erase`: a store without a user or a zone.
-struct EraseCommand: ParsableCommand {
+struct EraseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "erase",
         abstract: "Remove every byte of a user or a zone, and say from where.",
@@ -27,7 +27,7 @@ struct EraseCommand: ParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Option(help: "The user to erase, by user record name.")
     var user: String?
@@ -61,13 +61,15 @@ struct EraseCommand: ParsableCommand {
         _ = try database.holder
     }
 
-    func run() throws {
-        // Looking costs one reading of the log; erasing writes all of it anew.
-        if try Store.pendingErasure(at: store.store) == nil {
-            let estimate = try Store.erase(subject, at: store.store, isDryRun: true)
-            if estimate.isEmpty { throw nothingToErase }
+    func run() async throws {
+        let receipt = try await store.waiting {
+            // Looking costs one reading of the log; erasing writes all of it anew.
+            if try Store.pendingErasure(at: store.store) == nil {
+                let estimate = try Store.erase(subject, at: store.store, isDryRun: true)
+                if estimate.isEmpty { throw nothingToErase }
+            }
+            return try Store.erase(subject, at: store.store, isDryRun: dryRun)
         }
-        let receipt = try Store.erase(subject, at: store.store, isDryRun: dryRun)
         var output = StandardOutput()
         if options.isJSON(output) {
             try output.line { $0.append(json: receipt, of: self) }

@@ -28,7 +28,7 @@ struct ImportCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The change stream, or - for standard input.", completion: .file())
     var file: String?
@@ -82,7 +82,7 @@ struct ImportCommand: AsyncParsableCommand {
             } else {
                 try FileLines(path: file ?? "-")
             }
-        let store = try store.open(.creating)
+        let store = try await store.open(.creating)
         var report = ImportReport()
         var failure: (any Error)?
         do {

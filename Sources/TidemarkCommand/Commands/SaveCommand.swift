@@ -33,7 +33,7 @@ struct SaveCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The record's name, or - for records on standard input.")
     var name: String

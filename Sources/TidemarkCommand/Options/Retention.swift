@@ -16,9 +16,7 @@ func retention(_ text: String) throws -> CompactionPolicy.Retention {
     case "all": return .all
     case "none": return .none
     default:
-        guard let unit = text.last.flatMap({ units[$0] }), text.first?.isNumber ?? false,
-            let number = Int64(text.dropLast())
-        else {
+        guard let milliseconds = milliseconds(text) else {
             throw ValidationError(
                 """
                 '\(text)' is not how long something is kept: all, none, or a number and s, m, h, d, \
@@ -26,7 +24,26 @@ func retention(_ text: String) throws -> CompactionPolicy.Retention {
                 """
             )
         }
-        let (product, overflow) = number.multipliedReportingOverflow(by: unit)
-        return overflow ? .all : .milliseconds(product)
+        return milliseconds == .max ? .all : .milliseconds(milliseconds)
     }
+}
+
+/// Reads a duration such as `30s`.
+func duration(_ text: String) throws -> Duration {
+    guard let milliseconds = milliseconds(text) else {
+        throw ValidationError(
+            "'\(text)' is not a duration: a number and s, m, h, d, w or y, such as 30s or 5m."
+        )
+    }
+    return .milliseconds(min(milliseconds, Int64.max / 4))
+}
+
+/// The milliseconds of a number and a unit, at most as many as there are numbers for; `nil` for anything
+/// else.
+private func milliseconds(_ text: String) -> Int64? {
+    guard let unit = text.last.flatMap({ units[$0] }), text.first?.isNumber ?? false,
+        let number = Int64(text.dropLast())
+    else { return nil }
+    let (product, overflow) = number.multipliedReportingOverflow(by: unit)
+    return overflow ? .max : product
 }

@@ -33,22 +33,6 @@ struct StoreArgument: ParsableArguments {
         )
     }
 
-    /// Opens it for writing, runs a command with it, and closes it whatever comes of that.
-    func write(
-        _ access: StoreAccess = .writing,
-        _ command: (Store) async throws -> Void
-    ) async throws {
-        let store = try open(access)
-        do {
-            try await command(store)
-        } catch {
-            // The first failure is the one to tell.
-            try? store.close()
-            throw error
-        }
-        try store.close()
-    }
-
     private static let remedy =
         "The store is damaged, as said above. `tidemark log salvage` copies what is sound into a new one."
 

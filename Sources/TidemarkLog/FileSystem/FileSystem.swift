@@ -189,11 +189,17 @@ package protocol LogFile: AnyObject, Sendable {
     /// Gives up the lock.
     func unlock() throws(FileError)
 
+    /// The process that has an exclusive lock on the file; `nil` if none has, or none can be told.
+    func lockHolder() -> LockHolder?
+
     /// Closes the file. Later calls are a programming error; closing twice is not.
     func close()
 }
 
 extension LogFile {
+    /// For files that other processes do not have.
+    package func lockHolder() -> LockHolder? { nil }
+
     /// For files without holes: the rest of the file.
     package func dataRange(from offset: UInt64) throws(FileError) -> Range<UInt64>? {
         let end = try byteCount()

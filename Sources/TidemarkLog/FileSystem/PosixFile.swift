@@ -159,6 +159,12 @@ final class PosixFile: LogFile {
         }
     }
 
+    #if os(Linux)
+    func lockHolder() -> LockHolder? {
+        LockHolder(ofFile: openDescriptor())
+    }
+    #endif
+
     private func openDescriptor() -> Int32 {
         let open = descriptor.load(ordering: .acquiring)
         precondition(open != Self.closed, "\(path) is used after it was closed")

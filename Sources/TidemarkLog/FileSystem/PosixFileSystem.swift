@@ -198,7 +198,12 @@ package struct PosixFileSystem: FileSystem {
     ) throws(FileError) -> Int32 {
         let place = place(of: path)
         while true {
-            let descriptor = openat(place.directory, place.path, flags, mode_t(permissions.fileMode))
+            let descriptor = openat(
+                place.directory,
+                place.path,
+                flags,
+                mode_t(permissions.fileMode)
+            )
             if descriptor >= 0 { return descriptor }
             let number = errno
             guard number == EINTR else {

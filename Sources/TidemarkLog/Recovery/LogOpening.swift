@@ -112,10 +112,16 @@ struct LogOpening {
         }
         throw LogError(
             .locked,
-            "Another process, or another opening in this one, has the store open for writing. "
+            "\(Self.text(file.lockHolder())) has the store open for writing. "
                 + "Close it there, or read it without opening it for writing.",
             path: folder.lock
         )
+    }
+
+    private static func text(_ holder: LockHolder?) -> String {
+        guard let holder else { return "Another process, or another opening in this one," }
+        return holder.isThisProcess
+            ? "Another opening in this process" : holder.description
     }
 
     private func openLockFile() throws(FileError) -> any LogFile {

@@ -74,7 +74,9 @@ import TidemarkModel
             #expect(error?.code == .serviceUnavailable)
             #expect(error?.message.contains("clock") == true)
         }
-        await #expect(throws: SyncError.self) { _ = try await client.store.compact(CompactionPolicy()) }
+        await #expect(throws: SyncError.self) {
+            _ = try await client.store.compact(CompactionPolicy())
+        }
         #expect(client.store.lastSequence == last)
         #expect(try await client.fetch("before")[0].get().recordID.recordName == "before")
         machine.set(by: -jump)

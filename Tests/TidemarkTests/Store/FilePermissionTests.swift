@@ -91,7 +91,8 @@ import TidemarkModel
         }
     }
 
-    @Test func `a folder that somebody made for a store keeps its mode, and what is in it is private`()
+    @Test
+    func `a folder that somebody made for a store keeps its mode, and what is in it is private`()
         async throws
     {
         let folder = try ScratchFolder()

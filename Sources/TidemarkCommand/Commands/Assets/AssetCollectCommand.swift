@@ -12,7 +12,7 @@ struct AssetCollectCommand: AsyncParsableCommand {
         discussion: "Prints what was removed, of all databases. Reads the whole log."
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Flag(help: "Only tell what would be removed.")
     var dryRun = false

@@ -19,7 +19,7 @@ struct AssetPutCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The file, or - for standard input.", completion: .file())
     var file: String

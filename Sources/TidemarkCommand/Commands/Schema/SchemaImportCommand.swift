@@ -17,7 +17,7 @@ struct SchemaImportCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The file; - is standard input.", completion: .file(extensions: ["ckdb"]))
     var file: String

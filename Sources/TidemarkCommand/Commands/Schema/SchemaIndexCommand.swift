@@ -20,7 +20,7 @@ struct SchemaIndexCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The field: its record type, a dot, and its name.")
     var field: String

@@ -17,7 +17,7 @@ struct SchemaPromoteCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
     @OptionGroup var container: ContainerOption
     @OptionGroup var options: OutputOptions
 

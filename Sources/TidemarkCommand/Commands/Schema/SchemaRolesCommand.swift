@@ -20,7 +20,7 @@ struct SchemaRolesCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The user, by user record name.")
     var user: String

@@ -12,7 +12,7 @@ struct ShareAcceptCommand: AsyncParsableCommand {
         abstract: "Take part in a share that one is invited to."
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
     @OptionGroup var link: ShareLinkOptions
     @OptionGroup var options: OutputOptions
 

@@ -18,7 +18,7 @@ struct ShareCreateCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Option(help: ArgumentHelp("The zone.", valueName: "name"))
     var zone: String

@@ -12,7 +12,7 @@ struct ShareEndCommand: AsyncParsableCommand {
         abstract: "End a share: its records stay, and nobody else sees them any more."
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The name of the share's record.")
     var share: String

@@ -12,7 +12,7 @@ struct ShareLeaveCommand: AsyncParsableCommand {
         abstract: "Take part in a share no more."
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
     @OptionGroup var link: ShareLinkOptions
     @OptionGroup var options: OutputOptions
 

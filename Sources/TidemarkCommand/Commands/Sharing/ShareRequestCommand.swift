@@ -11,7 +11,7 @@ struct ShareRequestCommand: AsyncParsableCommand {
         discussion: "Prints nothing. The owner sees who asks with `share list`."
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
     @OptionGroup var link: ShareLinkOptions
 
     func run() async throws {

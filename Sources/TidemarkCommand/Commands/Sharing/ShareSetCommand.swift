@@ -18,7 +18,7 @@ struct ShareSetCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The name of the share's record.")
     var share: String

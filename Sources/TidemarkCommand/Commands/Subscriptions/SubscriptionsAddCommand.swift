@@ -38,7 +38,7 @@ struct SubscriptionsAddCommand: AsyncParsableCommand {
         }
     }
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The subscription's id.")
     var id: String

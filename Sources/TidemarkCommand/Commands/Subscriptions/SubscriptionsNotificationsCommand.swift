@@ -22,7 +22,7 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Option(help: ArgumentHelp("Only what came after this token.", valueName: "token"))
     var since: String?

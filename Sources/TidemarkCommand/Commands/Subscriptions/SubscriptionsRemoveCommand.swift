@@ -17,7 +17,7 @@ struct SubscriptionsRemoveCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The ids of the subscriptions.")
     var ids: [String]

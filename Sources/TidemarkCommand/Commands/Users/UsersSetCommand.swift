@@ -19,7 +19,7 @@ struct UsersSetCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The user, by user record name.")
     var user: String

@@ -17,7 +17,7 @@ struct ZonesCreateCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The names of the zones.")
     var names: [String]

@@ -18,7 +18,7 @@ struct ZonesDeleteCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var store: StoreArgument
+    @OptionGroup var store: WrittenStoreArgument
 
     @Argument(help: "The names of the zones.")
     var names: [String]

@@ -1,0 +1,72 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Tidemark
+import TidemarkLog
+
+/// The store that a command writes to.
+struct WrittenStoreArgument: ParsableArguments {
+    @OptionGroup var argument: StoreArgument
+
+    @Option(
+        help: """
+            How long to wait while another process has the store open for writing, such as 30s or 5m; \
+            without it the command fails at once.
+            """,
+        transform: duration
+    )
+    var wait = Duration.zero
+
+    /// The store's folder.
+    var store: String { argument.store }
+
+    /// How long it is between two attempts to open the store.
+    private static let pause = Duration.milliseconds(100)
+
+    /// Opens the store as ``StoreArgument/open(_:)`` does, once no other process has it open for writing.
+    func open(_ access: StoreAccess) async throws -> Store {
+        try await waiting { try argument.open(access) }
+    }
+
+    /// Repeats what fails because the store is locked, for as long as that may be waited for.
+    func waiting<Result>(_ body: () async throws -> Result) async throws -> Result {
+        let end = ContinuousClock.now + wait
+        var hasSaidSo = false
+        while true {
+            do {
+                return try await body()
+            } catch let error as LogError where error.code == .locked {
+                guard ContinuousClock.now < end else {
+                    guard wait == .zero else { throw error }
+                    let remedy = " To wait for it, add --wait 5m."
+                    throw LogError(.locked, error.message + remedy, path: error.path)
+                }
+                if !hasSaidSo { note("\(error.text) Waiting.") }
+                hasSaidSo = true
+                try await Task.sleep(for: Self.pause)
+            }
+        }
+    }
+
+    /// Opens the store for writing, runs a command with it, and closes it whatever comes of that.
+    func write(
+        _ access: StoreAccess = .writing,
+        _ command: (Store) async throws -> Void
+    ) async throws {
+        let store = try await open(access)
+        do {
+            try await command(store)
+        } catch {
+            // The first failure is the one to tell.
+            try? store.close()
+            throw error
+        }
+        try store.close()
+    }
+
+    /// Opens the store for reading, as ``StoreArgument/read(_:)`` does.
+    func read(_ command: (Store) async throws -> Void) async throws {
+        try await argument.read(command)
+    }
+}
