@@ -74,16 +74,28 @@ let package = Package(
             swiftSettings: shipped
         ),
         .target(
+            name: "TidemarkEvents",
+            dependencies: ["TidemarkModel", "TidemarkLog"],
+            swiftSettings: shipped
+        ),
+        .target(
+            name: "TidemarkViews",
+            dependencies: ["TidemarkEvents", "TidemarkModel", "TidemarkLog", "CLMDB"],
+            swiftSettings: shipped
+        ),
+        .target(
             name: "Tidemark",
             dependencies: [
-                "TidemarkModel", "TidemarkLog", "TidemarkQuery", "CLMDB",
+                "TidemarkModel", "TidemarkLog", "TidemarkQuery", "TidemarkEvents", "TidemarkViews",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: shipped
         ),
         .target(
             name: "TidemarkReplay",
-            dependencies: ["Tidemark", "TidemarkModel", "TidemarkLog"],
+            dependencies: [
+                "Tidemark", "TidemarkViews", "TidemarkEvents", "TidemarkModel", "TidemarkLog",
+            ],
             swiftSettings: shipped
         ),
         .target(
@@ -94,7 +106,8 @@ let package = Package(
         .executableTarget(
             name: "TidemarkCommand",
             dependencies: [
-                "Tidemark", "TidemarkReplay", "TidemarkModel", "TidemarkLog",
+                "Tidemark", "TidemarkReplay", "TidemarkViews", "TidemarkEvents", "TidemarkModel",
+                "TidemarkLog",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: shipped
@@ -137,7 +150,8 @@ let package = Package(
         .testTarget(
             name: "TidemarkTests",
             dependencies: [
-                "Tidemark", "TidemarkLog", "TidemarkModel", "GeneratedQueries",
+                "Tidemark", "TidemarkViews", "TidemarkEvents", "TidemarkLog", "TidemarkModel",
+                "GeneratedQueries",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             exclude: ["Fixtures"],
@@ -146,7 +160,8 @@ let package = Package(
         .testTarget(
             name: "TidemarkReplayTests",
             dependencies: [
-                "TidemarkReplay", "Tidemark", "TidemarkLog", "TidemarkModel", "GeneratedQueries",
+                "TidemarkReplay", "Tidemark", "TidemarkViews", "TidemarkEvents", "TidemarkLog",
+                "TidemarkModel", "GeneratedQueries",
             ],
             swiftSettings: everywhere
         ),
@@ -158,8 +173,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "TidemarkCommand", "Tidemark", "TidemarkReplay", "TidemarkLog", "TidemarkModel",
-                "EmbeddingExample", "TwoDevicesExample",
+                "TidemarkCommand", "Tidemark", "TidemarkReplay", "TidemarkViews", "TidemarkEvents",
+                "TidemarkLog", "TidemarkModel", "EmbeddingExample", "TwoDevicesExample",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: everywhere

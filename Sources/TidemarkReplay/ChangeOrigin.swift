@@ -1,7 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-package import Tidemark
+import Tidemark
+package import TidemarkEvents
 public import TidemarkLog
 public import TidemarkModel
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Tidemark
+import TidemarkEvents
 public import TidemarkLog
 public import TidemarkModel
 

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Tidemark
+import TidemarkEvents
 public import TidemarkLog
 public import TidemarkModel
+import TidemarkViews
 
 /// From when on some record of a database fulfils a predicate.
 public struct Holding: Hashable, Sendable {

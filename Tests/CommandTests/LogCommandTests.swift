@@ -4,7 +4,9 @@
 import Foundation
 import Testing
 import Tidemark
+import TidemarkEvents
 import TidemarkLog
+import TidemarkViews
 
 @Suite struct LogCommandTests {
     let folder: TemporaryFolder

@@ -5,6 +5,7 @@ import Foundation
 import Testing
 import Tidemark
 import TidemarkLog
+import TidemarkViews
 
 @testable import TidemarkCommand
 

@@ -3,6 +3,7 @@
 
 import Testing
 import Tidemark
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 

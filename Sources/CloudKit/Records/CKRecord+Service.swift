@@ -214,6 +214,6 @@ extension RecordChangeTag {
     /// conflicts.
     fileprivate init(sending text: String) {
         let tag = RecordChangeTag(text)
-        self = TagContent(tag) == nil ? RecordChangeTag("1-0") : tag
+        self = tag.hasStoreForm ? tag : RecordChangeTag("1-0")
     }
 }

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkModel
 
 /// Which versions of records a caller may be shown beside a refusal.

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 package import TidemarkLog
 
 /// Compares the blobs on disk with those that a log names.

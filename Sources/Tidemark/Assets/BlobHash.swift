@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
+import TidemarkEvents
 
 /// The SHA-256 of bytes that come piece by piece: the one place that knows who computes it.
 struct BlobHash {

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 import TidemarkLog
 
 /// A blob on its way in: nobody sees it before ``finish(announced:)``, and dropping it leaves

@@ -1,7 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import TidemarkModel
+package import TidemarkEvents
+package import TidemarkModel
+import TidemarkViews
 
 /// The assets that a request's saves name, and which of the saves are refused because of them.
 package struct ConsultedAssets: Sendable {

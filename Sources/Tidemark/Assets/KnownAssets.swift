@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkModel
 
 /// Which users have sent or fetched which bytes since the store was opened.

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 import TidemarkLog
 public import TidemarkModel
 

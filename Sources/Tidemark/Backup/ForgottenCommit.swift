@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// What a store's compactions have forgotten, for a copy that ends before the events that say so.
 ///

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TidemarkLog
+import TidemarkViews
 
 /// What a fork of a store has, and how it came to it.
 public struct ForkReport: Hashable, Sendable {

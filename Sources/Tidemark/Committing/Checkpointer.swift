@@ -5,6 +5,7 @@ import Dispatch
 import Synchronization
 package import TidemarkLog
 package import TidemarkModel
+package import TidemarkViews
 
 /// Takes the overlay into the view index, one generation at a time, in the background.
 package final class Checkpointer: Sendable {

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
+package import TidemarkViews
 
 /// Puts decided commits into the log, in one order, and into the overlay.
 ///

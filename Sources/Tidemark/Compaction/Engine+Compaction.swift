@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 extension Engine {
     /// See ``Store/compact(_:isDryRun:)``; no faster than so many bytes in a second, if that is given.

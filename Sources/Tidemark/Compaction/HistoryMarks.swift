@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 
 /// What one walk over the log learns for a compaction: which events later ones have replaced, how far

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 
 /// An event of a record as compaction sees it: which lists it stands in, and what it replaces there.

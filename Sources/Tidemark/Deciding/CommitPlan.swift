@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
+package import TidemarkViews
 
 /// A commit that was decided and waits for its place in the log: its events as bytes, what they
 /// will do to the views, and what the decision rests on.

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 import TidemarkLog
 package import TidemarkModel
+package import TidemarkViews
 
 /// One item of a request: a record that is to be saved or deleted, and what was found about it.
 package struct ConsultedItem: Sendable {

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 import TidemarkLog
 package import TidemarkModel
+package import TidemarkViews
 
 /// A zone that a request names, and what a picture says about it.
 package struct ConsultedZone: Sendable {

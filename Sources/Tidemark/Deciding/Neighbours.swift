@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 import TidemarkLog
 package import TidemarkModel
+package import TidemarkViews
 
 /// The records beside those that a request names: targets that it refers to, and what is bound to
 /// the records that it deletes.

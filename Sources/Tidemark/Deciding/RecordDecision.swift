@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
+import TidemarkViews
 
 /// A request to save and delete records, looked up and decided: what becomes of every item, and
 /// the commit that makes it so.

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
+package import TidemarkViews
 
 /// A request to create and delete zones, looked up and decided.
 package struct ZoneDecision: Sendable {

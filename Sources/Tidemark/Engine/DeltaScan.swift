@@ -3,6 +3,7 @@
 
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// Part of a list of changes, oldest first: the entries that a page tells, and how far the list was read.
 ///

@@ -3,6 +3,7 @@
 
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// What an open store is made of: the log, the views and the rules.
 ///

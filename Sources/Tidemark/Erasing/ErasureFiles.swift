@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// The files of a store that an erasure removes beside the log, and the one that says that it is
 /// under way.

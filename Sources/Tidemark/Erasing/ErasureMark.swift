@@ -1,20 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
-package import TidemarkModel
-
-/// Zones without a name: created and deleted by an erasure, to say in a database that something is
-/// gone from it of which nothing else is left.
-extension ZoneIdentity {
-    /// Whether it is such a mark, and no zone.
-    package var isErasureMark: Bool { zoneName.string.isEmpty }
-
-    /// The mark of a database.
-    package static func erasureMark(of database: DatabaseID) -> ZoneIdentity {
-        ZoneIdentity(database: database, zoneName: Name(""))
-    }
-}
+import TidemarkModel
+import TidemarkViews
 
 extension CommitDraft {
     /// Adds marks, and raises the tombstone horizons of zones to the draft's first position.

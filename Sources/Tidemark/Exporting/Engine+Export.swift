@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 extension Engine {
     /// See ``Store/visitRecords(of:in:asOf:_:)``.
@@ -188,10 +190,14 @@ extension Engine {
     /// See ``Store/figures()``.
     func figures() throws(SyncError) -> StoreFigures {
         do throws(ViewIndexError) {
-            var figures = try views.picture(.visible).figures()
-            figures.viewByteCount = views.index.byteCount
-            figures.viewSpareByteCount = views.index.spareByteCount
-            return figures
+            let figures = try views.picture(.visible).figures()
+            return StoreFigures(
+                zoneCount: figures.zoneCount,
+                liveRecordCount: figures.liveRecordCount,
+                tombstoneCount: figures.tombstoneCount,
+                viewByteCount: views.index.byteCount,
+                viewSpareByteCount: views.index.spareByteCount
+            )
         } catch {
             throw SyncError(error)
         }

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
+package import TidemarkViews
 
 /// What asking the past needs of a store: its zone views at one moment, and the events that led there.
 ///

@@ -3,6 +3,7 @@
 
 import TidemarkLog
 public import TidemarkModel
+import TidemarkViews
 
 extension Store {
     /// Begins an import of a change stream, with an operator's authority.

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// A line of a change stream, sorted by what it is about.
 ///

@@ -1,7 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import TidemarkModel
+package import TidemarkEvents
+package import TidemarkModel
 
 /// Which entries have to do with a user or a zone that is erased.
 extension JournalEntry.Content {

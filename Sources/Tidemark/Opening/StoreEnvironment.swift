@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkLog
+package import TidemarkViews
 
 #if canImport(Darwin)
 import Darwin

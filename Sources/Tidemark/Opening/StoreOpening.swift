@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TidemarkLog
+import TidemarkViews
 
 extension Store {
     /// Opens a store.

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 package import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// What was copied of a damaged store.
 package struct SalvagedStore: Sendable {

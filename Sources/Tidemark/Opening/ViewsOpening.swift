@@ -1,7 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
+import TidemarkViews
 
 #if canImport(Darwin)
 import Darwin

@@ -3,6 +3,7 @@
 
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// What is told when the log has become longer.
 enum Arrival: Hashable, Sendable {

@@ -4,6 +4,7 @@
 import TidemarkLog
 import TidemarkModel
 import TidemarkQuery
+import TidemarkViews
 
 extension Engine {
     /// See ``Store/query(_:as:asOf:)``.

@@ -1,9 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 import TidemarkQuery
+import TidemarkViews
 
 extension Engine {
     /// Answers a query by looking at every record: as of a position, or in a store that is open for

@@ -1,7 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 package import TidemarkModel
+import TidemarkViews
 
 /// What one caller may do with the records of a public database.
 ///

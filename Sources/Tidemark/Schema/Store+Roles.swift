@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 public import TidemarkModel
+import TidemarkViews
 
 extension Store {
     /// The custom roles that a user has in a container's environment.

@@ -3,6 +3,7 @@
 
 import TidemarkLog
 public import TidemarkModel
+import TidemarkViews
 
 /// The operator's door to schemas: no permission of a user matters here.
 extension Store {

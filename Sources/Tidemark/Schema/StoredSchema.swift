@@ -1,7 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 package import TidemarkModel
+import TidemarkViews
 
 /// The schema of a container and environment as a store holds it, ready to check records.
 ///

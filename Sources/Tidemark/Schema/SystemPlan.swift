@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 import TidemarkLog
 package import TidemarkModel
+import TidemarkViews
 
 /// What is to change in a system zone.
 package struct SystemChange: Sendable {

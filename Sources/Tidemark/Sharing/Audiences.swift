@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 import TidemarkLog
 package import TidemarkModel
+package import TidemarkViews
 
 /// Which audience a record has, or will have once a commit is there.
 package enum AudienceRef: Hashable, Sendable {

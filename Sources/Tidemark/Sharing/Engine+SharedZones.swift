@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 extension Engine {
     /// What ends with a zone: the lists of what its shares show, links, and parts taken.

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// A part that a user takes in a share, or took, and the event that says so.
 struct KnownParticipation: Sendable {

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
+import TidemarkViews
 
 /// Why a user is not shown a record.
 public enum RecordHiding: Hashable, Sendable {

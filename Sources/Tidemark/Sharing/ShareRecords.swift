@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 package import TidemarkModel
 
@@ -140,25 +141,4 @@ enum ShareRecords {
             isMember: isMember != 0
         )
     }
-}
-
-extension ZoneIdentity {
-    /// The list of the records that a share shows to those who take part in it.
-    ///
-    /// It is kept as a zone of its own, which clients do not see; NUL is in no name. A share that
-    /// is made again under the same name has another token, and so another audience.
-    package func audience(ofShare token: String) -> ZoneIdentity {
-        ZoneIdentity(
-            database: DatabaseID(
-                container: database.container,
-                environment: database.environment,
-                scope: .shared,
-                owner: database.owner
-            ),
-            zoneName: Name(zoneName.string + "\0" + token)
-        )
-    }
-
-    /// Whether this is the list of the records that a share shows.
-    package var isAudience: Bool { database.scope == .shared }
 }

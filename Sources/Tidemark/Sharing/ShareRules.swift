@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 package import TidemarkModel
 
 /// What becomes of a share when somebody saves it: pure, over the share as it was.

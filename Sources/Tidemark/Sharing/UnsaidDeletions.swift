@@ -3,6 +3,7 @@
 
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// Which entries of shares' lists say that a record is gone, and are not told: the participant never
 /// saw the record there, or another share shows it to them.

@@ -3,6 +3,7 @@
 
 import TidemarkLog
 package import TidemarkModel
+import TidemarkViews
 
 /// What a participant may do in one zone of somebody else.
 package struct ZoneAccess: Sendable {

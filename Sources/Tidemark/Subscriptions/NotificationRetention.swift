@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// Keeps the collections of users within bounds: the oldest notifications of queries that nobody has
 /// read are dropped where there are too many, and where they are too old.

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// Makes notifications of what happens: follows the durable log, asks the subscriptions that stood at
 /// each event, and appends what they come to, with how far it came, as one commit.

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// Who sees by shares what is listed under a key, as it stood at one position of the log after
 /// another.

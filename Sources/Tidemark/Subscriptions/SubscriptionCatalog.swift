@@ -3,6 +3,7 @@
 
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// The subscriptions that are saved now, by who has them.
 struct SubscriptionCatalog: Sendable {

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkModel
 
 /// The subscriptions of a store as they stood at some event, found by what they are about.

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 public import TidemarkModel
+import TidemarkViews
 
 /// The operator's door to what is used: no permission of a user matters here.
 extension Store {

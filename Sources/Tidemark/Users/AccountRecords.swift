@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkModel
 
 /// How accounts are written as records of the zone `_users`: one named after the user, and one for

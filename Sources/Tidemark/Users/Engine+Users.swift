@@ -3,6 +3,7 @@
 
 import TidemarkLog
 package import TidemarkModel
+import TidemarkViews
 
 /// An account as a store holds it.
 package struct StoredAccount: Sendable {

@@ -3,7 +3,9 @@
 
 import Foundation
 import Tidemark
+import TidemarkEvents
 import TidemarkLog
+import TidemarkViews
 
 /// Folds the log while it is read, and compares the views on disk with the result.
 ///

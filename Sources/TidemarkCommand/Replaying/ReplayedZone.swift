@@ -4,6 +4,7 @@
 import Tidemark
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// What a zone came to in a replay, and whether the views on disk say the same.
 struct ReplayedZone {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tidemark
+import TidemarkEvents
 public import TidemarkModel
 
 /// Replaces what people have written in a case, and keeps what makes it one: types, fields, parents,

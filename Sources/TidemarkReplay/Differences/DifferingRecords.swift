@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tidemark
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// A zone with something that may differ between two points: all its epochs of that time.
 struct DifferingZone {

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tidemark
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// The events of one record, to be walked from the newest to the oldest.
 ///

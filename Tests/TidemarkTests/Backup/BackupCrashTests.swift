@@ -4,6 +4,7 @@
 import Testing
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 @testable import Tidemark
 

@@ -6,6 +6,7 @@ import Testing
 import Tidemark
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// The machine stops at every call of a compaction, a call fails, or the disk is full.
 @Suite struct CompactionCrashTests {

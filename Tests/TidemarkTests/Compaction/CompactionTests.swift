@@ -4,6 +4,7 @@
 import Foundation
 import Testing
 import Tidemark
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 

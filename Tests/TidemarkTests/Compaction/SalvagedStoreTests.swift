@@ -5,6 +5,7 @@ import Testing
 import Tidemark
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// A copy by salvage of a store that was compacted is that store.
 @Suite struct SalvagedStoreTests {

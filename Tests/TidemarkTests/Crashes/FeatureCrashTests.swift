@@ -5,6 +5,7 @@ import Testing
 import Tidemark
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// The machine stops, calls fail and the disk is full while records are shared, subscribed to and
 /// found, and while schemas, users, roles and assets change.

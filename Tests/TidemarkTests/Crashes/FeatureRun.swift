@@ -5,6 +5,7 @@ import Testing
 import Tidemark
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// One run of a workload, up to its end or to what stopped it.
 struct FeatureRun {

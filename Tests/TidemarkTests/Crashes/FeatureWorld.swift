@@ -6,6 +6,7 @@ import Testing
 import Tidemark
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// A store on a simulated disk, an owner, guests, and everything that they can see of it.
 struct FeatureWorld {

@@ -6,6 +6,7 @@ import Testing
 import Tidemark
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// The machine stops while the query index is brought forward, and between.
 ///

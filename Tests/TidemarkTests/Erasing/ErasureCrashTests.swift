@@ -5,6 +5,7 @@ import Testing
 import Tidemark
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// The machine stops at every call of an erasure, a call fails, or the disk is full.
 ///

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 @testable import Tidemark
 

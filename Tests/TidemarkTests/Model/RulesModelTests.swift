@@ -3,8 +3,10 @@
 
 import Testing
 import Tidemark
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// Histories of several devices, against the model: every answer, every record, every delta from
 /// every token that was ever handed out, across checkpoints, restarts and stops without a close.

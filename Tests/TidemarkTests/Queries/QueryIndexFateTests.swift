@@ -6,6 +6,7 @@ import Testing
 import Tidemark
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// What can happen to the query index on disk: the answers stay those of the log.
 @Suite struct QueryIndexFateTests {

@@ -5,6 +5,7 @@ import Testing
 import Tidemark
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// The machine stops at every call of a small workload on the simulated disk.
 ///

@@ -6,6 +6,7 @@ import Testing
 import Tidemark
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// A log whose files were replaced by older copies: the views tell how far it went.
 @Suite struct OlderStoreTests {

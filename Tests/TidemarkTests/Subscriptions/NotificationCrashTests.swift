@@ -5,6 +5,7 @@ import Testing
 import Tidemark
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// The machine stops at every call of a workload with subscriptions on the simulated disk: after
 /// reopening, everything that is in the log was told exactly once.

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TidemarkViews
 
-@testable import Tidemark
+@testable import TidemarkViews
 
 @Suite struct ChangeSortTests {
     /// How the keys of some changes lie.

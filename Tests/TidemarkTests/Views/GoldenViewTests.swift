@@ -4,8 +4,9 @@
 import Foundation
 import Testing
 import TidemarkLog
+import TidemarkViews
 
-@testable import Tidemark
+@testable import TidemarkViews
 
 /// The bytes that `Docs/formats/views.md` shows: an index written by one build is read by the
 /// next, or refused, but never misread.

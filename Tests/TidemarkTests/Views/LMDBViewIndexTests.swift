@@ -4,6 +4,7 @@
 import Foundation
 import Testing
 import TidemarkLog
+import TidemarkViews
 
 @testable import Tidemark
 

@@ -3,8 +3,10 @@
 
 import Testing
 import Tidemark
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 @Suite struct OverlayTests {
     /// What a plain dictionary says about the same history.

@@ -7,6 +7,7 @@ import Testing
 import Tidemark
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// Views whose files are replaced by writers, because somebody still reads the ones before.
 @Suite struct ReplacedViewTests {

@@ -3,6 +3,7 @@
 
 import Foundation
 import TidemarkLog
+import TidemarkViews
 
 @testable import Tidemark
 

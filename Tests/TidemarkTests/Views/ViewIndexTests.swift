@@ -3,6 +3,7 @@
 
 import Testing
 import TidemarkLog
+import TidemarkViews
 
 @testable import Tidemark
 

@@ -3,8 +3,10 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 /// `tidemark log verify`: whether everything is as it was written.
 struct LogVerifyCommand: ParsableCommand {

@@ -6,6 +6,7 @@ import Tidemark
 import TidemarkLog
 import TidemarkModel
 import TidemarkReplay
+import TidemarkViews
 
 /// `tidemark replay`: the views computed again from the log, or the log step by step.
 struct ReplayCommand: AsyncParsableCommand {

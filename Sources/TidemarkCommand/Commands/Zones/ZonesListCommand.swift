@@ -4,6 +4,7 @@
 import ArgumentParser
 import Tidemark
 import TidemarkModel
+import TidemarkViews
 
 /// `tidemark zones list`: what zones there are.
 struct ZonesListCommand: AsyncParsableCommand {

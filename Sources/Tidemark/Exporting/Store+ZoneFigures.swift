@@ -1,0 +1,27 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+package import TidemarkLog
+package import TidemarkModel
+package import TidemarkViews
+
+extension Store {
+    /// What the zones of a database hold, ordered by their names' bytes.
+    ///
+    /// Unlike ``zones(as:)`` it asks for no permission, and a default zone is there only if
+    /// something was written to it. O(zones, and events in the overlay).
+    package func zoneFigures(of database: DatabaseID) throws(SyncError) -> [ZoneFigures] {
+        let picture = try engine.picture(.visible)
+        do throws(ViewIndexError) {
+            return try picture.zoneFigures(of: database)
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    /// The files behind a store that is open for reading: what is damaged, what a stop has left.
+    package var reader: LogReader? {
+        get throws(SyncError) { try engine.source as? LogReader }
+    }
+}

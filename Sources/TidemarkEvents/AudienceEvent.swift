@@ -1,0 +1,128 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+package import TidemarkModel
+
+/// Where a record is in an audience: those who see a record by the share that it is under.
+package struct AudiencePlace: Hashable, Sendable {
+    /// The audience's key: the position of the event that made it.
+    package var key: UInt64
+    /// Position of the record's event in the audience before this one; zero if there is none.
+    package var previous: UInt64
+    /// What the record was in the audience before; no state if it never was there.
+    package var previousState: RecordState?
+
+    package init(key: UInt64, previous: UInt64 = 0, previousState: RecordState? = nil) {
+        self.key = key
+        self.previous = previous
+        self.previousState = previousState
+    }
+
+    package init(key: UInt64, previous: UInt64, replacesTombstone: Bool) {
+        self.key = key
+        self.previous = previous
+        previousState = previous == 0 ? nil : replacesTombstone ? .tombstone : .live
+    }
+}
+
+/// The payload of an event that shows a record to an audience, or takes it away, and does not change
+/// it.
+///
+/// `Docs/formats/events.md` has the bytes.
+package struct AudienceEvent: Hashable, Sendable {
+    /// Whether the record is there for the audience from here on.
+    package var state: RecordState
+    /// How far the record's slot is from the hash of its name.
+    package var probeCount: UInt8
+    /// Where the record is in the audience.
+    package var place: AudiencePlace
+    /// Position of the record's last event: the version that the audience gets to see.
+    package var version: UInt64
+    /// The record's name.
+    package var name: Name
+    /// The record's type.
+    package var type: Name
+
+    package init(
+        state: RecordState,
+        probeCount: UInt8,
+        place: AudiencePlace,
+        version: UInt64,
+        name: Name,
+        type: Name
+    ) {
+        self.state = state
+        self.probeCount = probeCount
+        self.place = place
+        self.version = version
+        self.name = name
+        self.type = type
+    }
+
+    /// Where the audience's key lies.
+    package static let keyOffset = 4
+    private static let replacesTombstone: UInt8 = 1
+    private static let headerByteCount = 28
+
+    /// Appends the event's bytes.
+    package func append(to payload: inout [UInt8]) {
+        let kind: EventKind = state == .live ? .audienceEntered : .audienceLeft
+        payload.append(kind.rawValue)
+        payload.append(place.previousState == .tombstone ? Self.replacesTombstone : 0)
+        payload.append(probeCount)
+        payload.append(0)
+        payload.append(integer: place.key)
+        payload.append(integer: place.previous)
+        payload.append(integer: version)
+        payload.append(string: name.string)
+        type.withBytes { payload.append(contentsOf: $0) }
+    }
+
+    /// Reads an event's bytes.
+    package init(_ payload: RawSpan) throws(EventFormatError) {
+        var offset = Self.headerByteCount
+        let (state, version) = try Self.version(in: payload)
+        guard payload.byte(at: 1) <= Self.replacesTombstone, payload.byte(at: 3) == 0,
+            let name = payload.string(at: &offset), !name.isEmpty,
+            let type = payload.extracting(offset..<payload.byteCount).withUnsafeBytes({
+                String(validating: $0, as: UTF8.self)
+            })
+        else { throw Self.malformed(payload) }
+        self.init(
+            state: state,
+            probeCount: payload.byte(at: 2),
+            place: AudiencePlace(
+                key: payload.integer(at: Self.keyOffset),
+                previous: payload.integer(at: 12),
+                replacesTombstone: payload.byte(at: 1) == Self.replacesTombstone
+            ),
+            version: version,
+            name: Name(name),
+            type: Name(type)
+        )
+    }
+
+    /// Whether the record is there for the audience, and the version that it gets to see.
+    package static func version(
+        in payload: RawSpan
+    ) throws(EventFormatError) -> (state: RecordState, version: UInt64) {
+        guard payload.byteCount > headerByteCount, isOne(payload) else { throw malformed(payload) }
+        let entered = payload.byte(at: 0) == EventKind.audienceEntered.rawValue
+        return (entered ? .live : .tombstone, payload.integer(at: 20))
+    }
+
+    /// Whether a payload is of such an event.
+    @inline(__always)
+    package static func isOne(_ payload: RawSpan) -> Bool {
+        payload.byteCount > 0 && payload.byte(at: 0) >= EventKind.audienceEntered.rawValue
+            && payload.byte(at: 0) <= EventKind.audienceLeft.rawValue
+    }
+
+    private static func malformed(_ payload: RawSpan) -> EventFormatError {
+        EventFormatError(
+            "An audience's event holds a key, two positions, a name and a type; found "
+                + "\(payload.byteCount) bytes of another form."
+        )
+    }
+}

@@ -1,0 +1,35 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+/// The id of a request that has none: a hash of the line it came from, and how often the same line
+/// came before (`Docs/formats/events.md`, "Commit envelope").
+package struct DerivedID: Hashable {
+    package var high: UInt64
+    package var low: UInt64
+    var occurrence: UInt64
+
+    package init(high: UInt64, low: UInt64, occurrence: UInt64) {
+        self.high = high
+        self.low = low
+        self.occurrence = occurrence
+    }
+
+    /// What an id begins with, whichever time its line comes.
+    package static func stem(high: UInt64, low: UInt64) -> String {
+        "line-" + String(high, radix: 36) + "-" + String(low, radix: 36) + "-"
+    }
+
+    package var text: String { Self.stem(high: high, low: low) + String(occurrence) }
+
+    /// Reads an id; `nil` if it is not, to the letter, what ``text`` gives.
+    package init?(_ text: String) {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 4, let high = UInt64(parts[1], radix: 36),
+            let low = UInt64(parts[2], radix: 36), let occurrence = UInt64(parts[3])
+        else { return nil }
+        self.init(high: high, low: low, occurrence: occurrence)
+        guard self.text == text else { return nil }
+    }
+}

@@ -1,0 +1,29 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+package import TidemarkModel
+
+extension SyncError {
+    /// An event that cannot be read.
+    package init(_ error: EventFormatError) {
+        self.init(.internalError, error.message)
+    }
+
+    /// The log could not do what was asked.
+    package init(_ error: LogError) {
+        let code: Code =
+            switch error.code {
+            case .full: .quotaExceeded
+            case .tooLarge: .limitExceeded
+            case .newerVersion: .incompatibleVersion
+            case .unreadable, .writerFailed, .locked, .readOnly: .serviceUnavailable
+            case .corrupted, .notAStore, .foreignFile: .internalError
+            case .pruned: .invalidArguments
+            }
+        let place = error.path.map { path in
+            error.offset.map { " (\(path), byte \($0))" } ?? " (\(path))"
+        }
+        self.init(code, error.message + (place ?? ""))
+    }
+}

@@ -1,0 +1,145 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+package import TidemarkLog
+import TidemarkModel
+
+/// Folds events of the log into a generation of the overlay: how opening, rebuilding and checking
+/// learn what the log says.
+///
+/// The fold asks nothing but the event itself: the event says which slot its record has and what
+/// stood there before.
+package struct Fold: Sendable {
+    package let hash: StoreHash
+
+    /// A fold of one store's log.
+    package init(hash: StoreHash) {
+        self.hash = hash
+    }
+
+    /// Takes one event into a generation.
+    ///
+    /// O(1), about 100 ns for a record.
+    @inline(__always)
+    package func apply(
+        _ event: LogEvent,
+        to generation: OverlayGeneration
+    ) throws(EventFormatError) {
+        let payload = event.block.span.bytes.extracting(event.payloadRange)
+        guard payload.byteCount > 0 else { throw Self.unknown(event, kind: nil) }
+        generation.countPayloads(byteCount: payload.byteCount)
+        switch EventKind(of: payload) {
+        case .recordSaved, .recordDeleted, .recordTouched:
+            let change = try recordChange(event.sequence, zone: event.zone, payload)
+            generation.apply(change)
+            if RecordEvent.touchesBindings(payload) {
+                try applyBindings(of: event, change, to: generation)
+            }
+            if RecordEvent.touchesAudience(payload),
+                let (slot, audience) = try RecordEvent.read(payload).event.audienceChange(change)
+            {
+                generation.apply(slot, audience)
+            }
+        case .audienceEntered, .audienceLeft:
+            let (slot, audience) = try audienceChange(event.sequence, zone: event.zone, payload)
+            generation.apply(slot, audience)
+        case .zoneCreated:
+            let creation = try ZoneEvent.readCreation(payload)
+            generation.apply(
+                zoneCreation(creation.identity, creation.probeCount, time: event.commit.time),
+                key: event.sequence.rawValue
+            )
+        case .zoneDeleted:
+            generation.applyDeletion(
+                of: event.zone,
+                at: event.sequence.rawValue,
+                reason: try ZoneEvent.readDeletion(payload)
+            )
+        case .requestNoted:
+            generation.applyNothing(at: event.sequence.rawValue)
+        case .compactionBegun:
+            generation.apply(try CompactionRun(payload), at: event.sequence.rawValue)
+        case .tombstonesForgotten:
+            generation.applyHorizon(
+                try TombstoneHorizon.read(payload),
+                of: event.zone,
+                at: event.sequence.rawValue
+            )
+        case nil:
+            throw Self.unknown(event, kind: payload.byte(at: 0))
+        }
+        if event.sequence == event.commit.first,
+            let request = CommitEnvelope.requestKey(in: event.envelope.span.bytes)
+        {
+            generation.apply(request, AnsweredRequest(event))
+        }
+    }
+
+    private func applyBindings(
+        of event: LogEvent,
+        _ change: SlotChange,
+        to generation: OverlayGeneration
+    ) throws(EventFormatError) {
+        let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+        let body = stored.event.binds ? try stored.body() : nil
+        for change in referenceChanges(change, stored.event, body) { generation.apply(change) }
+    }
+
+    /// What an event's payload says about its record.
+    @inline(__always)
+    package func recordChange(
+        _ sequence: SequenceNumber,
+        zone: UInt64,
+        _ payload: RawSpan
+    ) throws(EventFormatError) -> SlotChange {
+        let link = try RecordEvent.readLink(payload)
+        let name = try RecordEvent.nameRange(
+            in: payload,
+            state: link.state,
+            bodyOffset: link.bodyOffset
+        )
+        return SlotChange(
+            zone: zone,
+            slot: hash.slot(ofName: payload.extracting(name)) &+ UInt64(link.probeCount),
+            sequence: sequence.rawValue,
+            previous: link.previous,
+            state: link.state,
+            previousState: link.previousState,
+            isProbed: link.probeCount > 0
+        )
+    }
+
+    /// What the event of an audience says.
+    package func audienceChange(
+        _ sequence: SequenceNumber,
+        zone: UInt64,
+        _ payload: RawSpan
+    ) throws(EventFormatError) -> (slot: SlotChange, audience: AudienceChange) {
+        let event = try AudienceEvent(payload)
+        let slot = hash.slot(ofName: event.name) &+ UInt64(event.probeCount)
+        return event.change(of: ViewKey(zone, slot), at: sequence.rawValue)
+    }
+
+    /// What a creation says, with the place of the zone's name in the view index.
+    package func zoneCreation(
+        _ identity: ZoneIdentity,
+        _ probeCount: UInt8,
+        time: Int64
+    ) -> ZoneCreation {
+        let slot = hash.slot(ofZone: identity.zoneName.string) &+ UInt64(probeCount)
+        return ZoneCreation(
+            identity: identity,
+            place: ViewKey(hash.key(of: identity.database), slot),
+            time: time
+        )
+    }
+
+    private static func unknown(_ event: LogEvent, kind: UInt8?) -> EventFormatError {
+        let found = kind.map { "kind \($0)" } ?? "no payload"
+        return EventFormatError(
+            "Event \(event.sequence) is of no kind that this version knows (\(found)). It was "
+                + "written by a newer version of Tidemark, or is damaged."
+        )
+    }
+}

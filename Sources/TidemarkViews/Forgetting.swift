@@ -1,0 +1,173 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+
+/// What a generation of the overlay forgets of all that came before: expired tombstones, requests
+/// that are not remembered any more, and everything in zones that ended before the history horizon.
+///
+/// It rests on positions that are in the log, and forgetting again forgets nothing more: so the views
+/// come out the same whether the log that they are folded from was compacted or not.
+struct Forgetting {
+    private let generation: OverlayGeneration
+    private let snapshot: any ViewSnapshot
+    private let isNothing: Bool
+    /// Zones that ended at or before the history horizon, and audiences that ended at or before the
+    /// tombstone horizon.
+    private var ended: Set<UInt64> = []
+    private let requests: UInt64
+    /// How many tombstones of each zone go.
+    private var tombstoneCounts: [UInt64: Int64] = [:]
+
+    init(
+        _ generation: OverlayGeneration,
+        over snapshot: any ViewSnapshot
+    ) throws(ViewIndexError) {
+        self.generation = generation
+        self.snapshot = snapshot
+        isNothing = generation.compaction == nil && generation.horizons.isEmpty
+        requests = generation.compaction?.run.requests ?? 0
+        guard let run = generation.compaction?.run else { return }
+        for zone in generation.zones {
+            guard let end = zone.end, end.sequence <= run.history else { continue }
+            var identity = zone.creation?.identity
+            if identity == nil {
+                identity = try ChangedZone(indexed: zone.key, snapshot).entry.identity
+            }
+            if let identity, end.sequence <= run.horizon(of: identity) { ended.insert(zone.key) }
+        }
+        try snapshot.visit(.zones, from: .firstZone) { (key, value) throws(ViewIndexError) in
+            let entry = try ZoneEntry(value, key: key.high)
+            if let end = entry.end, end.sequence <= run.horizon(of: entry.identity) {
+                self.ended.insert(key.high)
+            }
+        }
+    }
+
+    /// Whether a slot's last event goes.
+    func forgets(_ entry: OverlayGeneration.Entry) -> Bool {
+        if isNothing { return false }
+        if ended.contains(entry.zone) { return true }
+        guard entry.state == .tombstone, let raised = generation.horizons[entry.zone] else {
+            return false
+        }
+        return entry.sequence <= raised.horizon
+    }
+
+    /// Whether all that is in a zone goes.
+    func forgets(zone: UInt64) -> Bool { !isNothing && ended.contains(zone) }
+
+    /// Whether a record's audience goes, with the record or without it.
+    func forgets(_ change: AudienceChange) -> Bool {
+        !isNothing && (ended.contains(change.record.high) || ended.contains(change.audience))
+    }
+
+    /// Whether a request goes.
+    func forgets(_ answered: AnsweredRequest) -> Bool {
+        !answered.neverExpires && answered.first <= requests
+    }
+
+    /// Takes away what goes and is in the index already; before the batch gets anything else, since
+    /// what goes may have come anew.
+    mutating func addRemovals(to batch: inout ViewBatch) throws(ViewIndexError) {
+        if isNothing { return }
+        if !generation.horizons.isEmpty {
+            for entry in generation.entries
+            where entry.newer == SlotChains.none && forgets(entry)
+                && generation.horizons[entry.zone] != nil
+            {
+                tombstoneCounts[entry.zone, default: 0] += 1
+            }
+        }
+        for (zone, raised) in generation.horizons {
+            try removeTombstones(of: zone, raised.horizon, from: &batch)
+        }
+        for zone in ended { try removeAll(of: zone, from: &batch) }
+        guard generation.compaction != nil else { return }
+        if requests > 0 {
+            let requests = requests
+            try snapshot.visit(.requests) { key, value in
+                if AnsweredRequest.expires(value, through: requests) {
+                    batch.remove(key, from: .requests)
+                }
+            }
+        }
+        guard !ended.isEmpty else { return }
+        let ended = ended
+        for table in [ViewTable.references, .audiences] {
+            try snapshot.visit(table) { key, value in
+                if case .word(let zone, _) = value, ended.contains(zone) {
+                    batch.remove(key, from: table)
+                }
+            }
+        }
+    }
+
+    /// Says of zones what is forgotten of them.
+    func change(_ zones: inout [UInt64: ChangedZone]) throws(ViewIndexError) {
+        if isNothing { return }
+        for (zone, raised) in generation.horizons {
+            var changed = try self.changed(zone, zones)
+            changed.entry.tombstoneCount -= tombstoneCounts[zone] ?? 0
+            changed.entry.tombstoneHorizon = max(changed.entry.tombstoneHorizon, raised.horizon)
+            // The zone's last event may have been one of them, and then the log tells of it by the
+            // horizon alone.
+            changed.entry.head = max(changed.entry.head, raised.horizon)
+            zones[zone] = changed
+        }
+        for zone in ended {
+            var changed = try self.changed(zone, zones)
+            changed.entry.liveCount = 0
+            changed.entry.tombstoneCount = 0
+            zones[zone] = changed
+        }
+    }
+
+    /// Takes away, and counts, a zone's tombstones up to a position that are in the index.
+    private mutating func removeTombstones(
+        of zone: UInt64,
+        _ horizon: UInt64,
+        from batch: inout ViewBatch
+    ) throws(ViewIndexError) {
+        var count: Int64 = 0
+        let generation = generation
+        let last = ViewKey(zone, horizon)
+        try snapshot.visit(.sync, from: ViewKey(zone, 0), through: last) { key, value in
+            guard case .word(let slot, let tag) = value, tag == RecordState.tombstone.rawValue
+            else { return }
+            guard let first = generation.first(zone: zone, slot: slot) else {
+                batch.remove(key, from: .sync)
+                batch.remove(ViewKey(zone, slot), from: .names)
+                count += 1
+                return
+            }
+            // The record has begun anew: over its tombstone, or, if that was forgotten already when
+            // this was decided, over nothing.
+            if first.previous == key.low { return }
+            batch.remove(key, from: .sync)
+            count += 1
+        }
+        tombstoneCounts[zone, default: 0] += count
+    }
+
+    /// Takes away what a zone that has ended held.
+    private func removeAll(
+        of zone: UInt64,
+        from batch: inout ViewBatch
+    ) throws(ViewIndexError) {
+        let last = ViewKey(zone, .max)
+        for table in [ViewTable.names, .sync, .audiences] {
+            try snapshot.visit(table, from: ViewKey(zone, 0), through: last) { key, _ in
+                batch.remove(key, from: table)
+            }
+        }
+    }
+
+    private func changed(
+        _ zone: UInt64,
+        _ zones: [UInt64: ChangedZone]
+    ) throws(ViewIndexError) -> ChangedZone {
+        if let changed = zones[zone] { return changed }
+        return try ChangedZone(indexed: zone, snapshot)
+    }
+}

@@ -1,0 +1,186 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import CLMDB
+package import TidemarkLog
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// One checkpoint as one transaction.
+extension LMDBEnvironment {
+    /// Puts a batch and a checkpoint into the index, durably, or leaves it as it is.
+    @discardableResult
+    package func write(
+        _ batch: consuming ViewBatch,
+        store: StoreID,
+        checkpoint: ViewCheckpoint?
+    ) throws(ViewIndexError) -> ViewState {
+        // A reader that was killed would hold its pages for good.
+        mdb_reader_check(handle, nil)
+        var begun: OpaquePointer?
+        var code = mdb_txn_begin(handle, nil, 0, &begun)
+        guard code == 0, let transaction = begun else {
+            throw .lmdb(code, "starting a checkpoint", path)
+        }
+        let state = ViewState(
+            transaction: UInt64(mdb_txn_id(transaction)),
+            store: store,
+            checkpoint: checkpoint
+        )
+        do throws(ViewIndexError) {
+            for table in ViewTable.allCases {
+                let changes = batch.takeSorted(table)
+                if changes.isEmpty { continue }
+                code = write(changes, of: batch, to: table, in: transaction)
+                guard code == 0 else { throw .lmdb(code, "writing table \(table)", path) }
+            }
+            code = put(state, in: transaction)
+            guard code == 0 else { throw .lmdb(code, "writing its state", path) }
+        } catch {
+            mdb_txn_abort(transaction)
+            throw error
+        }
+        code = mdb_txn_commit(transaction)
+        // What LMDB calls an I/O error is mostly a write that was cut short by a full disk.
+        if code == EIO, files.isDiskFull { code = ENOSPC }
+        guard code == 0 else { throw .lmdb(code, "committing a checkpoint", path) }
+        return state
+    }
+
+    /// Writes one table's sorted changes with one cursor, which then mostly stays on its page.
+    private func write(
+        _ changes: [ViewBatch.Change],
+        of batch: borrowing ViewBatch,
+        to table: ViewTable,
+        in transaction: OpaquePointer
+    ) -> Int32 {
+        var opened: OpaquePointer?
+        var code = mdb_cursor_open(transaction, handle(of: table), &opened)
+        guard code == 0, let cursor = opened else { return code }
+        defer { mdb_cursor_close(cursor) }
+        var last: ViewKey?
+        code = lastKey(cursor, &last)
+        guard code == 0 else { return code }
+        let room = ViewEntryFormat.maximumKeyByteCount + 8 + ViewEntryFormat.maximumValueByteCount
+        return withUnsafeTemporaryAllocation(byteCount: room + 8, alignment: 8) { buffer in
+            guard let keyStart = buffer.baseAddress else { return MDB_PANIC }
+            let valueStart = keyStart + 32
+            for change in changes {
+                var key = MDB_val(
+                    mv_size: ViewEntryFormat.encode(change.key, at: keyStart),
+                    mv_data: keyStart
+                )
+                var value = MDB_val(mv_size: 0, mv_data: valueStart)
+                // Beyond the last key pages are filled one after another instead of being split.
+                let isBeyond = last.map { $0 < change.key } ?? true
+                switch change.form {
+                case .remove:
+                    if isBeyond { continue }
+                    code = mdb_cursor_get(cursor, &key, &value, MDB_SET)
+                    if code == 0 { code = mdb_cursor_del(cursor, 0) }
+                    if code == MDB_NOTFOUND { code = 0 }
+                case .word:
+                    value.mv_size = ViewEntryFormat.encode(
+                        change.word,
+                        tag: change.tag,
+                        of: change.key,
+                        in: table,
+                        at: valueStart
+                    )
+                    code = mdb_cursor_put(cursor, &key, &value, isBeyond ? appending : 0)
+                case .bytes:
+                    value.mv_size = ViewEntryFormat.encode(
+                        batch.bytes(of: change),
+                        of: change.key,
+                        in: table,
+                        at: valueStart
+                    )
+                    code = mdb_cursor_put(cursor, &key, &value, isBeyond ? appending : 0)
+                }
+                guard code == 0 else { return code }
+            }
+            return 0
+        }
+    }
+
+    private var appending: UInt32 { UInt32(MDB_APPEND) }
+
+    /// The last key of a table; `nil` if it is empty.
+    private func lastKey(_ cursor: OpaquePointer, _ last: inout ViewKey?) -> Int32 {
+        var key = MDB_val()
+        var value = MDB_val()
+        let code = mdb_cursor_get(cursor, &key, &value, MDB_LAST)
+        if code == MDB_NOTFOUND { return 0 }
+        guard code == 0 else { return code }
+        last = ViewEntryFormat.decodeKey(key.bytes)
+        return last == nil ? MDB_CORRUPTED : 0
+    }
+
+    private func put(_ state: ViewState, in transaction: OpaquePointer) -> Int32 {
+        var bytes = state.encoded
+        return bytes.withUnsafeMutableBytes { bytes in
+            var key = ViewState.storedKey
+            var value = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
+            return mdb_put(transaction, stateTable, &key, &value, 0)
+        }
+    }
+
+    /// The state after the last commit.
+    package func readNewestState() throws(ViewIndexError) -> ViewState {
+        let transaction = try beginReading()
+        defer { endReading(transaction) }
+        return try readState(transaction)
+    }
+
+    /// The state that came into a fresh copy with everything else: it names a commit of the original.
+    func readCopiedState() throws(ViewIndexError) -> ViewState {
+        let transaction = try beginReading()
+        defer { endReading(transaction) }
+        return try readStoredState(transaction)
+    }
+
+    /// The state that a transaction sees.
+    func readState(_ transaction: LMDBReadTransaction) throws(ViewIndexError) -> ViewState {
+        let state = try readStoredState(transaction)
+        guard state.transaction == transaction.number else {
+            throw .damaged(
+                "\(path): its state is of transaction \(state.transaction), "
+                    + "found under \(transaction.number)"
+            )
+        }
+        return state
+    }
+
+    private func readStoredState(
+        _ transaction: LMDBReadTransaction
+    ) throws(ViewIndexError) -> ViewState {
+        var key = ViewState.storedKey
+        var value = MDB_val()
+        let code = mdb_get(transaction.handle, stateTable, &key, &value)
+        guard code == 0 else {
+            throw .lmdb(code == MDB_NOTFOUND ? MDB_INVALID : code, "reading its state", path)
+        }
+        return try ViewState(value.bytes, path)
+    }
+}
+
+extension LMDBReadTransaction {
+    /// The number of the commit it shows.
+    var number: UInt64 { UInt64(mdb_txn_id(handle)) }
+}
+
+extension ViewState {
+    /// The key as LMDB takes it; it never writes to it.
+    fileprivate static var storedKey: MDB_val {
+        MDB_val(
+            mv_size: key.utf8CodeUnitCount,
+            mv_data: UnsafeMutableRawPointer(mutating: key.utf8Start)
+        )
+    }
+}

@@ -1,0 +1,54 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+/// One of the two pages at the start of LMDB's file that say where the newest tree begins.
+///
+/// Read by ourselves with plain reads, before LMDB maps the file and follows whatever is there.
+package struct LMDBMetaPage: Equatable {
+    /// The commit that wrote it.
+    package var transaction: UInt64
+    /// The length of every page of the file.
+    package var pageByteCount: Int
+    /// Pages that the file has, unused ones included.
+    package var pageCount: UInt64
+    /// The XXH3-64 of the whole page.
+    package var hash: UInt64
+
+    /// Bytes that have to be there for any sense to be made of them.
+    package static let byteCount = 152
+
+    private static let magic: UInt32 = 0xBEEF_C0DE
+    private static let version: UInt32 = 1
+    private static let metaFlag: UInt16 = 8
+    private static let noPage = UInt64.max
+
+    /// Reads one; `nil` if it cannot be one of LMDB's, as laid out on a 64-bit little-endian
+    /// machine.
+    ///
+    /// `bytes` is the whole page, `index` its place in the file, 0 or 1.
+    package init?(_ bytes: RawSpan, at index: UInt64) {
+        guard bytes.byteCount >= Self.byteCount else { return nil }
+        func word(_ offset: Int) -> UInt64 {
+            bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
+        }
+        func half(_ offset: Int) -> UInt32 {
+            bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt32.self)
+        }
+        guard word(0) == index, half(8) >> 16 == Self.metaFlag, half(16) == Self.magic,
+            half(20) == Self.version
+        else { return nil }
+        transaction = word(144)
+        pageByteCount = Int(half(40))
+        pageCount = word(136) &+ 1
+        hash = xxh3(bytes, seed: 0)
+        // A commit writes the page that its number is even or odd for; a new file has both at 0.
+        guard transaction & 1 == index || transaction == 0, pageByteCount == bytes.byteCount,
+            pageCount >= 2, pageCount < 1 << 48
+        else { return nil }
+        for root in [word(80), word(128)] where root != Self.noPage {
+            guard root >= 2, root < pageCount else { return nil }
+        }
+    }
+}

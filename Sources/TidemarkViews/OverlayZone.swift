@@ -1,0 +1,133 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+package import TidemarkModel
+
+/// What happened to one zone in one stretch of the log.
+package struct OverlayZone: Sendable {
+    /// The zone's key: the position of its creation.
+    package let key: UInt64
+    /// Indexes of the zone's entries in its generation, in order of their sequence numbers.
+    package var entries: [UInt32] = []
+    /// Position of the last event of one of its records; zero if there is none.
+    package var lastChange: UInt64 = 0
+    /// Whether the name of one of its records was given another slot than its hash.
+    package var isProbed = false
+    /// Its creation, if that happened here.
+    package var creation: ZoneCreation?
+    /// Its end, if that happened here.
+    package var end: End?
+
+    /// A zone's end.
+    package struct End: Hashable, Sendable {
+        /// Position of the event.
+        package var sequence: UInt64
+        /// Why it ended.
+        package var reason: ZoneDeletionReason
+
+        package init(sequence: UInt64, reason: ZoneDeletionReason) {
+            self.sequence = sequence
+            self.reason = reason
+        }
+    }
+
+    package init(key: UInt64) {
+        self.key = key
+    }
+
+    /// The zone's end at or before a bound.
+    package func end(through bound: UInt64) -> End? {
+        guard let end, end.sequence <= bound else { return nil }
+        return end
+    }
+}
+
+/// What a zone's creation says about it.
+package struct ZoneCreation: Hashable, Sendable {
+    /// Which zone it is.
+    package var identity: ZoneIdentity
+    /// Database key and zone slot: where its name is in the table of zone names.
+    package var place: ViewKey
+    /// The time of its commit, in milliseconds since 1970.
+    package var time: Int64
+
+    package init(identity: ZoneIdentity, place: ViewKey, time: Int64) {
+        self.identity = identity
+        self.place = place
+        self.time = time
+    }
+}
+
+/// What one stretch of the log says about a zone at a bound.
+package struct ZoneGlance: Sendable {
+    /// Its creation, if that happened here.
+    package var creation: ZoneCreation?
+    /// Its end, if that happened here.
+    package var end: OverlayZone.End?
+    /// Position of its last event here; zero if there is none.
+    package var head: UInt64
+}
+
+extension OverlayGeneration {
+    /// What happened to a zone here at or before a bound; `nil` if nothing did.
+    package func glance(at key: UInt64, through bound: UInt64) -> ZoneGlance? {
+        withZone(key) { zone in
+            let head = head(of: zone, through: bound)
+            guard head > 0 else { return nil }
+            let isCreated = zone.creation != nil && zone.key <= bound
+            return ZoneGlance(
+                creation: isCreated ? zone.creation : nil,
+                end: zone.end(through: bound),
+                head: head
+            )
+        } ?? nil
+    }
+
+    /// Position of a zone's last event here at or before a bound; zero if there is none.
+    ///
+    /// O(log events of the zone).
+    package func head(of zone: OverlayZone, through bound: UInt64) -> UInt64 {
+        if let end = zone.end(through: bound) { return end.sequence }
+        if zone.lastChange > 0, zone.lastChange <= bound { return zone.lastChange }
+        let count = entryCount(of: zone, through: bound)
+        if count > 0 { return entries[Int(zone.entries[count - 1])].sequence }
+        return zone.creation != nil && zone.key <= bound ? zone.key : 0
+    }
+
+    /// How many of a zone's entries lie at or before a bound.
+    ///
+    /// O(log events of the zone).
+    package func entryCount(of zone: OverlayZone, through bound: UInt64) -> Int {
+        var low = 0
+        var high = zone.entries.count
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[Int(zone.entries[middle])].sequence <= bound {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return low
+    }
+
+    /// Visits a zone's entries after one position and at or before another that were their slots'
+    /// newest here at that bound, oldest first, until `visit` returns `false`.
+    package func visitNewest(
+        in key: UInt64,
+        after start: UInt64,
+        through bound: UInt64,
+        _ visit: (Entry) -> Bool
+    ) {
+        withZone(key) { zone in
+            let end = entryCount(of: zone, through: bound)
+            var position = entryCount(of: zone, through: start)
+            while position < end {
+                let entry = entries[Int(zone.entries[position])]
+                if isNewest(entry, through: bound), !visit(entry) { return }
+                position += 1
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+package import TidemarkLog
+
+/// Why a replay could not go on.
+package enum ReplayError: Error {
+    /// The log could not be read, or not as events.
+    case log(LogError)
+    /// The view index could not take in what was folded.
+    case views(ViewIndexError)
+}
+
+/// Folds a stretch of the log into generations of the overlay, one after another.
+package struct Replay {
+    private let source: any EventSource
+    private let fold: Fold
+    private let form: Form
+
+    /// What becomes of the generations.
+    package enum Form: Sendable {
+        /// All are on the way into an index: they hold each record once, however often it changed,
+        /// and are handed on when they hold so much.
+        case rebuild(heldCount: Int)
+        /// The stretch stays in memory as one generation, for readers.
+        case overlay
+    }
+
+    package init(source: any EventSource, hash: StoreHash, form: Form) {
+        self.source = source
+        fold = Fold(hash: hash)
+        self.form = form
+    }
+
+    /// A generation for so many events at most.
+    private func makeGeneration(eventCount: UInt64) -> OverlayGeneration {
+        switch form {
+        case .rebuild(let heldCount):
+            OverlayGeneration(
+                expectedEntryCount: Int(min(eventCount, UInt64(heldCount))),
+                keepsVersions: false
+            )
+        case .overlay: OverlayGeneration()
+        }
+    }
+
+    /// Folds the events after one position up to another.
+    ///
+    /// Each generation that is full is handed to `take`, and so never held beside another, and so is
+    /// the last one of a rebuild; else it is returned. `advance` hears of every 65,536th event.
+    package func run(
+        after start: SequenceNumber,
+        through last: SequenceNumber,
+        advance: (SequenceNumber) -> Void,
+        take: (OverlayGeneration) throws(ReplayError) -> Void
+    ) throws(ReplayError) -> OverlayGeneration {
+        var start = start
+        while true {
+            let generation = makeGeneration(eventCount: last.rawValue - start.rawValue)
+            let end = try fold(after: start, through: last, into: generation, advance)
+            guard case .rebuild = form else { return generation }
+            if generation.lastSequence > 0 { try take(generation) }
+            guard let end else { return OverlayGeneration() }
+            start = end
+        }
+    }
+
+    /// Folds events into one generation; the position before the first that it has no room for, `nil`
+    /// if it took all.
+    ///
+    /// A commit is never divided: what is taken is exact at a commit's end.
+    private func fold(
+        after start: SequenceNumber,
+        through last: SequenceNumber,
+        into generation: OverlayGeneration,
+        _ advance: (SequenceNumber) -> Void
+    ) throws(ReplayError) -> SequenceNumber? {
+        let limit = if case .rebuild(let heldCount) = form { heldCount } else { Int.max }
+        var end: SequenceNumber?
+        var failure: ReplayError?
+        try scan(after: start, through: last) { event in
+            if event.sequence == event.commit.first, generation.heldCount >= limit {
+                end = SequenceNumber(rawValue: event.sequence.rawValue - 1)
+                return false
+            }
+            do throws(ReplayError) {
+                try apply(event, to: generation)
+            } catch {
+                failure = error
+                return false
+            }
+            if event.sequence.rawValue & 0xFFFF == 0 { advance(event.sequence) }
+            return true
+        }
+        if let failure { throw failure }
+        return end
+    }
+
+    private func scan(
+        after start: SequenceNumber,
+        through last: SequenceNumber,
+        _ visit: (LogEvent) -> Bool
+    ) throws(ReplayError) {
+        do throws(LogError) {
+            try source.scan(from: start.next, through: last, visit)
+        } catch {
+            throw .log(error)
+        }
+    }
+
+    @inline(__always)
+    private func apply(
+        _ event: LogEvent,
+        to generation: OverlayGeneration
+    ) throws(ReplayError) {
+        do throws(EventFormatError) {
+            try fold.apply(event, to: generation)
+        } catch {
+            throw .log(
+                LogError(
+                    .newerVersion,
+                    "\(error.message) Open the store with the version of Tidemark that wrote it."
+                )
+            )
+        }
+    }
+}

@@ -1,0 +1,148 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+
+/// Every version of every record in one stretch of the log, in flat arrays; or, for those who only
+/// ask how the stretch ends, one entry per record.
+///
+/// An entry of 48 bytes, and a hash table of eight bytes per place, at most half full: the low half
+/// is an entry's index plus one, the high half the upper half of its hash, which says both where
+/// the search for it begins and, nearly always, whether it is the one that is looked for.
+package struct SlotChains: Sendable {
+    /// One event of a record.
+    package struct Entry: Sendable {
+        package var zone: UInt64
+        package var slot: UInt64
+        package var sequence: UInt64
+        package var previous: UInt64
+        /// The slot's entry before this one, or `none`.
+        package var older: UInt32
+        /// The slot's entry after this one, or `none`.
+        package var newer: UInt32
+        package var state: RecordState
+        package var previousState: RecordState?
+    }
+
+    /// No entry.
+    package static let none = UInt32.max
+
+    /// In order of their sequence numbers if versions are kept, else of their records' first ones.
+    package private(set) var entries: [Entry] = []
+    let keepsVersions: Bool
+    private var table: [UInt64]
+    /// How many places of `table` are taken.
+    private var slotCount = 0
+    /// What ``fetch(_:)`` read: a sum that means nothing, kept so that the reads are.
+    private var fetched: UInt64 = 0
+
+    /// Chains without entries, with room for some.
+    ///
+    /// Where versions are not kept, an entry has the last sequence and state of its record, and
+    /// what was before the first; and the table begins small, since how many of the events are of
+    /// the same records is not known, and a table with more room than it needs lies in more memory
+    /// than the processor's caches hold.
+    package init(expectedEntryCount: Int, keepsVersions: Bool = true) {
+        self.keepsVersions = keepsVersions
+        var placeCount = 1 << 10
+        while keepsVersions, placeCount < expectedEntryCount * 2 { placeCount *= 2 }
+        table = [UInt64](repeating: 0, count: placeCount)
+        entries.reserveCapacity(expectedEntryCount)
+    }
+
+    /// Slots are hashes already; zones are small numbers that must spread.
+    @inline(__always)
+    private static func hash(zone: UInt64, slot: UInt64) -> UInt64 {
+        (slot ^ (zone &* 0x9E37_79B9_7F4A_7C15)) &* 0xD6E8_FEB8_6659_FD93
+    }
+
+    /// The place of a slot in the table: where it is, or the empty one where it would go.
+    @inline(__always)
+    private func place(_ hash: UInt64, zone: UInt64, slot: UInt64) -> Int {
+        let mask = table.count - 1
+        var place = Int(hash >> 32) & mask
+        while true {
+            let word = table[place]
+            if word == 0 { return place }
+            if word >> 32 == hash >> 32 {
+                let index = Int(word & 0xFFFF_FFFF) - 1
+                if entries[index].slot == slot, entries[index].zone == zone { return place }
+            }
+            place = (place + 1) & mask
+        }
+    }
+
+    /// The newest entry of a slot.
+    ///
+    /// O(1).
+    @inline(__always)
+    package func newest(zone: UInt64, slot: UInt64) -> Entry? {
+        let word = table[place(Self.hash(zone: zone, slot: slot), zone: zone, slot: slot)]
+        return word == 0 ? nil : entries[Int(word & 0xFFFF_FFFF) - 1]
+    }
+
+    /// Takes in an event and returns its entry's index: that of a new entry, but for the later
+    /// events of a record whose versions are not kept.
+    ///
+    /// Amortized O(1).
+    @inline(__always)
+    package mutating func append(_ change: SlotChange) -> UInt32 {
+        let hash = Self.hash(zone: change.zone, slot: change.slot)
+        let place = place(hash, zone: change.zone, slot: change.slot)
+        let index = UInt32(truncatingIfNeeded: entries.count)
+        let older = UInt32(truncatingIfNeeded: table[place])
+        if older != 0 {
+            if !keepsVersions {
+                entries[Int(older) - 1].sequence = change.sequence
+                entries[Int(older) - 1].state = change.state
+                return older - 1
+            }
+            entries[Int(older) - 1].newer = index
+        }
+        entries.append(
+            Entry(
+                zone: change.zone,
+                slot: change.slot,
+                sequence: change.sequence,
+                previous: change.previous,
+                older: older == 0 ? Self.none : older - 1,
+                newer: Self.none,
+                state: change.state,
+                previousState: change.previousState
+            )
+        )
+        table[place] = hash & ~0xFFFF_FFFF | UInt64(index + 1)
+        if older == 0 {
+            slotCount += 1
+            if slotCount * 2 > table.count { grow() }
+        }
+        return index
+    }
+
+    /// Reads the places and entries that some changes will need, so that the processor waits for all
+    /// of them at once and not for one after another.
+    mutating func fetch(_ changes: [SlotChange]) {
+        let mask = table.count - 1
+        for change in changes {
+            let hash = Self.hash(zone: change.zone, slot: change.slot)
+            fetched &+= table[Int(hash >> 32) & mask]
+        }
+        for change in changes {
+            let hash = Self.hash(zone: change.zone, slot: change.slot)
+            let word = table[Int(hash >> 32) & mask]
+            guard word >> 32 == hash >> 32 else { continue }
+            fetched &+= entries[Int(word & 0xFFFF_FFFF) - 1].slot
+        }
+    }
+
+    private mutating func grow() {
+        let words = table
+        table = [UInt64](repeating: 0, count: words.count * 2)
+        let mask = table.count - 1
+        for word in words where word != 0 {
+            var place = Int(word >> 32) & mask
+            while table[place] != 0 { place = (place + 1) & mask }
+            table[place] = word
+        }
+    }
+}

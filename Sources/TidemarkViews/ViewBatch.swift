@@ -1,0 +1,117 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Changes for one checkpoint: per key the last one counts.
+///
+/// A change is 32 plain bytes; the bytes of larger values lie one after another beside them, so
+/// that a batch of any size is a handful of allocations.
+package struct ViewBatch: Sendable {
+    /// What a change does with its key.
+    package enum Form: UInt8 {
+        case remove
+        case word
+        case bytes
+    }
+
+    /// One change.
+    ///
+    /// `word` is the value's word, or where its bytes are in the batch.
+    package struct Change {
+        package var key: ViewKey
+        package var word: UInt64
+        package var tag: UInt8
+        package var form: Form
+    }
+
+    /// The changes in the order they were made, at the place of their table's raw value.
+    private var changes = [[Change]](repeating: [], count: ViewTable.allCases.count + 1)
+    /// The bytes of all values that are not a word.
+    private var payload: [UInt8] = []
+
+    /// Starts an empty batch.
+    package init() {}
+
+    /// How many changes it holds, those of the same key counted each.
+    package var count: Int {
+        changes.reduce(0) { $0 + $1.count }
+    }
+
+    /// Whether it changes nothing.
+    package var isEmpty: Bool {
+        changes.allSatisfy(\.isEmpty)
+    }
+
+    /// Makes room for so many changes of a table.
+    package mutating func reserve(_ changeCount: Int, in table: ViewTable) {
+        changes[Int(table.rawValue)].reserveCapacity(changeCount)
+    }
+
+    /// Puts a value under a key.
+    ///
+    /// O(1).
+    package mutating func put(_ value: ViewValue, in table: ViewTable, for key: ViewKey) {
+        switch value {
+        case .word(let word, let tag):
+            append(.word, word, tag, to: table, for: key)
+        case .bytes(let bytes):
+            precondition(bytes.count <= ViewValue.maximumByteCount, "a view value is too long")
+            append(
+                .bytes,
+                UInt64(payload.count) << 16 | UInt64(bytes.count),
+                0,
+                to: table,
+                for: key
+            )
+            payload += bytes
+        }
+    }
+
+    /// Removes a key, which may be absent.
+    ///
+    /// O(1).
+    package mutating func remove(_ key: ViewKey, from table: ViewTable) {
+        append(.remove, 0, 0, to: table, for: key)
+    }
+
+    private mutating func append(
+        _ form: Form,
+        _ word: UInt64,
+        _ tag: UInt8,
+        to table: ViewTable,
+        for key: ViewKey
+    ) {
+        changes[Int(table.rawValue)].append(Change(key: key, word: word, tag: tag, form: form))
+    }
+
+    /// Takes a table's changes out of the batch: ascending by key, the last one of each key.
+    ///
+    /// O(n).
+    mutating func takeSorted(_ table: ViewTable) -> [Change] {
+        var sorted: [Change] = []
+        swap(&sorted, &changes[Int(table.rawValue)])
+        ChangeSort.sort(&sorted)
+        var kept = 0
+        for index in sorted.indices {
+            if kept > 0, sorted[kept - 1].key == sorted[index].key { kept -= 1 }
+            sorted[kept] = sorted[index]
+            kept += 1
+        }
+        sorted.removeSubrange(kept...)
+        return sorted
+    }
+
+    /// The bytes of a change of the form `bytes`.
+    package func bytes(of change: Change) -> ArraySlice<UInt8> {
+        let start = Int(change.word >> 16)
+        return payload[start..<start + Int(change.word & 0xFFFF)]
+    }
+
+    /// What a change puts; `nil` if it removes.
+    package func value(of change: Change) -> ViewValue? {
+        switch change.form {
+        case .remove: nil
+        case .word: .word(change.word, tag: change.tag)
+        case .bytes: .bytes(Array(bytes(of: change)))
+        }
+    }
+}

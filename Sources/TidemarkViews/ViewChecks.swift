@@ -1,0 +1,124 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+
+/// Checksums of the pages that LMDB's file uses, kept in a file beside it: LMDB has none, and
+/// follows a damaged page wherever it points.
+///
+/// Only pages in use are covered. LMDB writes a commit into unused pages, so a page that was in
+/// use after one commit stays as it is until after the next: the checks hold while the next
+/// commit is being written, and after it, whether it was interrupted or not.
+package struct ViewChecks: Equatable {
+    /// The store whose index this is.
+    package var store: StoreID
+    /// LMDB's number of the commit it was written after.
+    package var transaction: UInt64
+    /// The length of a page.
+    package var pageByteCount: Int
+    /// The XXH3-64 of the two meta pages.
+    package var metaHashes: [UInt64]
+    /// One for every sixteen pages of the file, in order.
+    package var chunks: [Chunk]
+
+    /// Sixteen pages.
+    package struct Chunk: Equatable {
+        /// Which of its pages are in use, the first one in the lowest bit; never a meta page.
+        package var used: UInt16
+        /// The XXH3-64 of its bytes, with zeros for pages that are not in use.
+        package var hash: UInt64
+    }
+
+    /// Pages in a chunk.
+    static let chunkPageCount = 16
+
+    private static let magic = UInt64(littleEndianBytesOf: "TIDEVIEW")
+    private static let headerByteCount = 64
+    private static let pageByteCounts = 512...65536
+
+    /// The bytes that `Docs/formats/views.md` gives it.
+    package var encoded: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Self.headerByteCount + chunks.count * 10 + 8)
+        bytes.appendLittleEndian(Self.magic)
+        bytes.appendLittleEndian(ViewState.formatVersion)
+        bytes.appendLittleEndian(UInt32(pageByteCount))
+        bytes.appendLittleEndian(store.low)
+        bytes.appendLittleEndian(store.high)
+        bytes.appendLittleEndian(transaction)
+        bytes.appendLittleEndian(UInt64(chunks.count))
+        for hash in metaHashes { bytes.appendLittleEndian(hash) }
+        for chunk in chunks { bytes.appendLittleEndian(chunk.hash) }
+        for chunk in chunks { bytes.appendLittleEndian(chunk.used) }
+        bytes.appendLittleEndian(xxh3(bytes.span.bytes, seed: 0))
+        return bytes
+    }
+
+    package init(
+        store: StoreID,
+        transaction: UInt64,
+        pageByteCount: Int,
+        metaHashes: [UInt64],
+        chunks: [Chunk]
+    ) {
+        self.store = store
+        self.transaction = transaction
+        self.pageByteCount = pageByteCount
+        self.metaHashes = metaHashes
+        self.chunks = chunks
+    }
+
+    /// Reads what `encoded` gave; `path` is for the error.
+    package init(_ bytes: [UInt8], _ path: String) throws(ViewIndexError) {
+        let raw = bytes.span.bytes
+        func word(_ offset: Int) -> UInt64 {
+            UInt64(littleEndian: raw.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        }
+        guard bytes.count >= Self.headerByteCount + 8, word(0) == Self.magic else {
+            throw .damaged("\(path): it is not a checks file (\(bytes.count) bytes)")
+        }
+        let version = UInt32(truncatingIfNeeded: word(8))
+        guard version == ViewState.formatVersion else {
+            throw .damaged(
+                "\(path): it has format version \(version), "
+                    + "this build reads \(ViewState.formatVersion)"
+            )
+        }
+        let end = bytes.count - 8
+        guard xxh3(raw.extracting(0..<end), seed: 0) == word(end) else {
+            throw .damaged("\(path): its checksum does not fit")
+        }
+        let count = word(40)
+        guard count == UInt64((end - Self.headerByteCount) / 10),
+            (end - Self.headerByteCount) % 10 == 0,
+            Self.pageByteCounts.contains(Int(word(8) >> 32))
+        else { throw .damaged("\(path): its lengths do not fit together") }
+        store = StoreID(low: word(16), high: word(24))
+        transaction = word(32)
+        pageByteCount = Int(word(8) >> 32)
+        metaHashes = [word(48), word(56)]
+        chunks = (0..<Int(count)).map { index in
+            let used = raw.unsafeLoadUnaligned(
+                fromByteOffset: Self.headerByteCount + Int(count) * 8 + index * 2,
+                as: UInt16.self
+            )
+            return Chunk(
+                used: UInt16(littleEndian: used),
+                hash: word(Self.headerByteCount + index * 8)
+            )
+        }
+    }
+
+    /// Bytes of the pages in use, both meta pages among them.
+    package var usedByteCount: UInt64 {
+        UInt64(chunks.reduce(2) { $0 + $1.used.nonzeroBitCount } * pageByteCount)
+    }
+}
+
+extension UInt64 {
+    /// The number whose bytes, the least significant first, are eight characters of ASCII.
+    fileprivate init(littleEndianBytesOf text: StaticString) {
+        self = 0
+        text.withUTF8Buffer { for byte in $0.reversed() { self = self << 8 | UInt64(byte) } }
+    }
+}

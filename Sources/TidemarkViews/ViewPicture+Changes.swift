@@ -1,0 +1,127 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+
+extension ViewPicture {
+    /// What changed in a zone after a position: one entry per record, by its last event, oldest
+    /// first; at most `limit`.
+    ///
+    /// Tombstones at or below `quiet` are left out. Costs what it returns, plus the entries of the
+    /// sync index that have something newer in the overlay.
+    package func changes(
+        in zone: UInt64,
+        after start: UInt64,
+        quiet: UInt64,
+        limit: Int
+    ) throws(ViewIndexError) -> [RecordVersion] {
+        var changes: [RecordVersion] = []
+        var next = start + 1
+        while changes.count < limit, next <= bound {
+            let count = min(limit - changes.count, Self.scanLimit) + 64
+            let scanned = try indexedChanges(in: zone, from: next, count: count)
+            guard let last = scanned.last else { break }
+            next = last.sequence.rawValue + 1
+            changes += unsuperseded(scanned, in: zone)
+                .lazy.filter { !$0.isQuiet(below: quiet) }
+                .prefix(limit - changes.count)
+        }
+        addOverlaid(in: zone, after: start, quiet: quiet, limit: limit, to: &changes)
+        return changes
+    }
+
+    /// At most about so many entries of the sync index are looked at in one go.
+    private static let scanLimit = 1 << 14
+
+    /// Entries of the sync index, whether or not the overlay has something newer.
+    private func indexedChanges(
+        in zone: UInt64,
+        from first: UInt64,
+        count: Int
+    ) throws(ViewIndexError) -> [RecordVersion] {
+        var scanned: [RecordVersion] = []
+        var unknownTag: UInt8?
+        try snapshot.scan(.sync, from: ViewKey(zone, first), through: ViewKey(zone, bound)) {
+            key,
+            value in
+            guard case .word(let slot, let tag) = value, let state = RecordState(rawValue: tag)
+            else {
+                unknownTag = if case .word(_, let tag) = value { tag } else { 0 }
+                return false
+            }
+            scanned.append(
+                RecordVersion(
+                    slot: slot,
+                    sequence: SequenceNumber(rawValue: key.low),
+                    state: state
+                )
+            )
+            return scanned.count < count
+        }
+        if let unknownTag { _ = try RecordState(indexTag: unknownTag) }
+        return scanned
+    }
+
+    /// Leaves out what the overlay has a newer version of, or the same.
+    private func unsuperseded(_ scanned: [RecordVersion], in zone: UInt64) -> [RecordVersion] {
+        func filter(_ scanned: [RecordVersion], _ generation: OverlayGeneration) -> [RecordVersion]
+        {
+            // Most zones have nothing there.
+            guard generation.withZone(zone, { _ in true }) ?? false else { return scanned }
+            return scanned.filter {
+                generation.newest(zone: zone, slot: $0.slot, through: bound) == nil
+            }
+        }
+        let kept = withCurrent { filter(scanned, $0) }
+        return withFrozen { filter(kept, $0) } ?? kept
+    }
+
+    /// Adds what lies in the overlay: first the frozen generation, then the growing one.
+    private func addOverlaid(
+        in zone: UInt64,
+        after start: UInt64,
+        quiet: UInt64,
+        limit: Int,
+        to changes: inout [RecordVersion]
+    ) {
+        var start = start
+        while changes.count < limit {
+            let count = limit - changes.count
+            guard let older = withFrozen({ collect($0, zone, start, quiet, limit: count) }),
+                let last = older.last
+            else { break }
+            start = last.sequence.rawValue
+            changes += withCurrent { current in
+                older.filter { current.newest(zone: zone, slot: $0.slot, through: bound) == nil }
+            }
+        }
+        if changes.count < limit {
+            let count = limit - changes.count
+            changes += withCurrent { collect($0, zone, start, quiet, limit: count) }
+        }
+    }
+
+    private func collect(
+        _ generation: OverlayGeneration,
+        _ zone: UInt64,
+        _ start: UInt64,
+        _ quiet: UInt64,
+        limit: Int
+    ) -> [RecordVersion] {
+        var collected: [RecordVersion] = []
+        generation.visitNewest(in: zone, after: start, through: bound) { entry in
+            let version = entry.version
+            if !version.isQuiet(below: quiet) { collected.append(version) }
+            return collected.count < limit
+        }
+        return collected
+    }
+}
+
+extension RecordVersion {
+    /// Whether it is a deletion that a client which began at a position never has to know.
+    package func isQuiet(below quiet: UInt64) -> Bool {
+        state == .tombstone && sequence.rawValue <= quiet
+    }
+}

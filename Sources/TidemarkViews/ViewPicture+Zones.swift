@@ -1,0 +1,261 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+package import TidemarkModel
+
+/// A zone as a picture shows it.
+package struct ZoneStanding: Hashable, Sendable {
+    /// The position of its creation.
+    package var key: UInt64
+    /// Which zone it is.
+    package var identity: ZoneIdentity
+    /// Where its name is in the table of zone names.
+    package var place: ViewKey
+    /// When it came into being, in milliseconds since 1970.
+    package var createdTime: Int64
+    /// Position of its last event.
+    package var head: UInt64
+    /// The position up to which tombstones may have been forgotten.
+    package var tombstoneHorizon: UInt64 = 0
+    /// Its end; `nil` while it lives.
+    package var end: OverlayZone.End?
+    /// Whether the name of one of its records was ever given another slot than its hash.
+    package var isProbed = false
+}
+
+/// What looking for a zone by its name gave.
+package struct ZoneSearch: Hashable, Sendable {
+    /// The zone's latest epoch, which may have ended; `nil` if there never was one.
+    package var standing: ZoneStanding?
+    /// The place of its name, or the free one where it would go.
+    package var place: ViewKey
+    /// How far that is from the name's hash.
+    package var probeCount: UInt8
+}
+
+extension ViewPicture {
+    /// Looks for a zone by its identity.
+    package func search(for identity: ZoneIdentity) throws(ViewIndexError) -> ZoneSearch {
+        let database = hash.key(of: identity.database)
+        let slot = hash.slot(ofZone: identity.zoneName.string)
+        for probeCount in UInt8(0)...UInt8.max {
+            let place = ViewKey(database, slot &+ UInt64(probeCount))
+            guard let key = try zoneKey(at: place) else {
+                return ZoneSearch(standing: nil, place: place, probeCount: probeCount)
+            }
+            let standing = try zone(key)
+            if standing.identity == identity {
+                return ZoneSearch(standing: standing, place: place, probeCount: probeCount)
+            }
+        }
+        throw ViewIndexError(
+            .damaged,
+            "256 zones are listed under one hash; the index is thrown away and rebuilt from the log."
+        )
+    }
+
+    /// The latest epoch of the zone whose name is at a place.
+    private func zoneKey(at place: ViewKey) throws(ViewIndexError) -> UInt64? {
+        let bound = bound
+        let overlaid = withCurrent { current in
+            current.zoneKeys(at: place).last { $0 <= bound }
+        }
+        if let key = overlaid ?? withFrozen({ $0.zoneKeys(at: place).last { $0 <= bound } }) {
+            return key
+        }
+        guard case .word(let key, _) = try snapshot.value(in: .zoneNames, for: place) else {
+            return nil
+        }
+        return key
+    }
+
+    /// The zone with a key that the view knows.
+    package func zone(_ key: UInt64) throws(ViewIndexError) -> ZoneStanding {
+        let bound = bound
+        let newer = withCurrent { $0.glance(at: key, through: bound) }
+        let older = withFrozen { $0.glance(at: key, through: bound) }
+        var standing: ZoneStanding
+        if let creation = older?.creation ?? newer?.creation {
+            standing = ZoneStanding(
+                key: key,
+                identity: creation.identity,
+                place: creation.place,
+                createdTime: creation.time,
+                head: key
+            )
+        } else {
+            let entry = try indexedZone(key)
+            standing = ZoneStanding(
+                key: key,
+                identity: entry.identity,
+                place: entry.place,
+                createdTime: entry.createdTime,
+                head: entry.head,
+                tombstoneHorizon: entry.tombstoneHorizon,
+                end: entry.end,
+                isProbed: entry.isProbed
+            )
+        }
+        standing.head = max(standing.head, newer?.head ?? 0, older?.head ?? 0)
+        standing.end = newer?.end ?? older?.end ?? standing.end
+        func isProbed(_ generation: OverlayGeneration) -> Bool {
+            generation.withZone(key, \.isProbed) ?? false
+        }
+        standing.isProbed =
+            standing.isProbed || withCurrent(isProbed) || withFrozen(isProbed) ?? false
+        standing.tombstoneHorizon = max(standing.tombstoneHorizon, overlaidHorizon(of: key))
+        return standing
+    }
+
+    private func indexedZone(_ key: UInt64) throws(ViewIndexError) -> ZoneEntry {
+        guard let value = try snapshot.value(in: .zones, for: .zone(key)) else {
+            throw ViewIndexError(
+                .damaged,
+                "Nothing tells what zone \(key) is: its creation, event \(key), is lost from the "
+                    + "log, or the zone views are not what was written. `tidemark log verify` says "
+                    + "which."
+            )
+        }
+        return try ZoneEntry(value, key: key)
+    }
+
+    /// The zones of a database whose last event is after a position, by that event, oldest first, at
+    /// most `limit`.
+    ///
+    /// Epochs that have ended are among them, unless that was at or before `quiet`: without it, none
+    /// are. O(zones in the overlay) beside the answer.
+    package func zones(
+        of database: DatabaseID,
+        after start: UInt64,
+        quiet: UInt64 = .max,
+        limit: Int
+    ) throws(ViewIndexError) -> [ZoneStanding] {
+        let key = hash.key(of: database)
+        let overlaid = overlaidZoneKeys(after: start)
+        var found: [ZoneStanding] = []
+        for zone in overlaid {
+            let standing = try self.zone(zone)
+            if standing.identity.database == database, !standing.isQuiet(below: quiet) {
+                found.append(standing)
+            }
+        }
+        found.sort { $0.head < $1.head }
+        var indexed: [ZoneStanding] = []
+        var next = start + 1
+        while indexed.count < limit {
+            let scanned = try indexedHeads(of: key, from: next, count: limit)
+            guard let last = scanned.last else { break }
+            next = last.head + 1
+            for (zone, _) in scanned where !overlaid.contains(zone) {
+                let standing = try self.zone(zone)
+                if standing.identity.database == database, !standing.isQuiet(below: quiet) {
+                    indexed.append(standing)
+                }
+            }
+        }
+        // What the overlay changed came after everything that only the index knows.
+        return Array((indexed + found).prefix(limit))
+    }
+
+    /// The zones that something happened to in the overlay after a position, in no order.
+    private func overlaidZoneKeys(after start: UInt64) -> Set<UInt64> {
+        let bound = bound
+        func keys(_ generation: OverlayGeneration) -> [UInt64] {
+            generation.zones.indices.lazy
+                .filter { generation.head(of: generation.zones[$0], through: bound) > start }
+                .map { generation.zones[$0].key }
+        }
+        return Set(withCurrent(keys)).union(withFrozen(keys) ?? [])
+    }
+
+    private func indexedHeads(
+        of database: UInt64,
+        from first: UInt64,
+        count: Int
+    ) throws(ViewIndexError) -> [(zone: UInt64, head: UInt64)] {
+        var scanned: [(zone: UInt64, head: UInt64)] = []
+        try snapshot.scan(
+            .zoneHeads,
+            from: ViewKey(database, first),
+            through: ViewKey(database, bound)
+        ) { key, value in
+            guard case .word(let zone, _) = value else { return true }
+            scanned.append((zone, key.low))
+            return scanned.count < count
+        }
+        return scanned
+    }
+}
+
+extension ZoneStanding {
+    /// Whether it ended where a client that began at a position never has to know.
+    package func isQuiet(below quiet: UInt64) -> Bool {
+        end.map { $0.sequence <= quiet } ?? false
+    }
+}
+
+// MARK: - All zones
+
+extension ViewPicture {
+    /// All zones of all databases, those that have ended included, in no order.
+    ///
+    /// O(zones of the store).
+    package func zones() throws(ViewIndexError) -> [ZoneStanding] {
+        var keys = overlaidZoneKeys(after: 0)
+        try snapshot.scan(.zones, from: .firstZone, through: ViewKey(.max, .max)) { key, _ in
+            keys.insert(key.high)
+            return true
+        }
+        return try keys.map { (key) throws(ViewIndexError) in try zone(key) }
+    }
+}
+
+// MARK: - Figures
+
+/// What all zones hold.
+package struct ViewFigures: Hashable, Sendable {
+    /// Zones that live, of all databases.
+    package var zoneCount: Int64 = 0
+    /// Their records.
+    package var liveRecordCount: Int64 = 0
+    /// Their tombstones.
+    package var tombstoneCount: Int64 = 0
+}
+
+extension ViewPicture {
+    /// How many zones live, and how many records and tombstones they have: what the index counted,
+    /// and what the overlay changed.
+    ///
+    /// O(zones and events in the overlay).
+    package func figures() throws(ViewIndexError) -> ViewFigures {
+        var figures = ViewFigures()
+        var keys: Set<UInt64> = []
+        func add(_ key: UInt64, _ counts: (live: Int64, tombstones: Int64)) throws(ViewIndexError) {
+            let standing = try zone(key)
+            guard standing.end == nil, !standing.identity.isSystem else { return }
+            if keys.insert(key).inserted { figures.zoneCount += 1 }
+            figures.liveRecordCount += counts.live
+            figures.tombstoneCount += counts.tombstones
+        }
+        var entries: [(UInt64, Int64, Int64)] = []
+        try snapshot.visit(.zones, from: .firstZone) { (key, value) throws(ViewIndexError) in
+            let entry = try ZoneEntry(value, key: key.high)
+            entries.append((key.high, entry.liveCount, entry.tombstoneCount))
+        }
+        for (key, live, tombstones) in entries { try add(key, (live, tombstones)) }
+        let bound = bound
+        let isAll = snapshot.checkpoint == nil
+        let newer = withCurrent { $0.countChanges(through: bound, isAll: isAll) }
+        for change in newer { try add(change.zone, (change.live, change.tombstones)) }
+        // A checkpoint that has just gone in is in the index and still here.
+        let indexed = snapshot.checkpoint?.sequence.rawValue ?? 0
+        let older = withFrozen { frozen in
+            frozen.lastSequence > indexed ? frozen.countChanges(through: bound, isAll: isAll) : nil
+        }
+        for change in older ?? [] {
+            try add(change.zone, (change.live, change.tombstones))
+        }
+        return figures
+    }
+}

@@ -1,0 +1,78 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+
+/// The record inside the index that says where it is exact; it goes in with every checkpoint.
+package struct ViewState: Equatable {
+    /// LMDB's number of the transaction that wrote it, so that a root that is not its own shows.
+    package var transaction: UInt64
+    /// The store whose index this is.
+    package var store: StoreID
+    /// Where the index is exact; `nil` for an empty one.
+    package var checkpoint: ViewCheckpoint?
+
+    /// The key it lies under, in LMDB's unnamed table.
+    package static let key: StaticString = "state"
+    /// The version of everything in the index's folder.
+    package static let formatVersion: UInt32 = 3
+    /// Its length.
+    package static let byteCount = 56
+
+    /// The bytes that `Docs/formats/views.md` gives it.
+    package var encoded: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Self.byteCount)
+        bytes.appendLittleEndian(Self.formatVersion)
+        bytes.appendLittleEndian(UInt32(checkpoint == nil ? 0 : 1))
+        bytes.appendLittleEndian(transaction)
+        bytes.appendLittleEndian(store.low)
+        bytes.appendLittleEndian(store.high)
+        bytes.appendLittleEndian(checkpoint?.incarnation.rawValue ?? 0)
+        bytes.appendLittleEndian(checkpoint?.sequence.rawValue ?? 0)
+        bytes.appendLittleEndian(xxh3(bytes.span.bytes, seed: 0))
+        return bytes
+    }
+
+    package init(transaction: UInt64, store: StoreID, checkpoint: ViewCheckpoint?) {
+        self.transaction = transaction
+        self.store = store
+        self.checkpoint = checkpoint
+    }
+
+    /// Reads what `encoded` gave; `path` is for the error.
+    package init(_ bytes: UnsafeRawBufferPointer, _ path: String) throws(ViewIndexError) {
+        guard bytes.count == Self.byteCount else {
+            throw .damaged("\(path): its state has \(bytes.count) bytes, not \(Self.byteCount)")
+        }
+        func word(_ offset: Int) -> UInt64 {
+            UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        }
+        let body = UnsafeRawBufferPointer(rebasing: bytes[..<48])
+        guard xxh3(body.bytes, seed: 0) == word(48) else {
+            throw .damaged("\(path): the checksum of its state does not fit")
+        }
+        let version = UInt32(truncatingIfNeeded: word(0))
+        guard version == Self.formatVersion else {
+            throw .damaged(
+                "\(path): it has format version \(version); this build reads \(Self.formatVersion)"
+            )
+        }
+        transaction = word(8)
+        store = StoreID(low: word(16), high: word(24))
+        if word(0) >> 32 & 1 == 1 {
+            checkpoint = ViewCheckpoint(
+                store: store,
+                incarnation: Incarnation(rawValue: word(32)),
+                sequence: SequenceNumber(rawValue: word(40))
+            )
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Appends a number's bytes, the least significant first.
+    package mutating func appendLittleEndian(_ number: some FixedWidthInteger) {
+        Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
+    }
+}

@@ -1,0 +1,146 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+
+/// Whether what is on disk may be given to LMDB: decided with plain reads alone.
+extension ViewFiles {
+    /// Verifies everything and returns the checks and the number of the newest commit: that of
+    /// the checks or, if the writer was stopped between the two, the one after it.
+    ///
+    /// Reads all pages in use once, at the speed of memory if they are cached.
+    package func verify(_ store: StoreID) throws(ViewIndexError) -> (checks: ViewChecks, newest: UInt64) {
+        let checks = try readChecks()
+        guard checks.store == store else {
+            throw .damaged("\(self.checks): it belongs to store \(checks.store), not \(store)")
+        }
+        let file = try openData()
+        let newest = try verifyMetaPages(file, checks)
+        var chunk = ChunkReader(self, file, pageByteCount: checks.pageByteCount)
+        for (index, expected) in checks.chunks.enumerated() {
+            let found = try chunk.hash(index, used: expected.used)
+            guard found == expected.hash else {
+                let offset = index * ViewChecks.chunkPageCount * checks.pageByteCount
+                throw .damaged(
+                    "\(data): at offset \(offset), the checksum of \(expected.used.nonzeroBitCount)"
+                        + " pages is \(found), expected \(expected.hash)"
+                )
+            }
+        }
+        return (checks, newest)
+    }
+
+    /// The same while another process may be writing.
+    ///
+    /// Its writer keeps the checks at most one commit behind, and pages in use stay untouched for
+    /// longer than that. So a disagreement is damage unless the checks moved meanwhile; if they
+    /// move faster than they can be verified, the writer, who did so on opening, vouches for them.
+    func verifyWhileWritten(_ store: StoreID) throws(ViewIndexError) {
+        for _ in 0..<3 {
+            let before = try readChecks()
+            do throws(ViewIndexError) {
+                _ = try verify(store)
+                return
+            } catch {
+                guard error.reason == .damaged, try readChecks().transaction != before.transaction
+                else { throw error }
+            }
+        }
+    }
+
+    /// Both meta pages of LMDB's file.
+    func readMetaPages(
+        _ file: any LogFile,
+        pageByteCount: Int
+    ) throws(ViewIndexError)
+        -> [LMDBMetaPage]
+    {
+        var pages: [LMDBMetaPage] = []
+        var bytes = [UInt8](repeating: 0, count: pageByteCount)
+        for index in 0..<2 {
+            let count = try translated { () throws(FileError) in
+                var span = bytes.mutableSpan
+                var raw = span.mutableBytes
+                return try file.read(into: &raw, at: UInt64(index * pageByteCount))
+            }
+            guard let page = LMDBMetaPage(bytes.span.bytes.extracting(0..<count), at: UInt64(index))
+            else { throw .damaged("\(data): page \(index) is not one of LMDB's meta pages") }
+            pages.append(page)
+        }
+        return pages
+    }
+
+    private func verifyMetaPages(
+        _ file: any LogFile,
+        _ checks: ViewChecks
+    ) throws(ViewIndexError) -> UInt64 {
+        let pages = try readMetaPages(file, pageByteCount: checks.pageByteCount)
+        let current = Int(checks.transaction & 1)
+        let other = pages[1 - current]
+        guard pages[current].transaction == checks.transaction,
+            pages[current].hash == checks.metaHashes[current]
+        else {
+            throw .damaged(
+                "\(data): meta page \(current) is of commit \(pages[current].transaction); "
+                    + "expected the one of commit \(checks.transaction), unchanged"
+            )
+        }
+        if other.hash == checks.metaHashes[1 - current] { return checks.transaction }
+        guard other.transaction == checks.transaction + 1 else {
+            throw .damaged(
+                "\(data): meta page \(1 - current) is of commit \(other.transaction), "
+                    + "which does not go with the checks of commit \(checks.transaction)"
+            )
+        }
+        return other.transaction
+    }
+}
+
+/// Reads sixteen pages at a time and hashes those in use.
+struct ChunkReader {
+    private let files: ViewFiles
+    private let file: any LogFile
+    private let pageByteCount: Int
+    private var buffer: [UInt8]
+
+    init(_ files: ViewFiles, _ file: any LogFile, pageByteCount: Int) {
+        self.files = files
+        self.file = file
+        self.pageByteCount = pageByteCount
+        buffer = [UInt8](repeating: 0, count: pageByteCount * ViewChecks.chunkPageCount)
+    }
+
+    /// The hash of a chunk as the checks have it: zeros stand for pages that are not in use, and
+    /// a chunk without any has 0.
+    mutating func hash(_ index: Int, used: UInt16) throws(ViewIndexError) -> UInt64 {
+        if used == 0 { return 0 }
+        let offset = index * buffer.count
+        // A file may end before the pages of the last chunk that are not in use.
+        let wanted = (UInt16.bitWidth - used.leadingZeroBitCount) * pageByteCount
+        let count = try read(at: UInt64(offset))
+        guard count >= wanted else {
+            throw .damaged(
+                "\(files.data): it ends at \(offset + count), but pages up to "
+                    + "\(offset + wanted) are in use"
+            )
+        }
+        buffer.withUnsafeMutableBytes { [pageByteCount] bytes in
+            for page in 0..<ViewChecks.chunkPageCount where used >> page & 1 == 0 {
+                bytes[page * pageByteCount..<(page + 1) * pageByteCount].initializeMemory(
+                    as: UInt8.self,
+                    repeating: 0
+                )
+            }
+        }
+        return xxh3(buffer.span.bytes, seed: 0)
+    }
+
+    private mutating func read(at offset: UInt64) throws(ViewIndexError) -> Int {
+        let (files, file) = (files, file)
+        var span = buffer.mutableSpan
+        var bytes = span.mutableBytes
+        return try files.translated { () throws(FileError) in
+            try file.read(into: &bytes, at: offset)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+
+/// A zone's latest epoch as requests need it, and where its name is: what stays the same until a
+/// zone begins or ends.
+package struct ZoneEpoch: Hashable, Sendable {
+    /// The epoch's key; `nil` if there never was such a zone.
+    package var key: UInt64?
+    /// Position of the epoch's end; `nil` while it lives.
+    package var end: UInt64?
+    /// The place of the zone's name, or the free one where it would go.
+    package var place: ViewKey
+    /// How far that is from the name's hash.
+    package var probeCount: UInt8
+
+    package init(_ search: ZoneSearch) {
+        key = search.standing?.key
+        end = search.standing?.end?.sequence
+        place = search.place
+        probeCount = search.probeCount
+    }
+}
+
+/// Epochs that were found, so that request after request to one zone does not search for it.
+///
+/// All of them go when a zone begins or ends, or when there are too many.
+struct ZoneEpochs: Sendable {
+    private static let countLimit = 1_000
+
+    private var epochs: [ZoneIdentity: ZoneEpoch] = [:]
+    /// The last beginning or end of a zone when the epochs were found.
+    private var sequence: UInt64 = 0
+
+    func epoch(of zone: ZoneIdentity, asOf sequence: UInt64) -> ZoneEpoch? {
+        sequence == self.sequence ? epochs[zone] : nil
+    }
+
+    mutating func keep(_ epoch: ZoneEpoch, of zone: ZoneIdentity, asOf sequence: UInt64) {
+        guard sequence >= self.sequence else { return }
+        if sequence > self.sequence || epochs.count >= Self.countLimit { epochs = [:] }
+        self.sequence = sequence
+        epochs[zone] = epoch
+    }
+}
+
+extension ViewPicture {
+    /// A zone's latest epoch, which may have ended.
+    ///
+    /// O(1) for a zone that was asked for since a zone last began or ended.
+    package func epoch(of zone: ZoneIdentity) throws(ViewIndexError) -> ZoneEpoch {
+        let asOf = lastZoneSequence
+        // Otherwise this picture shows an older state than the one that is remembered.
+        let isNewest = bound >= asOf
+        if isNewest, let known = views.epochs.withLock({ $0.epoch(of: zone, asOf: asOf) }) {
+            return known
+        }
+        let found = ZoneEpoch(try search(for: zone))
+        if isNewest { views.epochs.withLock { $0.keep(found, of: zone, asOf: asOf) } }
+        return found
+    }
+}
