@@ -125,33 +125,58 @@ let package = Package(
             swiftSettings: everywhere
         ),
         .target(
+            name: "TestSupport",
+            path: "Tests/Support",
+            swiftSettings: shipped
+        ),
+        .target(
+            name: "SimulatedDisk",
+            dependencies: ["TidemarkLog", "TestSupport"],
+            path: "Tests/SimulatedDisk",
+            swiftSettings: shipped
+        ),
+        .target(
             name: "GeneratedQueries",
-            dependencies: ["TidemarkModel"],
+            dependencies: ["TidemarkModel", "TestSupport"],
             path: "Tests/GeneratedQueries",
             swiftSettings: shipped
         ),
         .testTarget(
             name: "TidemarkModelTests",
-            dependencies: ["TidemarkModel", "GeneratedQueries"],
+            dependencies: ["TidemarkModel", "GeneratedQueries", "TestSupport"],
             exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),
         .testTarget(
             name: "TidemarkLogTests",
-            dependencies: ["TidemarkLog", "CLZ4"],
+            dependencies: ["TidemarkLog", "SimulatedDisk", "TestSupport", "CLZ4"],
             exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),
         .testTarget(
             name: "TidemarkQueryTests",
-            dependencies: ["TidemarkQuery", "TidemarkModel", "GeneratedQueries"],
+            dependencies: ["TidemarkQuery", "TidemarkModel", "GeneratedQueries", "TestSupport"],
+            swiftSettings: everywhere
+        ),
+        .testTarget(
+            name: "TidemarkEventsTests",
+            dependencies: ["TidemarkEvents", "TidemarkLog", "TidemarkModel"],
+            swiftSettings: everywhere
+        ),
+        .testTarget(
+            name: "TidemarkViewsTests",
+            dependencies: [
+                "TidemarkViews", "TidemarkEvents", "TidemarkLog", "TidemarkModel", "SimulatedDisk",
+                "TestSupport",
+            ],
+            exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),
         .testTarget(
             name: "TidemarkTests",
             dependencies: [
                 "Tidemark", "TidemarkViews", "TidemarkEvents", "TidemarkLog", "TidemarkModel",
-                "GeneratedQueries",
+                "GeneratedQueries", "SimulatedDisk", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             exclude: ["Fixtures"],
@@ -161,20 +186,21 @@ let package = Package(
             name: "TidemarkReplayTests",
             dependencies: [
                 "TidemarkReplay", "Tidemark", "TidemarkViews", "TidemarkEvents", "TidemarkLog",
-                "TidemarkModel", "GeneratedQueries",
+                "TidemarkModel", "GeneratedQueries", "SimulatedDisk", "TestSupport",
             ],
             swiftSettings: everywhere
         ),
         .testTarget(
             name: "TidemarkSyncTests",
-            dependencies: ["TidemarkSync", "TidemarkModel", "GeneratedQueries"],
+            dependencies: ["TidemarkSync", "TidemarkModel", "GeneratedQueries", "TestSupport"],
             swiftSettings: everywhere
         ),
         .testTarget(
             name: "CommandTests",
             dependencies: [
                 "TidemarkCommand", "Tidemark", "TidemarkReplay", "TidemarkViews", "TidemarkEvents",
-                "TidemarkLog", "TidemarkModel", "EmbeddingExample", "TwoDevicesExample",
+                "TidemarkLog", "TidemarkModel", "TestSupport", "EmbeddingExample",
+                "TwoDevicesExample",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: everywhere
@@ -220,6 +246,7 @@ package.targets += [
         name: "CloudKitTests",
         dependencies: [
             "CloudKit", "CloudKitNotesExample", "Tidemark", "TidemarkLog", "TidemarkModel",
+            "TestSupport",
         ],
         swiftSettings: everywhere
     ),

@@ -45,7 +45,9 @@ package struct AudienceChanges: Sendable {
 
 extension RecordEvent {
     /// What a record's event does in the audience that it names.
-    package func audienceChange(_ change: SlotChange) -> (slot: SlotChange, audience: AudienceChange)? {
+    package func audienceChange(
+        _ change: SlotChange
+    ) -> (slot: SlotChange, audience: AudienceChange)? {
         guard let audience else { return nil }
         var slot = change
         slot.zone = audience.key

@@ -72,7 +72,8 @@ package struct ReferenceChanges: Sendable {
     }
 
     /// Visits the changes under a key up to a position, oldest first.
-    package func visit(under key: UInt64, through bound: UInt64, _ visit: (ReferenceChange) -> Void) {
+    package func visit(under key: UInt64, through bound: UInt64, _ visit: (ReferenceChange) -> Void)
+    {
         for index in indexes[key] ?? [] {
             let change = changes[Int(index)]
             if change.sequence > bound { return }

@@ -9,7 +9,9 @@ extension ViewFiles {
     /// the checks or, if the writer was stopped between the two, the one after it.
     ///
     /// Reads all pages in use once, at the speed of memory if they are cached.
-    package func verify(_ store: StoreID) throws(ViewIndexError) -> (checks: ViewChecks, newest: UInt64) {
+    package func verify(
+        _ store: StoreID
+    ) throws(ViewIndexError) -> (checks: ViewChecks, newest: UInt64) {
         let checks = try readChecks()
         guard checks.store == store else {
             throw .damaged("\(self.checks): it belongs to store \(checks.store), not \(store)")

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 /// A package of its own that uses the product `CloudKit`, in Swift's two language modes.
 ///
 /// It takes minutes, since everything is built once more: `tools/test --long`.
-@Suite(.enabled(if: ProcessInfo.processInfo.environment["TIDEMARK_LONG"] != nil, "takes minutes"))
+@Suite(.enabled(if: runsLongTests, "takes minutes"))
 struct ConsumerPackageTests {
     private static let root = URL(filePath: #filePath).appending(path: "../../..").standardized
 

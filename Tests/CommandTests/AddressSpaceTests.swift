@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 /// Commands in a process whose address space is limited: they work, or say what they need.
@@ -13,7 +14,7 @@ import Testing
         ]
     )
     func `a command works or names the limit`(command: String) async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         _ = try await folder.store(SampleHistory.lines(40))
         var statuses: Set<Int32> = []
         for kibibytes in [180_000, 240_000, 300_000, 400_000, 490_000, 520_000, 600_000, 3_000_000]

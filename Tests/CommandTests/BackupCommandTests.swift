@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 /// `tidemark backup` and `tidemark restore`, as a user runs them.
@@ -12,7 +13,7 @@ import Testing
             + "\"fields\":{\"n\":\(number)}}]}\n"
     }
 
-    private func makeStore(in folder: TemporaryFolder) async throws -> String {
+    private func makeStore(in folder: ScratchFolder) async throws -> String {
         let store = folder.path("notes.tide")
         let lines = (1...20).map(line).joined()
         #expect(try await Command.run("import", store, "-", input: lines).status == 0)
@@ -20,7 +21,7 @@ import Testing
     }
 
     @Test func `a backup answers as the store does, and is brought up to date`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let backup = folder.path("backup.tide")
         let first = try await Command.run("backup", store, backup)
@@ -39,7 +40,7 @@ import Testing
     }
 
     @Test func `assets are copied once`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let backup = folder.path("backup.tide")
         let file = folder.path("picture.bin")
@@ -60,7 +61,7 @@ import Testing
     }
 
     @Test func `a folder that is something else is left alone`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let other = folder.path("other.tide")
         #expect(try await Command.run("import", other, "-", input: line(1)).status == 0)
@@ -75,7 +76,7 @@ import Testing
 
     @Test(arguments: ["notes.tide/in", "notes.tide/views/in", "link/in"])
     func `no copy is put into a store's folder`(_ place: String) async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         try FileManager.default.createSymbolicLink(
             atPath: folder.path("link"),
@@ -97,7 +98,7 @@ import Testing
     }
 
     @Test func `a limit of file sizes is an error that says so`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let random = (0..<100_000).map { _ in UInt8.random(in: 0...255) }
         try Data(random).write(to: folder.url.appendingPathComponent("random.bin"))
@@ -120,7 +121,7 @@ import Testing
     }
 
     @Test func `a restored store is what the store was at the point`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let backup = folder.path("backup.tide")
         #expect(try await Command.run("backup", store, backup).status == 0)
@@ -142,7 +143,7 @@ import Testing
     @Test(arguments: ["restore", "fork"]) func `a point behind the end is a mistake`(
         _ command: String
     ) async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let copy = folder.path("copy.tide")
         let refused = try await Command.run(command, store, copy, "--at", "22")
@@ -153,7 +154,7 @@ import Testing
     }
 
     @Test func `a fork is what the store was at the point, and goes its own way`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let before = try await Command.run("export", store, "--changes").output
         let points = [("7", 7), ("1970-01-01T00:00:12Z", 13), ("21", 21)]

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct BisectCommandTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
     }
 
     /// A store whose records count up, and of which one is wrong from a commit on.

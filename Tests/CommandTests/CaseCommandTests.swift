@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct CaseCommandTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
     }
 
     @Test func `a case imports, and exports what it expects`() async throws {

@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct ChangesTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
     let lines = SampleHistory.lines(40)
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
     }
 
     @Test func `from every token, the delta leads to what there is now`() async throws {

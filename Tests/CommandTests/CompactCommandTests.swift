@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 /// `tidemark compact`, as a user runs it.
 @Suite struct CompactCommandTests {
-    private func makeStore(in folder: TemporaryFolder) async throws -> String {
+    private func makeStore(in folder: ScratchFolder) async throws -> String {
         let store = folder.path("notes.tide")
         var lines = ""
         for number in 1...40 {
@@ -23,7 +24,7 @@ import Testing
     }
 
     @Test func `what is there stays, what was is gone, and the log says so`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let before = try await Command.run("export", store).output
         let dry = try await Command.run(
@@ -83,7 +84,7 @@ import Testing
 
     @Test(arguments: ["30", "d", "-3d", "3x", "1.5h", ""])
     func `what is no duration is refused`(argument: String) async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let result = try await Command.run("compact", store, "--keep-history=\(argument)")
         #expect(result.status == 64)
@@ -92,7 +93,7 @@ import Testing
     }
 
     @Test func `without options nothing is forgotten`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let changes = try await Command.run("log", "dump", store).output
         #expect(try await Command.run("compact", store).output.contains("\"dropped\":0"))

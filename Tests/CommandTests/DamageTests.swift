@@ -2,17 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkEvents
 import TidemarkLog
 
 @Suite struct DamageTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
     let lines = SampleHistory.lines(400)
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
     }
 
     static let segment = "segments/00000000000000000001-0.seg"
@@ -161,7 +162,7 @@ import TidemarkLog
             ).log
             for number in 0..<10 { try append("user \(number)", to: log) }
             start = try framesEnd()
-            var numbers = SplitMix(1)
+            var numbers = SeededGenerator(seed: 1)
             let letters = (0..<4_000).map { _ in "abcdefgh".randomElement(using: &numbers) ?? "a" }
             try append(String(letters), to: log)
         }

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkModel
 
 /// `tidemark erase`, as a user runs it.
 @Suite struct EraseCommandTests {
-    private func makeStore(in folder: TemporaryFolder) async throws -> String {
+    private func makeStore(in folder: ScratchFolder) async throws -> String {
         let store = folder.path("notes.tide")
         var lines = ""
         for number in 1...60 {
@@ -44,7 +45,7 @@ import TidemarkModel
     }
 
     @Test func `a name that is nowhere in the log changes nothing`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let before = try await Command.run("log", "ls", store).output
         for subject in [["--user", "ana-x"], ["--zone", "other", "--owner", "bert-x"]] {
@@ -58,7 +59,7 @@ import TidemarkModel
     }
 
     @Test func `a user is gone, others are not, and the receipt says so`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let berts = try await export(store, "bert-x", "b")
         #expect(berts.contains("b of bert-x"))
@@ -108,7 +109,7 @@ import TidemarkModel
     }
 
     @Test func `an erasure that was cut off is told until it has come to its end`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         try Data(ErasureSubject.user(UserID("anna-x")).bytes)
             .write(to: URL(filePath: store + "/ERASING"))
@@ -134,7 +135,7 @@ import TidemarkModel
     }
 
     @Test func `a zone is gone, and its owner's others are not`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let other = try await export(store, "anna-x", "other")
         let done = try await Command.run(
@@ -167,7 +168,7 @@ import TidemarkModel
         ["--user", "a", "--owner", "b"],
     ])
     func `what names nothing to erase is refused`(arguments: [String]) async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let result = try await Command.run(["erase", store] + arguments, input: [])
         #expect(result.status == 64)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 /// The README shows what there is: its program and its commands are run here.
@@ -31,7 +32,7 @@ import Testing
         let code = source.components(separatedBy: "\n").dropFirst(3).joined(separator: "\n")
         #expect(code == (try Self.block("swift")))
         #expect(code.split(separator: "\n").count == 6)
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let printed = try shell(Self.program("EmbeddingExample"), in: folder)
         #expect(printed.hasPrefix("1 saved, 1 in the zone; next from t."))
         let record = try await Command.run("record", folder.path("notes.tide"), "n1").objects()
@@ -39,7 +40,7 @@ import Testing
     }
 
     @Test func `the commands of the README print what it shows`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         try Self.text("Docs/Examples/lists.jsonl")
             .write(to: folder.url.appending(path: "lists.jsonl"), atomically: true, encoding: .utf8)
         var commandCount = 0
@@ -71,7 +72,7 @@ import Testing
     }
 
     @Test func `two devices meet a conflict, and a third one catches up`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await folder.store(SampleHistory.lines(30))
         let before = try await Command.run("log", "dump", store).lines.count
         let printed = try shell("\(Self.program("TwoDevicesExample")) \(store) lists", in: folder)

@@ -2,16 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TidemarkCommand
 
 @Suite struct ExportTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
     let lines = SampleHistory.lines(60)
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
     }
 
     /// Where each commit of a store ends, and its time.

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import TidemarkCommand
@@ -14,7 +15,7 @@ import Testing
     }
 
     @Test func `a compressed file reads like the file`() throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         try shell(
             """
             i=0; while [ $i -lt 5000 ]; do echo "line $i of some text"; i=$((i + 1)); done > a.jsonl
@@ -29,7 +30,7 @@ import Testing
     }
 
     @Test func `a byte order mark and blank lines at the end are passed over`() throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         try shell(#"printf '\357\273\277one\r\n\n\ntwo\n\n \t\r\n' > a.jsonl"#, in: folder)
         let lines = try FileLines(path: folder.path("a.jsonl"))
         var found: [String] = []
@@ -40,7 +41,7 @@ import Testing
     }
 
     @Test func `a cut compressed file gives its whole lines and then an error`() throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         try shell(
             """
             i=0; while [ $i -lt 5000 ]; do echo "line $i of some text"; i=$((i + 1)); done > a.jsonl
@@ -64,7 +65,7 @@ import Testing
     }
 
     @Test func `a missing file names itself`() throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let path = folder.path("absent.jsonl")
         do {
             _ = try FileLines(path: path)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TidemarkCommand
@@ -37,7 +38,7 @@ import Testing
     }
 
     @Test func `one commit is one line, and every kind of change is told`() throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let ids = try shell(
             #"""
             git init -q . && mkdir deep
@@ -82,7 +83,7 @@ import Testing
     }
 
     @Test func `a merge is told by what it brought to its first parent`() throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         try shell(
             """
             git init -q -b main . && echo 1 > a && git add -A && git commit -qm one
@@ -99,7 +100,7 @@ import Testing
     }
 
     @Test func `a shallow clone begins with all that was there`() throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         try shell(
             """
             git init -q full && cd full
@@ -113,7 +114,7 @@ import Testing
     }
 
     @Test func `contents that do not fit are named, and paths that do not are counted`() throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         try shell(
             #"""
             git init -q .
@@ -142,7 +143,7 @@ import Testing
     }
 
     @Test func `a commit of many files is read in batches`() throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         try shell(
             """
             git init -q . && i=0
@@ -159,7 +160,7 @@ import Testing
     }
 
     @Test func `what is no repository is refused`() throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         do {
             _ = try GitHistory(repository: folder.path("absent"))
             Issue.record("read a history from nowhere")

@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct ImportTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
     let lines = SampleHistory.lines(60)
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
     }
 
     /// Runs an import and returns its report, after checking its status.
@@ -251,7 +252,7 @@ import Testing
 
     @Test(arguments: ["import a.tide -", "save a.tide -"])
     func `closed standard input is an error`(command: String) async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let outcome = try await Command.script("$tidemark \(command) <&-", in: folder)
         #expect(outcome.status == 1)
         #expect(outcome.errors.contains("Standard input is closed"), "\(outcome)")

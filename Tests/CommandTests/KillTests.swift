@@ -2,23 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct KillTests {
     /// Kills the process at random moments of an import, again and again over one store.
     @Test(.timeLimit(.minutes(30)))
     func `whatever was acknowledged survives a kill, and nothing is there by half`() async throws {
-        let isLong = ProcessInfo.processInfo.environment["TIDEMARK_LONG"] != nil
         let seed = UInt64.random(in: 0...9_999)
-        var numbers = SplitMix(seed)
-        let folder = try TemporaryFolder()
+        var numbers = SeededGenerator(seed: seed)
+        let folder = try ScratchFolder()
         let store = folder.path("a.tide")
-        let lines = SampleHistory.lines(isLong ? 20_000 : 3_000)
+        let lines = SampleHistory.lines(runsLongTests ? 20_000 : 3_000)
         try Data(lines.map { "\($0)\n" }.joined().utf8)
             .write(to: folder.url.appending(path: "lines"))
         var fold = IndependentFold()
         var folded = 0
-        let roundCount = isLong ? 200 : 10
+        let roundCount = runsLongTests ? 200 : 10
         var killCount = 0
         // How long an import may run differs a lot between machines, so the range follows what comes
         // of it: it doubles while kills come before there is a store, and halves when one finishes.

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 /// Commands that write to a store which another process has open for writing.
@@ -12,8 +13,8 @@ import Testing
         until $tidemark log ls test.tide > listed 2> listing && [ -s listed ]; do sleep 0.05; done
         """
 
-    private func folder() throws -> TemporaryFolder {
-        let folder = try TemporaryFolder()
+    private func folder() throws -> ScratchFolder {
+        let folder = try ScratchFolder()
         try SampleHistory.lines(1).joined(separator: "\n").appending("\n")
             .write(to: folder.url.appending(path: "first.jsonl"), atomically: true, encoding: .utf8)
         return folder

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkEvents
@@ -9,10 +10,10 @@ import TidemarkLog
 import TidemarkViews
 
 @Suite struct LogCommandTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
     }
 
     @Test func `a store with touched records is shown, verified and salvaged`() async throws {

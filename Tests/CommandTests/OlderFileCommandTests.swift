@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 /// The log's files come back as they were earlier, or go away, or lie there twice.
 @Suite struct OlderFileCommandTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
     }
 
     /// A store of 40 commits, and a copy of it from when it had 20.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TidemarkCommand
@@ -21,7 +22,7 @@ import Testing
     }
 
     @Test func `lines reach a pipe whole and in order`() throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         try Data().write(to: URL(fileURLWithPath: folder.path("out")))
         let file = try #require(FileHandle(forWritingAtPath: folder.path("out")))
         var output = StandardOutput(descriptor: file.fileDescriptor)

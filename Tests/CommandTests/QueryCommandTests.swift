@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct QueryCommandTests {
-    private func store(_ folder: TemporaryFolder) async throws -> String {
+    private func store(_ folder: ScratchFolder) async throws -> String {
         let path = folder.path("shop.tide")
         for zone in ["lists", "kitchen"] {
             let outcome = try await Command.run("zones", "create", path, zone)
@@ -41,7 +42,7 @@ import Testing
     }
 
     @Test func `records are found, sorted, cut and narrowed`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let path = try await store(folder)
         let item = [path, "--type", "Item"]
         let before = try folder.files()
@@ -65,7 +66,7 @@ import Testing
     }
 
     @Test func `a table has a column for each field`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let path = try await store(folder)
         let all = try await Command.run(
             ["query", path, "--type", "Item", "--keys", "title,count", "--text"],
@@ -80,7 +81,7 @@ import Testing
     }
 
     @Test func `the past is asked at a point`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let path = try await store(folder)
         let log = try await Command.run("log", "stat", path)
         let last = try #require(try log.objects().first?["lastSequence"] as? Int)
@@ -98,7 +99,7 @@ import Testing
     }
 
     @Test func `what is refused says why`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let path = try await store(folder)
         for (arguments, status, text) in [
             (["--type", "Nope"], 1, "Did not find record type: Nope."),
@@ -122,7 +123,7 @@ import Testing
     }
 
     @Test func `the command that an error names adds the index`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let path = try await store(folder)
         #expect(try await Command.run("schema", "promote", path).status == 0)
         let save = ["save", path, "salt", "--type", "Item", "--environment", "production"]

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 /// Commands that read must leave a store as it is.
@@ -21,7 +22,7 @@ import Testing
 
     @Test(arguments: commands)
     func `a reading command writes nothing`(command: [String]) async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await folder.store(SampleHistory.lines(30))
         let before = try folder.files()
         let outcome = try await Command.run(Self.arguments(command, store), input: [])
@@ -39,7 +40,7 @@ import Testing
 
     @Test(arguments: commands)
     func `what is not a store is refused, and nothing is made`(command: [String]) async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         for name in ["nothing.tide", "", "file"] {
             if name == "file" { try Data([1, 2, 3]).write(to: folder.url.appending(path: name)) }
             let outcome = try await Command.run(

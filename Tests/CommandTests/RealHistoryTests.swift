@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import TidemarkLog
 
@@ -13,7 +14,7 @@ struct RealHistoryTests {
     @Test(.timeLimit(.minutes(90)))
     func `export and changes of a real history are what an independent fold says`() async throws {
         let lines = try RealHistory.lines()
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = folder.path("a.tide")
         // In four parts, with devices that come by after each.
         var devices: [(zone: String, replica: Replica)] = []
@@ -47,8 +48,8 @@ struct RealHistoryTests {
         let ends = try RealHistory.commitEnds(store)
         try #require(ends.count == lines.count)
         let seed = UInt64.random(in: 0...9_999)
-        var numbers = SplitMix(seed)
-        let count = RealHistory.isLong ? 60 : 5
+        var numbers = SeededGenerator(seed: seed)
+        let count = runsLongTests ? 60 : 5
         let points = Set((0..<count).map { _ in Int.random(in: 0..<lines.count, using: &numbers) })
         var fold = IndependentFold()
         for (index, line) in lines.enumerated() {
@@ -72,8 +73,6 @@ struct RealHistoryTests {
 
 /// The file of a real history.
 enum RealHistory {
-    static let isLong = ProcessInfo.processInfo.environment["TIDEMARK_LONG"] != nil
-
     /// Found from this file, so that it does not matter where tests are run.
     static let path = URL(fileURLWithPath: #filePath)
         .appendingPathComponent("../../../../shared/data/tldr-history.jsonl.gz")
@@ -84,7 +83,7 @@ enum RealHistory {
     static func lines() throws -> [[UInt8]] {
         let file = try FileLines(path: path)
         var lines: [[UInt8]] = []
-        while lines.count < (isLong ? .max : 2_500), let line = try file.next() {
+        while lines.count < (runsLongTests ? .max : 2_500), let line = try file.next() {
             lines.append(Array(line))
         }
         return lines

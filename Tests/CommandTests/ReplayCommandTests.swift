@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkLog
@@ -10,10 +11,10 @@ import TidemarkViews
 @testable import TidemarkCommand
 
 @Suite struct ReplayCommandTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
     }
 
     @Test(arguments: [nil, "all", "none"])

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct SchemaCommandTests {
@@ -16,7 +17,7 @@ import Testing
         """
 
     @Test func `what a build writes that production lacks is listed`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let outcome = try await Command.script(
             """
             printf 'DEFINE SCHEMA RECORD TYPE Note (text STRING);' | $tidemark schema import a.tide -
@@ -49,7 +50,7 @@ import Testing
 
     @Test func `a file goes into development, on to production, and comes out again`() async throws
     {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = folder.path("notes.tide")
         let file = folder.path("notes.ckdb")
         try Data(Self.schema.utf8).write(to: URL(fileURLWithPath: file))
@@ -84,7 +85,7 @@ import Testing
     }
 
     @Test func `what production has cannot be taken away`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = folder.path("notes.tide")
         let first = try await Command.run("schema", "import", store, "-", input: Self.schema)
         #expect(first.status == 0)
@@ -103,7 +104,7 @@ import Testing
     }
 
     @Test func `a file that is longer than any schema is not read to its end`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let file = folder.path("long.ckdb")
         try Data(Self.schema.utf8).write(to: URL(fileURLWithPath: file))
         let handle = try FileHandle(forUpdating: URL(fileURLWithPath: file))
@@ -120,7 +121,7 @@ import Testing
     }
 
     @Test func `a dry run changes nothing`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = folder.path("notes.tide")
         _ = try await Command.run("schema", "import", store, "-", input: "DEFINE SCHEMA")
         let dry = try await Command.run(
@@ -152,7 +153,7 @@ import Testing
     }
 
     @Test func `roles are given and taken away`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = folder.path("notes.tide")
         _ = try await Command.run("schema", "import", store, "-", input: Self.schema)
         let roles = ["schema", "roles", store, "_anna"]

@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct ShareCommandTests {
-    private let folder: TemporaryFolder
+    private let folder: ScratchFolder
     private let store: String
 
     /// A list of Anna's with an item below it, and another one.
     init() async throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
         store = folder.path("lists.tide")
         let anna = ["--owner", "_anna", "--as", "_anna", "--zone", "lists"]
         _ = try await run("zones", "create", "lists", "--owner", "_anna", "--as", "_anna")

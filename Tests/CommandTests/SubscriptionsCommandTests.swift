@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct SubscriptionsCommandTests {
-    private let folder: TemporaryFolder
+    private let folder: ScratchFolder
     private let store: String
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
         store = folder.path("notes.tide")
     }
 

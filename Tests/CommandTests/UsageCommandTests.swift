@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct UsageCommandTests {
     @Test func `databases and zones are counted`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = folder.path("notes.tide")
         #expect(try await Command.run("zones", "create", store, "lists").status == 0)
         for name in ["a", "b"] {

@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct UsersCommandTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
     let store: String
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
         store = folder.path("notes.tide")
     }
 

@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkModel
 
 @Suite struct WhyCommandTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
     }
 
     /// A store in which Anna's phone has been told of `a` and not of `b`, and `c` was refused.

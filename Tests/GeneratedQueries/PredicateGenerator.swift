@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TestSupport
 package import TidemarkModel
 
 /// Values from pools so small that random predicates meet random records.

@@ -2,17 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
 
 @Suite struct LogFiguresTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
     let path: String
 
     init() throws {
-        folder = try TemporaryFolder()
-        path = folder.path + "/notes.tide"
+        folder = try ScratchFolder()
+        path = folder.url.path + "/notes.tide"
     }
 
     func open(seed: UInt64 = 1, writesInline: Bool = false) throws -> SegmentLog {

@@ -2,17 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
 
 @Suite struct LogReaderTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
     let path: String
 
     init() throws {
-        folder = try TemporaryFolder()
-        path = folder.path + "/notes.tide"
+        folder = try ScratchFolder()
+        path = folder.url.path + "/notes.tide"
     }
 
     func open(segmentByteCount: Int = 64 << 20, seed: UInt64 = 1) throws -> SegmentLog {
@@ -171,7 +172,7 @@ import Testing
         #expect(reader.damage.first?.offset == UInt64(damaged.offset))
         #expect(try !reader.verify().damage.isEmpty)
 
-        let copy = folder.path + "/copy.tide"
+        let copy = folder.url.path + "/copy.tide"
         let salvage = try Salvage.run(
             from: path,
             to: copy,
@@ -195,7 +196,7 @@ import Testing
         }
         try fileSystem.remove(path + "/CURRENT")
         #expect { try open() } throws: { ($0 as? LogError)?.code == .corrupted }
-        let copy = folder.path + "/copy.tide"
+        let copy = folder.url.path + "/copy.tide"
         let salvage = try Salvage.run(
             from: path,
             to: copy,

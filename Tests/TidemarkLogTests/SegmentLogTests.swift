@@ -2,17 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
 
 @Suite struct SegmentLogTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
     let path: String
 
     init() throws {
-        folder = try TemporaryFolder()
-        path = folder.path + "/notes.tide"
+        folder = try ScratchFolder()
+        path = folder.url.path + "/notes.tide"
     }
 
     func open(
@@ -115,7 +116,7 @@ import Testing
         configuration.segmentByteCount = 64 << 10
         let (log, _) = try open(configuration)
         var draft = CommitDraft(time: 5, received: 6, envelope: [])
-        let numbers = SeededNumbers(7)
+        var numbers = SeededGenerator(seed: 7)
         for _ in 0..<3_000 {
             draft.append(zone: 1) { payload in
                 for _ in 0..<20 { payload.append(integer: numbers.next()) }

@@ -1,9 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import GeneratedQueries
-
-typealias SeededGenerator = GeneratedQueries.SeededGenerator
+import TestSupport
 
 extension [UInt8] {
     /// The bytes with some of them changed, removed, doubled or cut off.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import GeneratedQueries
+import TestSupport
 import Testing
 import TidemarkModel
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 
 /// The built command, run as a process of its own.
 enum Command {
@@ -38,7 +39,7 @@ enum Command {
     }
 
     /// Runs a script in which `$tidemark` is the command.
-    static func script(_ text: String, in folder: TemporaryFolder) async throws -> Outcome {
+    static func script(_ text: String, in folder: ScratchFolder) async throws -> Outcome {
         let script = "cd '\(folder.url.path)'; tidemark='\(path)'; \(text)"
         return try await runProcess("/bin/sh", ["-c", script], input: [])
     }
@@ -48,7 +49,7 @@ enum Command {
         _ arguments: [String],
         input: [UInt8]
     ) async throws -> Outcome {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         func file(_ name: String, _ bytes: [UInt8]) throws -> FileHandle {
             let url = folder.url.appendingPathComponent(name)
             try Data(bytes).write(to: url)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 /// A small history, as a change stream: two zones, every kind of change, texts of many scripts.
@@ -10,7 +11,7 @@ enum SampleHistory {
 
     /// So many commits, each a second after the one before; the same for the same seed.
     static func lines(_ count: Int, seed: UInt64 = 1) -> [String] {
-        var numbers = SplitMix(seed)
+        var numbers = SeededGenerator(seed: seed)
         return (0..<count).map { index in
             let user = "u-\(numbers.next() % 3)"
             let device = numbers.next() % 2 == 0 ? #""device":"phone","# : ""
@@ -34,24 +35,7 @@ enum SampleHistory {
     }
 }
 
-/// Numbers that look random and are the same for the same seed.
-struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}
-
-extension TemporaryFolder {
+extension ScratchFolder {
     /// Imports lines into a store of this folder, and returns its path.
     func store(_ lines: [String], name: String = "test.tide") async throws -> String {
         let input = lines.map { "\($0)\n" }.joined()

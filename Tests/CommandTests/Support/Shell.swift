@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 
 /// Runs a shell script in a folder and returns what it printed; throws unless it ended well.
 @discardableResult
-func shell(_ script: String, in folder: TemporaryFolder) throws -> String {
+func shell(_ script: String, in folder: ScratchFolder) throws -> String {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
     process.arguments = ["-ec", script]

@@ -2,34 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-
-/// A folder of a test's own, removed when the test lets go of it.
-final class TemporaryFolder {
-    let url: URL
-
-    init() throws {
-        url = FileManager.default.temporaryDirectory
-            .appendingPathComponent("tidemark-\(UUID().uuidString)", isDirectory: true)
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    /// The path of something in the folder.
-    func path(_ name: String) -> String {
-        url.appendingPathComponent(name).path
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(at: url)
-    }
-}
+import TestSupport
 
 /// A file with given bytes, removed when the test lets go of it.
 final class TemporaryFile {
-    private let folder: TemporaryFolder
+    private let folder: ScratchFolder
     let url: URL
 
     init(_ bytes: [UInt8], name: String = "file") throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
         url = folder.url.appendingPathComponent(name)
         try Data(bytes).write(to: url)
     }

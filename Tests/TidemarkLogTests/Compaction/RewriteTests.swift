@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import SimulatedDisk
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -301,8 +303,8 @@ import Testing
     }
 
     @Test func `A process that reads keeps the old segments until it ends`() throws {
-        let folder = try TemporaryFolder()
-        let path = folder.path + "/s.tide"
+        let folder = try ScratchFolder()
+        let path = folder.url.path + "/s.tide"
         var configuration = LogConfiguration()
         configuration.segmentByteCount = 6 << 10
         let (log, _) = try SegmentLog.openAndSeal(

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import SimulatedDisk
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -187,7 +189,7 @@ import Testing
                 SequenceNumber(rawValue: $0.lowerBound)...SequenceNumber(rawValue: $0.upperBound)
             }
         }
-        var numbers = SplitMix64(seed: 2)
+        var numbers = SeededGenerator(seed: 2)
         func randomRuns() -> [ClosedRange<UInt64>] {
             var ranges: [ClosedRange<UInt64>] = []
             var position: UInt64 = 1

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -72,7 +73,7 @@ import Testing
         of striped: StripedLog,
         _ expected: [WrittenEvent]
     ) throws {
-        var numbers = SplitMix64(seed: 5)
+        var numbers = SeededGenerator(seed: 5)
         let end = striped.log.lastSequence.rawValue
         for limit in [1, 3, 50, 5_000, 100_000] {
             let first = UInt64.random(in: 1...end, using: &numbers)
@@ -96,7 +97,7 @@ import Testing
         of striped: StripedLog,
         _ expected: [WrittenEvent]
     ) throws {
-        var numbers = SplitMix64(seed: 6)
+        var numbers = SeededGenerator(seed: 6)
         let end = striped.log.lastSequence.rawValue
         let zones = Set(expected.map(\.zone)).sorted()
         var wanted: [[UInt64]] = [Array(1...end)]

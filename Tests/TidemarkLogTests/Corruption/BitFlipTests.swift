@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -32,7 +33,7 @@ import Testing
         let path = try #require(store.segments.last)
         var wrong: [String] = []
         for byte in 0..<(try store.disk.contents(of: path).count) {
-            for bit in CrashTests.isLong ? Array(0..<8) : [byte % 8] {
+            for bit in runsLongTests ? Array(0..<8) : [byte % 8] {
                 let disk = store.disk.crash(.keepingEverything)
                 try disk.flipBit(path, at: byte, bit: bit)
                 if let text = store.wrongToReader(disk) ?? store.wrong(disk, path) {
@@ -51,7 +52,7 @@ import Testing
             let bytes = try store.disk.contents(of: path)
             let used = (bytes.lastIndex { $0 != 0 } ?? 0) + 200
             for byte in bytes.indices where byte < used || byte % 997 == 0 {
-                for bit in CrashTests.isLong ? Array(0..<8) : [byte % 8] {
+                for bit in runsLongTests ? Array(0..<8) : [byte % 8] {
                     let disk = store.disk.crash(.keepingEverything)
                     try disk.flipBit(path, at: byte, bit: bit)
                     if let text = store.wrongToReader(disk) ?? store.wrong(disk, path) {

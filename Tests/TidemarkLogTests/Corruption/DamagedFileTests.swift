@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import SimulatedDisk
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -13,7 +15,7 @@ import Testing
         var wrong: [String] = []
         for path in try store.files {
             let byteCount = try store.disk.contents(of: path).count
-            let step = CrashTests.isLong ? 1 : max(17, byteCount / 60)
+            let step = runsLongTests ? 1 : max(17, byteCount / 60)
             for length in 0..<byteCount where length < 270 || length % step == 0 {
                 let disk = try store.damaging(path) { $0.removeLast(byteCount - length) }
                 if let text = store.wrongToReader(disk) ?? store.wrong(disk, path) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -10,14 +11,14 @@ import Testing
 @Suite struct ExtendedFileTests {
     private static let terabyte: UInt64 = 1 << 40
 
-    private let folder: TemporaryFolder
+    private let folder: ScratchFolder
     private let fileSystem = PosixFileSystem()
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
     }
 
-    private var path: String { folder.path + "/store" }
+    private var path: String { folder.url.path + "/store" }
 
     private func environment(seed: UInt64) -> LogEnvironment {
         var environment = LogEnvironment.fixed(fileSystem, seed: seed)
@@ -48,12 +49,12 @@ import Testing
         let expected = try log.lines()
         // Without a close the end of the segment is found by looking for frames behind it.
         if !isClosed {
-            try FileManager.default.copyItem(atPath: path, toPath: folder.path + "/copy")
+            try FileManager.default.copyItem(atPath: path, toPath: folder.url.path + "/copy")
         }
         try log.close()
         if !isClosed {
             try FileManager.default.removeItem(atPath: path)
-            try FileManager.default.moveItem(atPath: folder.path + "/copy", toPath: path)
+            try FileManager.default.moveItem(atPath: folder.url.path + "/copy", toPath: path)
         }
         for name in try fileSystem.list(path + "/segments") where name.hasSuffix(".seg") {
             try extend("\(path)/segments/\(name)")
@@ -71,7 +72,7 @@ import Testing
 
     @Test func `a segment of the journal`() throws {
         let store = StoreID(low: 1, high: 2)
-        let storeFolder = StoreFolder(folder.path)
+        let storeFolder = StoreFolder(folder.url.path)
         func journal(seed: UInt64) -> Journal {
             Journal(
                 storeFolder,
@@ -102,7 +103,7 @@ import Testing
     }
 
     @Test func `a file without holes that is too long to be ours is refused`() throws {
-        let file = try fileSystem.open(folder.path + "/long", .create)
+        let file = try fileSystem.open(folder.url.path + "/long", .create)
         try file.write([UInt8](repeating: 1, count: 20).span.bytes, at: 0)
         #expect(try fileSystem.contents(of: file.path).count == 20)
         let error = #expect(throws: FileError.self) {

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import SimulatedDisk
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -8,7 +10,7 @@ import Testing
 /// Ten thousand random bits of one full-grown sealed segment, each turned over alone.
 @Suite struct LargeSegmentFlipTests {
     private static let path = "/large.tide"
-    private static let byteCount = CrashTests.isLong ? 64 << 20 : 3 << 20
+    private static let byteCount = runsLongTests ? 64 << 20 : 3 << 20
 
     private static func open(_ disk: SimulatedFileSystem) throws -> SegmentLog {
         var configuration = LogConfiguration()
@@ -128,7 +130,7 @@ import Testing
             reader: reader,
             footerOffset: Int(try #require(segments[index].framesEnd))
         )
-        var numbers = SplitMix64(seed: 6)
+        var numbers = SeededGenerator(seed: 6)
         var unnoticed: [String] = []
         for number in 0..<10_000 {
             // Every tenth one where checks are rarer: the headers and the footer.

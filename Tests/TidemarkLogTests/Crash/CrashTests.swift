@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import SimulatedDisk
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -9,14 +11,13 @@ import Testing
 /// Power is lost, or the process ends, between any two calls of a workload.
 @Suite struct CrashTests {
     /// Whether the large versions of the slow tests run.
-    static let isLong = ProcessInfo.processInfo.environment["TIDEMARK_LONG"] == "1"
 
     @Test func `After every crash all that was acknowledged is there, and nothing is half there`()
         throws
     {
         let verdict = Verdict()
-        let limit = Self.isLong ? 60 : 8
-        for seed in 1...(Self.isLong ? 5 : 1) as ClosedRange<UInt64> {
+        let limit = runsLongTests ? 60 : 8
+        for seed in 1...(runsLongTests ? 5 : 1) as ClosedRange<UInt64> {
             try CrashWorkload(seed: seed).run(on: SimulatedFileSystem()) { disk, history in
                 let outcomes = disk.crashOutcomes(limit: limit, seed: seed) + [.processKilled]
                 for (index, outcome) in outcomes.enumerated() {
@@ -38,7 +39,7 @@ import Testing
     @Test func `A crash while recovering from a crash takes nothing either`() throws {
         let verdict = Verdict()
         let points = Lock(0)
-        let distance = Self.isLong ? 1 : 19
+        let distance = runsLongTests ? 1 : 19
         try CrashWorkload(seed: 2).run(on: SimulatedFileSystem()) { disk, history in
             let number = points.withLock { points in
                 points += 1
@@ -59,7 +60,7 @@ import Testing
         _ history: History,
         _ verdict: Verdict
     ) {
-        let limit = Self.isLong ? 8 : 2
+        let limit = runsLongTests ? 8 : 2
         // An opening that has begun ends what a close before it promised.
         var begun = history
         begun.isClosed = false
@@ -71,7 +72,7 @@ import Testing
                     CrashPromise.violation(
                         on: disk.crash(outcome),
                         after: history,
-                        goingOn: Self.isLong
+                        goingOn: runsLongTests
                     ),
                     at: "\(outcome) after \(disk.trace.last?.description ?? "nothing")"
                 )

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 @testable import TidemarkLog
 
 /// Everything that the log knows of one event, as a plain value.
@@ -122,13 +123,13 @@ struct History: Sendable {
 
 /// Makes commits of random shape from a seed.
 struct DraftSource {
-    private var numbers: SplitMix64
+    private var numbers: SeededGenerator
     private var time: Int64 = 1_000
     /// Whether nothing is to be made that could be compressed.
     private let isAllNoise: Bool
 
     init(seed: UInt64, isAllNoise: Bool = false) {
-        numbers = SplitMix64(seed: seed)
+        numbers = SeededGenerator(seed: seed)
         self.isAllNoise = isAllNoise
     }
 

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import SimulatedDisk
 import TidemarkLog
 
 /// A simulated disk that calls back before every call that can change it.

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import SimulatedDisk
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -147,7 +149,7 @@ import Testing
         for call in calls() {
             let number = numbers[call.kind, default: 0] + 1
             numbers[call.kind] = number
-            guard CrashTests.isLong || call.changesDisk else { continue }
+            guard runsLongTests || call.changesDisk else { continue }
             wrong += check(errorNumber: EIO, from: call, "for good") {
                 $0.failCall(number, of: call.kind, with: EIO, forGood: true)
             }

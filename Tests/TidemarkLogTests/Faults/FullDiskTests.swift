@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import SimulatedDisk
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -34,7 +36,7 @@ import Testing
         let empty = SimulatedFileSystem()
         _ = try CrashWorkload.open(empty, seed: 1)
         let least = try empty.storeByteCount
-        for room in stride(from: 0, to: 30_000, by: CrashTests.isLong ? 97 : 997) {
+        for room in stride(from: 0, to: 30_000, by: runsLongTests ? 97 : 997) {
             let disk = SimulatedFileSystem(capacity: least + room)
             var drafts = DraftSource(seed: UInt64(room))
             var history = History()
@@ -95,7 +97,7 @@ import Testing
         for capacity in stride(
             from: 0,
             to: try whole.storeByteCount,
-            by: CrashTests.isLong ? 97 : 1997
+            by: runsLongTests ? 97 : 1997
         ) {
             let disk = SimulatedFileSystem(capacity: capacity)
             #expect { try CrashWorkload.open(disk, seed: 1) } throws: {
@@ -128,7 +130,7 @@ import Testing
         try source.remove(CrashWorkload.path + "/RESERVE")
         let least = try source.storeByteCount
         var refusedCount = 0
-        for room in stride(from: 0, to: 200_000, by: CrashTests.isLong ? 501 : 4999) {
+        for room in stride(from: 0, to: 200_000, by: runsLongTests ? 501 : 4999) {
             let disk = source.crash(.processKilled)
             disk.setCapacity(least + room)
             do throws(LogError) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -41,12 +42,12 @@ import Testing
 
     @Test(.enabled(if: FileManager.default.fileExists(atPath: "/proc/locks"), "no table of locks"))
     func `an opening in the same process is found`() throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let files = PosixFileSystem()
-        let file = try files.open("\(folder.path)/LOCK", .create)
+        let file = try files.open("\(folder.url.path)/LOCK", .create)
         #expect(file.lockHolder() == nil)
         #expect(try file.lock(.exclusive))
-        let other = try files.open("\(folder.path)/LOCK", .readWrite)
+        let other = try files.open("\(folder.url.path)/LOCK", .readWrite)
         let holder = try #require(other.lockHolder())
         #expect(holder.isThisProcess)
         #expect(holder.name?.isEmpty == false)

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import SimulatedDisk
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -43,7 +45,7 @@ import Testing
         let last = log.lastSequence
         _ = try log.append(drafts.draft(), beginsSegment: true)
         try log.blockUntilDurable(log.lastSequence)
-        var numbers = SplitMix64(seed: seed)
+        var numbers = SeededGenerator(seed: seed)
         for _ in 0..<2 {
             let events = Dictionary(
                 uniqueKeysWithValues: try log.written().map { ($0.sequence, $0) }

@@ -3,6 +3,7 @@
 
 import CLZ4
 import Foundation
+import SimulatedDisk
 
 @testable import TidemarkLog
 

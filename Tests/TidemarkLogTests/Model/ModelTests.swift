@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import SimulatedDisk
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -169,7 +171,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...(CrashTests.isLong ? 200 : 16) as ClosedRange<UInt64>)
+    @Test(arguments: 1...(runsLongTests ? 200 : 16) as ClosedRange<UInt64>)
     func `A log is the array of what was appended`(_ seed: UInt64) throws {
         var life = try Life(seed: seed)
         try life.append(commitCount: 1)

@@ -3,48 +3,17 @@
 
 import Foundation
 import Synchronization
+import TestSupport
 import TidemarkLog
-
-/// A folder that is removed when the test lets go of it.
-final class TemporaryFolder: Sendable {
-    let path: String
-
-    init() throws {
-        let url = FileManager.default.temporaryDirectory
-            .appendingPathComponent("tidemark-log-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-        path = url.path
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: path)
-    }
-}
-
-/// Numbers that look random and are the same in every run.
-final class SeededNumbers: Sendable {
-    private let state: Atomic<UInt64>
-
-    init(_ seed: UInt64) {
-        state = Atomic(seed)
-    }
-
-    func next() -> UInt64 {
-        var z = state.wrappingAdd(0x9E37_79B9_7F4A_7C15, ordering: .relaxed).newValue
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-}
 
 extension LogEnvironment {
     /// Seeded randomness and a clock that stands still.
     static func fixed(_ fileSystem: any FileSystem, seed: UInt64 = 1) -> LogEnvironment {
-        let numbers = SeededNumbers(seed)
+        let numbers = Lock(SeededGenerator(seed: seed))
         return LogEnvironment(
             fileSystem: fileSystem,
             now: { 1_700_000_000_000 },
-            random: { numbers.next() }
+            random: { numbers.withLock { $0.next() } }
         )
     }
 }

@@ -3,6 +3,7 @@
 
 import Foundation
 import GeneratedQueries
+import TestSupport
 import Testing
 
 @testable import TidemarkModel

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import SimulatedDisk
 import TidemarkLog
 
 /// A simulated disk that calls back after it was asked about a file: so a test can let something

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import SimulatedDisk
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkLog
@@ -11,7 +13,6 @@ import TidemarkViews
 /// The machine stops at every call of a compaction, a call fails, or the disk is full.
 @Suite struct CompactionCrashTests {
     /// Whether the large versions of the slow tests run.
-    private static let isLong = ProcessInfo.processInfo.environment["TIDEMARK_LONG"] == "1"
 
     private let zone = ZoneID(zoneName: "z")
 
@@ -145,7 +146,7 @@ import TidemarkViews
                 .seeded(UInt64(call)), .losingEverythingUnsynced, .keepingEverything,
                 .processKilled,
             ]
-            for outcome in Self.isLong ? outcomes[...] : [outcomes[0], outcomes[1 + call % 3]] {
+            for outcome in runsLongTests ? outcomes[...] : [outcomes[0], outcomes[1 + call % 3]] {
                 let files = files.crash(.keepingEverything)
                 // The views survive half of the crashes, and are lost in the others.
                 let index = MemoryViewIndex()
@@ -174,7 +175,7 @@ import TidemarkViews
         _ = try await store.compact(Self.policy)
         let callCount = whole.callCount
         for call in first + 1...callCount {
-            for errorNumber in Self.isLong || call % 3 == 0 ? [Int32(5), 28] : [Int32(28)] {
+            for errorNumber in runsLongTests || call % 3 == 0 ? [Int32(5), 28] : [Int32(28)] {
                 let files = files.crash(.keepingEverything)
                 let index = MemoryViewIndex()
                 let store = try open(files, index)

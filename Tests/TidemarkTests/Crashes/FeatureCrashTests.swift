@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import SimulatedDisk
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkLog
@@ -40,7 +42,7 @@ import TidemarkViews
         let callCount = try await callCount(workload)
         #expect(callCount > 100)
         var stoppedCount = 0
-        for call in stride(from: 1, through: callCount, by: FeatureWorld.isLong ? 1 : 13) {
+        for call in stride(from: 1, through: callCount, by: runsLongTests ? 1 : 13) {
             let files = SimulatedFileSystem(keepsTrace: false)
             files.stop(atCall: call)
             let index = MemoryViewIndex()
@@ -50,7 +52,7 @@ import TidemarkViews
                 .losingEverythingUnsynced, .keepingEverything, .seeded(UInt64(call)),
                 .processKilled,
             ]
-            if FeatureWorld.isLong {
+            if runsLongTests {
                 outcomes += files.crashOutcomes(limit: 6, seed: UInt64(call))
             } else {
                 outcomes = [outcomes[call % 4], outcomes[(call + 2) % 4]]
@@ -67,7 +69,7 @@ import TidemarkViews
                 )
             }
         }
-        #expect(stoppedCount > callCount / (FeatureWorld.isLong ? 2 : 26))
+        #expect(stoppedCount > callCount / (runsLongTests ? 2 : 26))
     }
 
     @Test(arguments: FeatureWorkload.allCases)
@@ -77,9 +79,9 @@ import TidemarkViews
         let whole = try await whole(workload)
         let callCount = try await callCount(workload)
         var failedCount = 0
-        for call in stride(from: 2, through: callCount, by: FeatureWorld.isLong ? 1 : 23) {
+        for call in stride(from: 2, through: callCount, by: runsLongTests ? 1 : 23) {
             // An input or output error, and no space left.
-            for number: Int32 in FeatureWorld.isLong ? [5, 28] : [call % 2 == 0 ? 5 : 28] {
+            for number: Int32 in runsLongTests ? [5, 28] : [call % 2 == 0 ? 5 : 28] {
                 let place = "error \(number) at call \(call)"
                 let files = SimulatedFileSystem(keepsTrace: false)
                 files.failCall(call, with: number)
@@ -113,7 +115,7 @@ import TidemarkViews
         let last = try #require(whole.pictures.last)
         var refusedCount = 0
         let stepCount = workload.steps.count
-        for full in stride(from: 1, to: stepCount, by: FeatureWorld.isLong ? 1 : 9) {
+        for full in stride(from: 1, to: stepCount, by: runsLongTests ? 1 : 9) {
             let files = SimulatedFileSystem(keepsTrace: false)
             var world = try FeatureWorld(files, MemoryViewIndex(), .creating)
             var run = FeatureRun()

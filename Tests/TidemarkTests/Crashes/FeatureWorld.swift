@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import SimulatedDisk
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkLog
@@ -14,7 +16,6 @@ struct FeatureWorld {
 
     static let guests = ["bob", "carol", "dan"]
     /// Whether the large versions of the slow tests run.
-    static let isLong = ProcessInfo.processInfo.environment["TIDEMARK_LONG"] == "1"
 
     var anna: Client { SharingWorld.owner(in: store) }
 

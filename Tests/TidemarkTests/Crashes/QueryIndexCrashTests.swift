@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import SimulatedDisk
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkLog
@@ -172,10 +174,10 @@ import TidemarkViews
         #expect(try await work(whole, folder.path("whole"), copying: []) == 6)
         let callCount = whole.callCount
         #expect(callCount > 60)
-        for call in stride(from: 1, through: callCount, by: FeatureWorld.isLong ? 1 : 9) {
+        for call in stride(from: 1, through: callCount, by: runsLongTests ? 1 : 9) {
             let files = SimulatedFileSystem(keepsTrace: false)
             files.stop(atCall: call)
-            let losses = FeatureWorld.isLong ? Loss.allCases : [Loss.allCases[call % 4]]
+            let losses = runsLongTests ? Loss.allCases : [Loss.allCases[call % 4]]
             let copies = losses.map { folder.path("\(call)-\($0)") }
             let acknowledged = try await work(files, folder.path("\(call)"), copying: copies)
             for (loss, copy) in zip(losses, copies) {

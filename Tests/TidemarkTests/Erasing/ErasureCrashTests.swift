@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import SimulatedDisk
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkLog
@@ -162,10 +164,10 @@ import TidemarkViews
         for call in stride(
             from: whole.first + 1,
             through: whole.callCount,
-            by: FeatureWorld.isLong ? 1 : 5
+            by: runsLongTests ? 1 : 5
         ) {
             let all = outcomes + [.seeded(UInt64(call))]
-            for outcome in FeatureWorld.isLong ? all : [all[call % 4]] {
+            for outcome in runsLongTests ? all : [all[call % 4]] {
                 let machine = Machine(files.crash(.keepingEverything))
                 machine.files.stop(atCall: call)
                 _ = try? machine.erase(subject.subject)
@@ -194,7 +196,7 @@ import TidemarkViews
         for call in stride(
             from: whole.first + 1,
             through: whole.callCount,
-            by: FeatureWorld.isLong ? 1 : 11
+            by: runsLongTests ? 1 : 11
         ) {
             let machine = Machine(files.crash(.keepingEverything))
             machine.files.failCall(call, with: call % 2 == 0 ? 5 : 28)

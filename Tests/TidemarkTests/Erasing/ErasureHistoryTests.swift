@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkLog
@@ -25,7 +26,7 @@ import TidemarkModel
         }
     }
 
-    @Test(arguments: 1...(FeatureWorld.isLong ? 120 : 6) as ClosedRange<UInt64>)
+    @Test(arguments: 1...(runsLongTests ? 120 : 6) as ClosedRange<UInt64>)
     func `every device comes to what is there, whatever it held`(seed: UInt64) async throws {
         var history = try ContainerHistory(seed: 7_000 + seed, compacts: seed % 2 == 0)
         try await history.begin()

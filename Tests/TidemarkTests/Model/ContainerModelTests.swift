@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkModel
@@ -8,12 +9,12 @@ import TidemarkModel
 /// Histories of several users and devices over one container, against one model: every answer, what
 /// everybody sees, every delta from every token, queries, and everybody's notifications.
 @Suite struct ContainerModelTests {
-    @Test(arguments: 1...(FeatureWorld.isLong ? 200 : 10) as ClosedRange<UInt64>)
+    @Test(arguments: 1...(runsLongTests ? 200 : 10) as ClosedRange<UInt64>)
     func `everybody is answered, sees and hears what the model says`(seed: UInt64) async throws {
         try await play(ContainerHistory(seed: seed))
     }
 
-    @Test(arguments: 301...(FeatureWorld.isLong ? 360 : 308) as ClosedRange<UInt64>)
+    @Test(arguments: 301...(runsLongTests ? 360 : 308) as ClosedRange<UInt64>)
     func `so they do in a store that is compacted, or begin anew where a token expired`(
         seed: UInt64
     ) async throws {

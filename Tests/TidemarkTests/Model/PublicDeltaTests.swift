@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkLog
@@ -42,7 +43,7 @@ import TidemarkModel
         }
     }
 
-    @Test(arguments: 1...(FeatureWorld.isLong ? 200 : 12) as ClosedRange<UInt64>)
+    @Test(arguments: 1...(runsLongTests ? 200 : 12) as ClosedRange<UInt64>)
     func `a device holds what its user may read, and was told no more`(seed: UInt64) async throws {
         let folder = try ScratchFolder()
         var options = StoreOptions()

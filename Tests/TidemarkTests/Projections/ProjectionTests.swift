@@ -3,6 +3,7 @@
 
 import Foundation
 import GRDB
+import TestSupport
 import Testing
 import TidemarkLog
 import TidemarkModel

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import SimulatedDisk
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkLog

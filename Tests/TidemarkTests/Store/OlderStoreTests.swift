@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import SimulatedDisk
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkLog

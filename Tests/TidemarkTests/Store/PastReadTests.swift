@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 import TidemarkLog
 import TidemarkModel
@@ -126,7 +127,7 @@ import TidemarkModel
         }
     }
 
-    @Test(arguments: 0..<(FeatureWorld.isLong ? 24 : 3) as Range<UInt64>)
+    @Test(arguments: 0..<(runsLongTests ? 24 : 3) as Range<UInt64>)
     func `they answer as they did then`(_ seed: UInt64) async throws {
         let folder = try ScratchFolder()
         var options = StoreOptions()

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkLog
@@ -153,7 +154,7 @@ import TidemarkModel
     func `as of any point a compacted store is what an independent fold says, or history pruned`()
         async throws
     {
-        let lines = try Self.lines(FeatureWorld.isLong ? .max : 800)
+        let lines = try Self.lines(runsLongTests ? .max : 800)
         let folder = try ScratchFolder()
         let clock = Lock<Int64>(1_800_000_000_000)
         var environment = StoreEnvironment()
@@ -172,7 +173,7 @@ import TidemarkModel
         var importing = try store.beginImport()
         var reader = ChangeStreamReader()
         var number = 0
-        let points = try await Self.points(of: lines, FeatureWorld.isLong ? 200 : 40) { line in
+        let points = try await Self.points(of: lines, runsLongTests ? 200 : 40) { line in
             _ = try await importing.add(try reader.read(Array(line)))
             number += 1
             try await importing.finish()
@@ -180,7 +181,7 @@ import TidemarkModel
             if number == (lines.count + 1) / 2 { clock.withLock { $0 += 24 * 60 * 60 * 1000 } }
             return store.lastSequence
         }
-        #expect(points.count == (FeatureWorld.isLong ? 200 : 40))
+        #expect(points.count == (runsLongTests ? 200 : 40))
         for (position, digest) in points {
             #expect(try Digest(of: store, asOf: position) == digest, "\(position)")
         }

@@ -1,6 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
+import TidemarkLog
+
 /// All that a power loss decides about a disk, as a list of choices: one for each unsynced change
 /// of a name, then those of each file with unsynced changes.
 struct CrashChoices {
@@ -66,7 +69,7 @@ struct CrashChoices {
 
     /// Each choice by itself, with odds for keeping that differ from seed to seed.
     func random(_ seed: UInt64) -> [Int] {
-        var random = SplitMix64(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let keptInEight = [1, 4, 7][Int.random(in: 0..<3, using: &random)]
         return sizes.map { size in
             Int.random(in: 0..<8, using: &random) < keptInEight

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLog
+
 /// What is left after a crash.
 package enum CrashOutcome: Hashable, Sendable {
     /// Power is lost, and with it everything that no sync promised.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
-import Tidemark
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel

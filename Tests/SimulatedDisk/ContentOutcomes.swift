@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLog
+
 /// What a power loss may leave of one file's unsynced changes.
 ///
 /// There is one choice for the truncations that survive (so many, in their order), one for each

@@ -1,10 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 import TidemarkViews
 
-@testable import Tidemark
+@testable import TidemarkViews
 
 /// The bytes of keys and values, as `Docs/formats/views.md` gives them.
 struct ViewEntryFormatTests {
@@ -39,7 +40,7 @@ struct ViewEntryFormatTests {
     }
 
     @Test func `keys are read as they were written, and sort as bytes`() {
-        var random = SeededRandom(state: 9)
+        var random = SeededGenerator(seed: 9)
         let keys = (0..<2000).map { _ in random.key() }.sorted()
         let encoded = keys.map(bytes)
         for (key, bytes) in zip(keys, encoded) {
@@ -59,7 +60,7 @@ struct ViewEntryFormatTests {
     }
 
     @Test func `values are read as they were written, under their own key alone`() {
-        var random = SeededRandom(state: 5)
+        var random = SeededGenerator(seed: 5)
         var missed = 0
         for _ in 0..<500 {
             let (key, content) = (random.key(), random.value())

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLog
+
 /// The bytes of one simulated file: as its users see them, as a sync last left them, and every
 /// change in between.
 struct SimulatedContent: Sendable {

@@ -58,7 +58,7 @@ struct GoldenViewTests {
 
     private static func kept() throws -> [String: String] {
         let file = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../Fixtures/v1/views.txt")
+            .appending(path: "Fixtures/v1/views.txt")
         var kept: [String: String] = [:]
         for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
             let parts = line.split(separator: " ", maxSplits: 1)

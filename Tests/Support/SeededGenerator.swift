@@ -1,15 +1,17 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Random numbers that are the same in every run (SplitMix64), so that a failure can be seen again.
-struct SeededGenerator: RandomNumberGenerator {
+/// A generator whose numbers a seed decides (SeededGenerator), so that a failure can be seen again.
+package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
-    init(seed: UInt64) {
+    /// A generator whose numbers the seed decides.
+    package init(seed: UInt64) {
         state = seed
     }
 
-    mutating func next() -> UInt64 {
+    /// The next number.
+    package mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var word = state
         word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkLog
+
 /// One call that a simulated file system received.
 package struct SimulatedCall: Hashable, Sendable {
     /// Its place among all calls, from 1.

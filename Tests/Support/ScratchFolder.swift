@@ -1,13 +1,15 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+package import Foundation
 
-/// A folder for one test's stores, removed when it is dropped.
-final class ScratchFolder {
-    let url: URL
+/// A folder for one test's files, removed when it is dropped.
+package final class ScratchFolder: Sendable {
+    /// Where it lies.
+    package let url: URL
 
-    init() throws {
+    /// Makes it.
+    package init() throws {
         url = FileManager.default.temporaryDirectory
             .appending(path: "tidemark-\(UInt64.random(in: .min ... .max))")
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
@@ -17,7 +19,8 @@ final class ScratchFolder {
         try? FileManager.default.removeItem(at: url)
     }
 
-    func path(_ name: String = "test.tide") -> String {
+    /// The path of something in it.
+    package func path(_ name: String = "test.tide") -> String {
         url.appending(path: name).path
     }
 }

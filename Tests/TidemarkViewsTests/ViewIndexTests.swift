@@ -1,11 +1,12 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 import TidemarkLog
 import TidemarkViews
 
-@testable import Tidemark
+@testable import TidemarkViews
 
 /// What both implementations of the protocol promise.
 struct ViewIndexTests {
@@ -116,7 +117,7 @@ struct ViewIndexTests {
         _ kind: IndexKind,
         _ seed: UInt64
     ) throws {
-        var random = SeededRandom(state: seed)
+        var random = SeededGenerator(seed: seed)
         let index = try kind.make(in: folder)
         var model = IndexModel()
         var kept: [(snapshot: any ViewSnapshot, model: IndexModel, checkpoint: ViewCheckpoint?)] =
@@ -152,7 +153,7 @@ struct ViewIndexTests {
         _ snapshot: any ViewSnapshot,
         shows model: IndexModel,
         at checkpoint: ViewCheckpoint?,
-        _ random: inout SeededRandom
+        _ random: inout SeededGenerator
     ) throws {
         #expect(snapshot.checkpoint == checkpoint)
         for table in ViewTable.allCases {

@@ -6,7 +6,7 @@ import Testing
 import TidemarkLog
 import TidemarkViews
 
-@testable import Tidemark
+@testable import TidemarkViews
 
 /// What the index on disk promises beyond the protocol.
 struct LMDBViewIndexTests {

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import TidemarkLog
 import TidemarkViews
 
-@testable import Tidemark
+@testable import TidemarkViews
 
 /// The two implementations, which every test of the protocol runs over.
 enum IndexKind: CaseIterable, CustomStringConvertible {
@@ -88,18 +89,7 @@ struct IndexModel {
     }
 }
 
-/// Random numbers from a seed (SplitMix64).
-struct SeededRandom: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
+extension SeededGenerator {
     /// A word of any size: as many small ones as large ones.
     mutating func word() -> UInt64 {
         next() >> UInt64.random(in: 0..<64, using: &self)

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import TidemarkLog
 import TidemarkViews
 
-@testable import Tidemark
+@testable import TidemarkViews
 
 /// A damaged view index is noticed, and never takes the process with it.
 struct ViewDamageTests {
@@ -14,7 +15,7 @@ struct ViewDamageTests {
 
     /// An index with some history, closed; what it holds, and its files' bytes.
     private func makeIndex() throws -> (model: IndexModel, files: IndexFiles) {
-        var random = SeededRandom(state: 42)
+        var random = SeededGenerator(seed: 42)
         var model = IndexModel()
         let index = try LMDBViewIndex.open(folder.path, access: .writing, store: .sample)
         for step in 1...6 as ClosedRange<UInt64> {
@@ -75,7 +76,7 @@ struct ViewDamageTests {
         let sound = Outcome(model, at: .at(6))
         #expect(outcomes() == [sound, sound])
         let used = try files.usedPages()
-        var random = SeededRandom(state: 7)
+        var random = SeededGenerator(seed: 7)
         var harmless = 0
         for _ in 0..<3000 {
             let offset = Int.random(in: 0..<files.data.count, using: &random)
@@ -236,7 +237,7 @@ struct ViewDamageTests {
                 || after.page(page) != before.page(page)
         }
         #expect(changed.count > 10)
-        var random = SeededRandom(state: 3)
+        var random = SeededGenerator(seed: 3)
         for _ in 0..<20 {
             try before.restore()
             for page in changed where Bool.random(using: &random) {
