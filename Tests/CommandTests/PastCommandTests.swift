@@ -55,6 +55,49 @@ import Testing
         #expect(one.lines.count == 1)
     }
 
+    @Test func `points before the newest event, dates and ages are taken`() async throws {
+        let store = try await folder.store(SampleHistory.lines(20))
+        let dump = try await Command.run("log", "dump", store).objects()
+        let last = try #require(dump.last?["sequence"] as? Int)
+        let then = try await Command.run("export", store, "--at", "\(last - 3)").output
+        let now = try await Command.run("export", store).output
+        #expect(!then.isEmpty && then != now)
+        #expect(try await Command.run("export", store, "--at", "-3").output == then)
+        #expect(try await Command.run("export", store, "--at", "1 hour ago").output == now)
+        #expect(try await Command.run("export", store, "--at", "2023-11-15").output == now)
+        #expect(try await Command.run("export", store, "--at", "2023-11-14").output.isEmpty)
+        let diff = try await Command.run("diff", store, "-3", "-1")
+        let numbers = try await Command.run("diff", store, "--from", "-3", "--to", "-1")
+        #expect(diff.status == 64 && numbers.status == 0)
+        let sequences = try await Command.run(
+            "diff",
+            store,
+            "--from",
+            "\(last - 3)",
+            "--to",
+            "\(last - 1)"
+        )
+        #expect(numbers.output == sequences.output && !numbers.output.isEmpty)
+        #expect(try await Command.run("log", "dump", store, "--until", "2023-11-14").output == "")
+        #expect(
+            try await Command.run("log", "dump", store, "--since", "2023-11-14").lines.count == last
+        )
+        for command in ["fork", "restore"] {
+            let copy = folder.path(command)
+            #expect(try await Command.run(command, store, copy, "--at=-\(last + 1)").status == 1)
+            #expect(try await Command.run(command, store, copy, "--at", "-3").status == 0)
+        }
+        let refused = try await Command.run("export", store, "--at", "-\(last + 1)")
+        #expect(refused.status == 1 && refused.errors.contains("The newest event is \(last)"))
+    }
+
+    @Test func `an option is not taken for a point`() async throws {
+        let store = try await folder.store(SampleHistory.lines(2))
+        let outcome = try await Command.run("query", store, "--type", "Item", "--at", "--json")
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.contains("'--json' is not a point"))
+    }
+
     @Test func `blame names the line of the import that set each field`() async throws {
         let lines = [
             #"{"time":1000,"user":"u-1","device":"phone","build":"7","changes":[{"op":"save","zone":"z","recordName":"r","recordType":"T","fields":{"a":1,"b":"x"}}]}"#,

@@ -11,9 +11,8 @@ struct ExportCommand: AsyncParsableCommand {
         commandName: "export",
         abstract: "Print the live records as of a point, or the whole log as a change stream.",
         discussion: """
-            One JSON object a line, ordered by zone, then record name, as UTF-8 bytes. A point is \
-            a sequence number, a change token or an RFC 3339 time, and includes every commit at or \
-            before it. With --changes the commits up to the point are written, of all databases, \
+            One JSON object a line, ordered by zone, then record name, as UTF-8 bytes. A point \
+            includes every commit at or before it. With --changes the commits up to the point are written, of all databases, \
             in the format that `import` reads: importing them gives the same state.
 
               tidemark export notes.tide

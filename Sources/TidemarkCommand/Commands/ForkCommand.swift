@@ -30,6 +30,7 @@ struct ForkCommand: ParsableCommand {
     var destination: String
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Leave out everything after: \(Point.explanation).",
             valueName: "point"

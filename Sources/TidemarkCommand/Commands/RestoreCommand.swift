@@ -30,6 +30,7 @@ struct RestoreCommand: ParsableCommand {
     var store: String
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Leave out everything after: \(Point.explanation).",
             valueName: "point"

@@ -45,8 +45,12 @@ struct EventRange: ParsableArguments {
     var to: UInt64?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
-            "Only commits at or after a time, in RFC 3339 (2026-02-03T04:05:06Z).",
+            """
+            Only commits at or after a time: RFC 3339 (2026-02-03T04:05:06Z), a date (its start in \
+            UTC), or an age such as '2 hours ago'.
+            """,
             valueName: "time"
         ),
         transform: readTime
@@ -54,7 +58,11 @@ struct EventRange: ParsableArguments {
     var since: Int64?
 
     @Option(
-        help: ArgumentHelp("Only commits at or before a time, in RFC 3339.", valueName: "time"),
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Only commits at or before a time, in the same forms.",
+            valueName: "time"
+        ),
         transform: readTime
     )
     var until: Int64?
@@ -72,12 +80,10 @@ struct EventRange: ParsableArguments {
     }
 }
 
-/// Reads an RFC 3339 time of the command line.
+/// Reads a time of the command line.
 private func readTime(_ text: String) throws -> Int64 {
-    guard let time = RFC3339.milliseconds(text) else {
-        throw ValidationError(
-            "'\(text)' is not an RFC 3339 time with its offset, such as 2026-02-03T04:05:06Z."
-        )
+    guard let time = PastTime.milliseconds(text) else {
+        throw ValidationError("'\(text)' is not a time. A time is \(PastTime.forms).")
     }
     return time
 }

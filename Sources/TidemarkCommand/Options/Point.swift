@@ -13,26 +13,49 @@ enum Point: Equatable {
     case token(String)
     /// Every commit at or before a time in milliseconds since 1970.
     case time(Int64)
+    /// Everything but so many of the newest events.
+    case back(UInt64)
 
-    /// Reads a sequence number, a change token or an RFC 3339 time.
-    init(_ text: String) throws(ValidationError) {
+    /// Reads a point; `now` tells the time from which an age counts, in milliseconds since 1970.
+    init(_ text: String, now: () -> Int64 = PastTime.wallClock) throws(ValidationError) {
         if text.hasPrefix("t.") {
             self = .token(text)
-        } else if let first = text.utf8.first,
-            text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
-            let sequence = UInt64(text), first != UInt8(ascii: "0") || text == "0"
-        {
+        } else if let sequence = Self.number(text[...]) {
             self = .sequence(sequence)
-        } else if let time = RFC3339.milliseconds(text) {
+        } else if text.hasPrefix("-"), let count = Self.number(text.dropFirst()), count > 0 {
+            self = .back(count)
+        } else if let time = PastTime.milliseconds(text, now: now) {
             self = .time(time)
         } else {
             throw ValidationError(
                 """
                 '\(text)' is not a point in a store's history. A point is a sequence number (1042), \
-                a change token (t.…), or an RFC 3339 time with its offset (2026-02-03T04:05:06Z).
+                so many events before the newest (-10), a change token (t.…), or \(PastTime.forms).
                 """
             )
         }
+    }
+
+    /// The number, if the text is one as people write it: digits alone, no zeros before others.
+    private static func number(_ text: Substring) -> UInt64? {
+        guard let first = text.utf8.first,
+            text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
+            first != UInt8(ascii: "0") || text == "0"
+        else { return nil }
+        return UInt64(text)
+    }
+
+    /// The position so many events before the newest one.
+    private static func position(
+        _ count: UInt64,
+        before newest: SequenceNumber
+    ) throws(CommandError) -> SequenceNumber {
+        guard count <= newest.rawValue else {
+            throw CommandError(
+                "The newest event is \(newest); there are no \(count) events to go back."
+            )
+        }
+        return SequenceNumber(rawValue: newest.rawValue - count)
     }
 
     /// The position it stands for in a store.
@@ -42,6 +65,11 @@ enum Point: Equatable {
             return SequenceNumber(rawValue: number)
         case .time(let time):
             return try store.position(atOrBefore: time)
+        case .back(let count):
+            // A search by time may end too early where a log is damaged.
+            let newest =
+                try store.reader?.durableSequence ?? store.position(atOrBefore: .max)
+            return try Self.position(count, before: newest)
         case .token(let text):
             guard let token = ChangeToken(text) else {
                 throw CommandError("'\(text)' is not a change token that a store has made.")
@@ -65,6 +93,10 @@ enum Point: Equatable {
             }
             return position
         }
+        if case .back(let count) = self {
+            let reader = try LogReader(path, fileSystem: PosixFileSystem())
+            return try Self.position(count, before: reader.durableSequence)
+        }
         let store = try Store.open(at: path, access: .reading)
         defer { try? store.close() }
         let position = try position(in: store)
@@ -78,5 +110,8 @@ enum Point: Equatable {
     }
 
     /// What `--help` says about every option that takes one.
-    static let explanation = "a sequence number, a change token (t.…), or an RFC 3339 time"
+    static let explanation = """
+        a sequence number, -N for N events before the newest, a change token (t.…), an RFC 3339 time, \
+        a date (its start in UTC), or an age such as '2 hours ago'
+        """
 }

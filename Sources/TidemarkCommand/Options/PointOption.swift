@@ -7,6 +7,7 @@ import Tidemark
 /// At which moment of a store's history a command looks.
 struct PointOption: ParsableArguments {
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "How it was at a point: \(Point.explanation). Now, unless given.",
             valueName: "point"

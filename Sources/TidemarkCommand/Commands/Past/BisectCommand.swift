@@ -49,6 +49,7 @@ struct BisectCommand: AsyncParsableCommand {
     var zone: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             """
             A good point: \(Point.explanation). The empty store, or where the history that is kept \
@@ -61,6 +62,7 @@ struct BisectCommand: AsyncParsableCommand {
     var from: Point?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("A bad point; now, unless given.", valueName: "point"),
         transform: { text in try Point(text) }
     )

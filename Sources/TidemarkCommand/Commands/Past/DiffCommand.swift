@@ -25,12 +25,14 @@ struct DiffCommand: AsyncParsableCommand {
     @OptionGroup var store: StoreArgument
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("The first point: \(Point.explanation).", valueName: "point"),
         transform: { text in try Point(text) }
     )
     var from: Point
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("The second point; now, unless given.", valueName: "point"),
         transform: { text in try Point(text) }
     )

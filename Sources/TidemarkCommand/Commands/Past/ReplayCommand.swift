@@ -31,12 +31,14 @@ struct ReplayCommand: AsyncParsableCommand {
     @OptionGroup var store: StoreArgument
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("Where to begin to step: \(Point.explanation).", valueName: "point"),
         transform: { text in try Point(text) }
     )
     var from: Point?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("Where to end; at the log's end, unless given.", valueName: "point"),
         transform: { text in try Point(text) }
     )
@@ -203,6 +205,7 @@ extension ReplayCommand {
         switch from {
         case nil: SequenceNumber(rawValue: 1)
         case .sequence(let number): SequenceNumber(rawValue: number)
+        case .back: try from?.position(in: store) ?? .zero
         case .time, .token: try (from?.position(in: store) ?? .zero).next
         }
     }

@@ -25,6 +25,7 @@ struct SchemaDriftCommand: AsyncParsableCommand {
     @OptionGroup var container: ContainerOption
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp("Only after a point: \(Point.explanation).", valueName: "point"),
         transform: { text in try Point(text) }
     )
