@@ -13,7 +13,7 @@ struct ChangesCommand: AsyncParsableCommand {
         discussion: """
             Each record at most once, by its last change, oldest first: {"changed":RECORD} or \
             {"deleted":{…}}. The last line is {"token","moreComing"}; give that token to --since \
-            the next time. Without a token all live records are printed, and no deletions.
+            the next time. A terminal gets text with the same. Without a token all live records are printed, and no deletions.
 
               tidemark changes notes.tide --zone lists
               tidemark changes notes.tide --zone lists --since t.AQEB… --limit 100
@@ -40,7 +40,17 @@ struct ChangesCommand: AsyncParsableCommand {
     )
     var limit: Int?
 
+    @Option(
+        name: .customLong("as"),
+        help: ArgumentHelp(
+            "Who asks, by user record name. Rules about users apply.",
+            valueName: "user"
+        )
+    )
+    var user = UserID.current.userRecordName
+
     @OptionGroup var database: DatabaseOptions
+    @OptionGroup var options: OutputOptions
 
     func validate() throws {
         if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
@@ -52,6 +62,9 @@ struct ChangesCommand: AsyncParsableCommand {
 
     private func printChanges(of store: Store) async throws {
         var output = StandardOutput()
+        let isJSON = options.isJSON(output)
+        let ink = Ink(output)
+        let caller = Caller(database: database.id, user: UserID(user))
         var since = since
         var left = limit ?? .max
         while true {
@@ -61,12 +74,23 @@ struct ChangesCommand: AsyncParsableCommand {
                     since: since,
                     limit: limit == nil ? nil : left
                 ),
-                as: Caller(database: database.id)
+                as: caller
             )
-            for change in page.changes { try output.line { $0.append(json: change) } }
+            for change in page.changes {
+                if isJSON {
+                    try output.line { $0.append(json: change) }
+                } else {
+                    for line in change.lines(ink) { try output.line(line) }
+                }
+            }
             left -= page.changes.count
             since = page.token
             guard page.moreComing, left > 0 else {
+                if !isJSON {
+                    let more = page.moreComing ? ", with more to come" : ""
+                    try output.line("token \(page.token)\(more)")
+                    break
+                }
                 try output.line { line in
                     line.append(literal: "{\"token\":")
                     line.append(jsonString: page.token.description)
@@ -88,6 +112,22 @@ private func readToken(_ text: String) throws -> ChangeToken {
         )
     }
     return token
+}
+
+extension RecordChange {
+    /// The change as lines for a person.
+    fileprivate func lines(_ ink: Ink) -> [String] {
+        switch self {
+        case .changed(let record): record.lines(ink)
+        case .deleted(let deletion):
+            [
+                ink.text(
+                    "\(deletion.recordID)  \(deletion.recordType)  deleted".printable,
+                    .removed
+                )
+            ]
+        }
+    }
 }
 
 extension [UInt8] {

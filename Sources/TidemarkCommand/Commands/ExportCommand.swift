@@ -11,9 +11,9 @@ struct ExportCommand: AsyncParsableCommand {
         commandName: "export",
         abstract: "Print the live records as of a point, or the whole log as a change stream.",
         discussion: """
-            One JSON object a line, ordered by zone, then record name, as UTF-8 bytes. A point \
+            One JSON object a line, or text on a terminal, ordered by zone, then record name, as UTF-8 bytes. A point \
             includes every commit at or before it. With --changes the commits up to the point are written, of all databases, \
-            in the format that `import` reads: importing them gives the same state.
+            in the format that `import` reads, also on a terminal: importing them gives the same state.
 
               tidemark export notes.tide
               tidemark export notes.tide --at 2026-02-03T04:05:06Z --zone lists
@@ -41,8 +41,14 @@ struct ExportCommand: AsyncParsableCommand {
     var assets: String?
 
     @OptionGroup var database: DatabaseOptions
+    @OptionGroup var options: OutputOptions
 
     func validate() throws {
+        if changes, options.form == .text {
+            throw ValidationError(
+                "--changes writes the format that `import` reads, which is JSON: leave out --text."
+            )
+        }
         if changes, database.id != .standard {
             throw ValidationError(
                 "--changes exports the commits to all databases, each with its database: leave out "
@@ -86,7 +92,7 @@ struct ExportCommand: AsyncParsableCommand {
                 asOf: position
             ) { record in
                 folder?.add(record.fields, of: database.id)
-                return writer.write("records") { $0.append(json: record) }
+                return writer.write(record, options)
             }
         }
         try writer.finish()
@@ -99,6 +105,13 @@ private struct LineWriter: ~Copyable {
     private var progress = Progress()
     private var failure: (any Error)?
     private var count = 0
+
+    /// Writes a record for whom the output is; `false` to end the visit.
+    mutating func write(_ record: Record, _ options: OutputOptions) -> Bool {
+        if options.isJSON(output) { return write("records") { $0.append(json: record) } }
+        let lines = record.lines(Ink(output)).joined(separator: "\n")
+        return write("records") { $0.append(contentsOf: lines.utf8) }
+    }
 
     /// Writes one line; `false` to end the visit.
     mutating func write(_ unit: String, _ append: (inout [UInt8]) -> Void) -> Bool {

@@ -66,6 +66,8 @@ struct ImportCommand: AsyncParsableCommand {
     )
     var acknowledgeEvery: Int?
 
+    @OptionGroup var options: OutputOptions
+
     func validate() throws {
         guard (file == nil) != (git == nil) else {
             throw ValidationError("Name a file, or a repository with --git, and not both.")
@@ -97,7 +99,11 @@ struct ImportCommand: AsyncParsableCommand {
             failure = failure ?? error
         }
         var output = StandardOutput()
-        try output.line { $0.append(json: report.figures) }
+        if options.isJSON(output) {
+            try output.line { $0.append(json: report.figures) }
+        } else {
+            try output.line(report.text)
+        }
         try output.flush()
         for text in lines.notes { note(text) }
         if let failure { throw failure }
@@ -169,6 +175,15 @@ private struct ImportReport {
         case .skipped:
             skipped += 1
         }
+    }
+
+    var text: String {
+        var parts = ["Imported \(changes) changes in \(commits) commits."]
+        if skipped > 0 { parts.append("Passed over \(skipped) that the store has already.") }
+        if missingDeletes > 0 {
+            parts.append("\(missingDeletes) deletions were of records that were not there.")
+        }
+        return parts.joined(separator: " ")
     }
 
     var figures: Figures {

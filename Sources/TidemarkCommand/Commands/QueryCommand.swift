@@ -137,17 +137,9 @@ struct QueryCommand: AsyncParsableCommand {
         for record in records {
             var row = [record.recordID.recordName.printable]
             if zone == nil { row.insert(record.zone.zoneName.printable, at: 0) }
-            table.append(row + fields.map { record[$0].map(Self.text) ?? "" })
+            table.append(row + fields.map { record[$0]?.wholeText ?? "" })
         }
         return table
-    }
-
-    /// A value as a person reads it: texts as they are, all else as in JSON.
-    private static func text(of value: FieldValue) -> String {
-        if case .string(let text) = value { return text.printable }
-        var bytes: [UInt8] = []
-        bytes.append(json: value)
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
 

@@ -28,6 +28,7 @@ struct RecordCommand: AsyncParsableCommand {
 
     @OptionGroup var point: PointOption
     @OptionGroup var database: DatabaseOptions
+    @OptionGroup var options: OutputOptions
 
     func run() async throws {
         try await store.read { store in try printRecord(of: store) }
@@ -40,7 +41,11 @@ struct RecordCommand: AsyncParsableCommand {
             asOf: try point.position(in: store)
         )
         var output = StandardOutput()
-        try output.line { $0.append(json: record) }
+        if options.isJSON(output) {
+            try output.line { $0.append(json: record) }
+        } else {
+            for line in record.lines(Ink(output)) { try output.line(line) }
+        }
         try output.flush()
     }
 }

@@ -9,6 +9,14 @@ struct EventFilter: ParsableArguments {
     @Option(help: ArgumentHelp("Only events of the zone of this name.", valueName: "name"))
     var zone: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Only events of zones of this user's databases, by user record name.",
+            valueName: "user"
+        )
+    )
+    var owner: String?
+
     @Option(help: ArgumentHelp("Only events of the record of this name.", valueName: "name"))
     var record: String?
 
@@ -24,6 +32,7 @@ struct EventFilter: ParsableArguments {
     /// Whether the event is wanted; names are compared as UTF-8 bytes.
     func matches(_ event: DecodedEvent) -> Bool {
         Self.accepts(zone, event.zone?.zoneName.string)
+            && Self.accepts(owner, event.zone?.database.owner.userRecordName)
             && Self.accepts(record, event.recordName)
             && Self.accepts(type, event.recordType)
             && Self.accepts(user, event.envelope.user)

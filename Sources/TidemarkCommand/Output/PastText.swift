@@ -21,8 +21,16 @@ extension Fields.Element {
 }
 
 extension FieldValue {
-    /// The value as JSON, on one line and not too long.
-    var shortText: String { .short { $0.append(json: self) } }
+    /// The value as JSON, times in RFC 3339, on one line and not too long.
+    var shortText: String {
+        .short { bytes in
+            if let times = timesText {
+                bytes.append(contentsOf: times.utf8)
+            } else {
+                bytes.append(json: self)
+            }
+        }
+    }
 }
 
 extension String {

@@ -25,13 +25,18 @@ struct AssetPutCommand: AsyncParsableCommand {
     var file: String
 
     @OptionGroup var database: DatabaseOptions
+    @OptionGroup var options: OutputOptions
 
     func run() async throws {
         try await store.write { store in
             let pieces = try AssetFile.pieces(of: file)
             let asset = try await store.storeAsset(pieces, in: database.holder)
             var output = StandardOutput()
-            try output.line { $0.append(json: .asset(asset)) }
+            if options.isJSON(output) {
+                try output.line { $0.append(json: .asset(asset)) }
+            } else {
+                try output.line("stored \(FieldValue.asset(asset).wholeText)")
+            }
             try output.flush()
         }
     }

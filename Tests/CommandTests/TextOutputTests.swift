@@ -1,0 +1,115 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@Suite struct TextOutputTests {
+    let folder: TemporaryFolder
+    let lines = [
+        #"{"time":1700000000000,"user":"u-1","device":"phone","changes":[{"op":"save","zone":"z","recordName":"r","recordType":"T","fields":{"when":{"value":1700000001000,"type":"TIMESTAMP"},"all":{"value":[0,1500],"type":"TIMESTAMP_LIST"},"title":"milk"}}]}"#,
+        #"{"time":1700000002000,"user":"u-2","changes":[{"op":"save","zone":"z","recordName":"s","recordType":"T","fields":{}},{"op":"delete","zone":"z","recordName":"r"}]}"#,
+    ]
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    @Test func `tables and texts show times as dates, JSON as milliseconds`() async throws {
+        let store = try await folder.store([lines[0]])
+        for command in [
+            ["query", store, "--type", "T"], ["record", store, "r", "--zone", "z"],
+            ["export", store], ["changes", store, "--zone", "z"],
+            ["blame", store, "r", "--zone", "z"], ["history", store, "r", "--zone", "z"],
+            ["diff", store, "--from", "0"],
+        ] {
+            let text = try await Command.run(command + ["--text"], input: [])
+            #expect(text.status == 0 && text.output.contains("2023-11-14T22:13:21Z"))
+            #expect(text.output.contains("[1970-01-01T00:00:00Z,1970-01-01T00:00:01.500Z]"))
+            #expect(!text.output.contains("1700000001000"), "\(command): \(text.output)")
+            let json = try await Command.run(command + ["--json"], input: [])
+            #expect(json.status == 0 && json.output.contains("1700000001000"))
+            #expect(try await Command.run(command, input: []).output == json.output)
+        }
+    }
+
+    @Test func `a record as text says what it is, whose, and what it holds`() async throws {
+        let store = try await folder.store(lines)
+        let text = try await Command.run(
+            "record",
+            store,
+            "r",
+            "--zone",
+            "z",
+            "--at",
+            "2",
+            "--text"
+        )
+        let rows = text.lines.map { String($0) }
+        try #require(rows.count == 5, "\(text.output)\(text.errors)")
+        #expect(rows[0].hasPrefix("r in zone z  T  ("))
+        #expect(
+            rows[1] == "    created 2023-11-14T22:13:20Z by u-1 on phone, "
+                + "modified 2023-11-14T22:13:20Z by u-1 on phone"
+        )
+        #expect(rows[2] == "    all    [1970-01-01T00:00:00Z,1970-01-01T00:00:01.500Z]")
+        #expect(rows[3] == "    title  milk")
+        let changes = try await Command.run("changes", store, "--zone", "z", "--text").lines
+        #expect(changes.first?.hasPrefix("s in zone z  T  (") == true)
+        #expect(changes.last?.hasPrefix("token t.") == true)
+        let refused = try await Command.run("export", store, "--changes", "--text")
+        #expect(refused.status == 64 && refused.errors.contains("leave out --text"))
+    }
+
+    @Test func `an import and an asset are told in words`() async throws {
+        let input = lines.map { "\($0)\n" }.joined()
+        let path = folder.path("new.tide")
+        let first = try await Command.run("import", path, "-", "--text", input: input)
+        #expect(first.output == "Imported 3 changes in 2 commits.\n")
+        let again = try await Command.run("import", path, "-", "--text", input: input)
+        #expect(
+            again.output
+                == "Imported 0 changes in 0 commits. Passed over 2 that the store has already.\n"
+        )
+        let put = try await Command.run("asset", "put", path, "-", "--text", input: "bytes")
+        #expect(put.output.hasPrefix("stored {"))
+    }
+
+    @Test func `log dump takes the owner of zones`() async throws {
+        let path = folder.path("two.tide")
+        for owner in ["_anna", "_ben"] {
+            let saved = try await Command.run(
+                ["save", path, owner, "--type", "T", "--owner", owner, "--as", owner],
+                input: []
+            )
+            try #require(saved.status == 0, "\(saved.errors)")
+        }
+        let dump = try await Command.run("log", "dump", path, "--owner", "_ben", "--record", "_ben")
+        #expect(dump.lines.count == 1)
+        let other = try await Command.run(
+            "log",
+            "dump",
+            path,
+            "--owner",
+            "_ben",
+            "--record",
+            "_anna"
+        )
+        #expect(other.status == 0 && other.lines.isEmpty)
+    }
+
+    @Test func `changes are those that a user may see`() async throws {
+        let path = folder.path("ben.tide")
+        let place = ["--owner", "_ben"]
+        let saved = try await Command.run(
+            ["save", path, "r", "--type", "T", "--as", "_ben"] + place,
+            input: []
+        )
+        try #require(saved.status == 0, "\(saved.errors)")
+        let command = ["changes", path, "--zone", "_defaultZone"] + place
+        let own = try await Command.run(command + ["--as", "_ben"], input: [])
+        let stranger = try await Command.run(command + ["--as", "_anna"], input: [])
+        #expect(own.status == 0 && own.lines.count == 2)
+        #expect(stranger.status == 1 && stranger.output.isEmpty)
+    }
+}
