@@ -137,7 +137,26 @@ import Testing
         }
         let again = try await Command.run("restore", backup, store)
         #expect(again.status == 1)
-        #expect(again.errors.contains("Something is here already."))
+        #expect(again.errors.contains("is here already, up to event"))
+    }
+
+    @Test(arguments: [["restore"], ["fork"], ["log", "salvage"]])
+    func `a copy that is complete is told from other stores, and stays`(
+        command: [String]
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let store = try await makeStore(in: folder)
+        let copy = folder.path("copy.tide")
+        #expect(try await Command.run(command + [store, copy], input: []).status == 0)
+        let other = try await folder.store(SampleHistory.lines(1), name: "other.tide")
+        let before = try folder.files()
+        let again = try await Command.run(command + [store, copy], input: [])
+        #expect(again.status == 1)
+        #expect(again.errors.contains("or a complete copy of it is here already, up to event"))
+        let foreign = try await Command.run(command + [store, other], input: [])
+        #expect(foreign.status == 1)
+        #expect(foreign.errors.contains("Another store is here already, up to event"))
+        #expect(try folder.files() == before)
     }
 
     @Test(arguments: ["restore", "fork"]) func `a point behind the end is a mistake`(
@@ -176,6 +195,6 @@ import Testing
         let text = try await Command.run("fork", store, folder.path("new.tide"), "--text")
         #expect(text.output.contains("It shares 1 of 2 segments"))
         let again = try await Command.run("fork", store, folder.path("new.tide"))
-        #expect(again.errors.contains("Something is here already."))
+        #expect(again.errors.contains("is here already, up to event"))
     }
 }

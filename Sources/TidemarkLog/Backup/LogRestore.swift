@@ -40,8 +40,8 @@ package struct LogRestore {
     ) throws(LogError) {
         self.destination = StoreFolder(destination)
         self.environment = environment
-        try Self.check(free: destination, environment)
         let reader = try LogReader(source, fileSystem: environment.fileSystem)
+        try Self.check(free: destination, for: reader.store, environment)
         try reader.settle()
         if let damage = reader.damage.first { throw damage }
         let end = try Self.commitEnd(atOrBefore: position ?? reader.durableSequence, in: reader)
@@ -69,26 +69,18 @@ package struct LogRestore {
         for store: StoreID,
         _ environment: LogEnvironment
     ) throws(LogError) {
-        try check(free: path, environment)
+        try check(free: path, for: store, environment)
         try LogBackup.prepare(StoreFolder(path), for: store, environment.fileSystem)
     }
 
     private static func check(
         free path: String,
+        for store: StoreID?,
         _ environment: LogEnvironment
     ) throws(LogError) {
         let folder = StoreFolder(path)
         try folder.checkOutsideOfStores(environment.fileSystem)
-        let isThere = try LogError.wrapping { () throws(FileError) in
-            try environment.fileSystem.exists(folder.current)
-        }
-        guard !isThere else {
-            throw LogError(
-                .notAStore,
-                "Something is here already. Give a path where nothing is yet.",
-                path: path
-            )
-        }
+        try folder.checkFree(forCopyOf: store, environment.fileSystem)
     }
 
     /// The end of the last commit that does not go beyond a position, and a time that is not before

@@ -85,6 +85,8 @@ package struct Salvage: Sendable {
         let end = max(promised, mending?.lastKnown ?? .zero)
         // If all segments are lost, the copy is empty, and the result names every position as lost.
         if segments.isEmpty, end == .zero { throw nothing }
+        // Before an opening, which would write into a store that is there.
+        try unfinished.folder.checkFree(forCopyOf: store, environment.fileSystem)
         try unfinished.clear()
         var configuration = LogConfiguration()
         configuration.permissions = try LogError.wrapping { () throws(FileError) in
