@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import TestSupport
 import Testing
 
@@ -27,6 +28,24 @@ import Testing
         #expect(plain.count == 5001)
         #expect(plain.last == "no end")
         #expect(try read(folder.path("a.jsonl.gz")) == plain)
+    }
+
+    @Test(arguments: ["1\n", ""]) func `a line that is too long is refused by its number`(
+        rest: String
+    ) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("a.jsonl")
+        let longest = String(repeating: "x", count: 299_999)
+        try Data("first\n\(longest)\n\(longest)\(rest.isEmpty ? "1" : rest)".utf8)
+            .write(to: URL(fileURLWithPath: path))
+        let lines = try FileLines(path: path, lineLimit: 300_000)
+        #expect(try lines.next()?.count == 5)
+        #expect(try lines.next()?.count == 299_999)
+        #expect {
+            try lines.next()
+        } throws: { error in
+            "\(error)".hasPrefix("line 3: It has more than 300000 bytes")
+        }
     }
 
     @Test func `a byte order mark and blank lines at the end are passed over`() throws {

@@ -30,16 +30,27 @@ struct ByteReader: ~Copyable {
         buffer = [UInt8](repeating: 0, count: bufferByteCount)
     }
 
+    /// A piece has more bytes than it may have.
+    struct PieceTooLong: Error {}
+
     /// The bytes before the next delimiter, or before the end if there are any; `nil` at the end.
-    mutating func next(until delimiter: UInt8) throws -> ArraySlice<UInt8>? {
+    ///
+    /// Throws ``PieceTooLong`` for a piece that has more than `limit` bytes, its delimiter counted.
+    mutating func next(
+        until delimiter: UInt8,
+        limit: Int = .max
+    ) throws -> ArraySlice<UInt8>? {
         var searched = unread.lowerBound
         while true {
             if let end = firstIndex(of: delimiter, in: searched..<unread.upperBound) {
+                guard end - unread.lowerBound < limit else { throw PieceTooLong() }
                 defer { unread = end + 1..<unread.upperBound }
                 wasDelimited = true
                 return buffer[unread.lowerBound..<end]
             }
             let searchedCount = unread.count
+            // Before the buffer grows for what will be refused.
+            guard searchedCount < limit else { throw PieceTooLong() }
             guard try fill() else { return takeRest() }
             searched = unread.lowerBound + searchedCount
         }
@@ -120,7 +131,13 @@ struct ByteReader: ~Copyable {
             unread = 0..<unread.count
         }
         if unread.count == buffer.count {
-            buffer.append(contentsOf: repeatElement(0, count: buffer.count))
+            let old = buffer
+            buffer = [UInt8](unsafeUninitializedCapacity: 2 * old.count) { bytes, count in
+                // At once, since a piece may have a GiB.
+                bytes.initialize(repeating: 0)
+                old.withUnsafeBytes { UnsafeMutableRawBufferPointer(bytes).copyMemory(from: $0) }
+                count = bytes.count
+            }
         }
     }
 }

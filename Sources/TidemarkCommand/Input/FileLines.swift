@@ -9,6 +9,7 @@ final class FileLines: CommitLines {
     private let byteCount: Int64
     private var decompressor: ChildProcess?
     private var reader: ByteReader
+    private let lineLimit: Int
     private var lineNumber = 0
     /// The line behind a blank one, which was read to see whether there is one.
     private var held: ArraySlice<UInt8>?
@@ -16,7 +17,8 @@ final class FileLines: CommitLines {
     /// Opens a file.
     ///
     /// `-` is standard input, and a name that ends in `.gz` is decompressed.
-    init(path: String) throws {
+    init(path: String, lineLimit: Int = FileLines.lineByteCountLimit) throws {
+        self.lineLimit = lineLimit
         file = try .reading(path)
         var status = stat()
         let isFile = fstat(file.fileDescriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
@@ -54,12 +56,23 @@ final class FileLines: CommitLines {
         return nil
     }
 
+    /// The most bytes that a line may have, its end counted: as many as a commit in the log.
+    static let lineByteCountLimit = 1 << 30
+
     /// U+FEFF in UTF-8.
     private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     private static let blanks = [UInt8](" \t\r".utf8)
 
     private func nextLine() throws -> ArraySlice<UInt8>? {
-        let line = try reader.next(until: UInt8(ascii: "\n"))
+        let line: ArraySlice<UInt8>?
+        do {
+            line = try reader.next(until: UInt8(ascii: "\n"), limit: lineLimit)
+        } catch is ByteReader.PieceTooLong {
+            throw CommandError(
+                "line \(lineNumber + 1): It has more than \(lineLimit) bytes with its end, the most that a "
+                    + "line may have. Check that the file is JSON Lines, with an end of line behind each object."
+            )
+        }
         // A last line without an end is whole only if the decompressor has not failed in it.
         if line == nil || !reader.wasDelimited { try finishOnce() }
         if line != nil { lineNumber += 1 }
