@@ -32,6 +32,36 @@ import Testing
         try await Command.run(["export", store] + arguments, input: [])
     }
 
+    @Test(arguments: [
+        "no JSON", #"{"time":0,"user":"u","changes":[{"op":"createZone","zone":""}]}"#,
+    ])
+    func `an import that fails at once leaves no store behind`(line: String) async throws {
+        let before = try folder.names()
+        for name in ["new.tide", "new.tide/"] {
+            let outcome = try await Command.run("import", folder.path(name), "-", input: line)
+            #expect(outcome.status == 1 && outcome.errors.contains("line 1: "))
+            #expect(try folder.names() == before)
+        }
+    }
+
+    @Test func `a folder that was there, and one with a commit, stay when an import fails`()
+        async throws
+    {
+        let empty = folder.path("empty.tide")
+        try FileManager.default.createDirectory(atPath: empty, withIntermediateDirectories: false)
+        #expect(try await Command.run("import", empty, "-", input: "no JSON").status == 1)
+        #expect(FileManager.default.fileExists(atPath: empty))
+        let begun = folder.path("begun.tide")
+        let input = "\(lines[0])\nno JSON\n"
+        #expect(try await Command.run("import", begun, "-", input: input).status == 1)
+        let kept = try await Command.run("log", "dump", begun)
+        #expect(kept.status == 0 && !kept.lines.isEmpty)
+        // A store without events that is opened again is none of this command's.
+        #expect(try await Command.run("import", empty, "-", input: "").status == 0)
+        #expect(try await Command.run("import", empty, "-", input: "no JSON").status == 1)
+        #expect(try await Command.run("log", "verify", empty).status == 0)
+    }
+
     @Test func `what was imported is counted, and importing it again passes over it`() async throws
     {
         var fold = IndependentFold()

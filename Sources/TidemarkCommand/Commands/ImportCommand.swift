@@ -19,7 +19,8 @@ struct ImportCommand: AsyncParsableCommand {
             whole or in parts, and doubles nothing. Known are lines that were imported, and commits \
             with a request id: not what was saved without one and exported, so import an export into \
             another store. A line that is not valid stops the import: all before it is kept, nothing \
-            of it is applied.
+            of it is applied. A store that was created, and got no commit before the import stopped, is \
+            removed.
 
               tidemark import notes.tide history.jsonl.gz
               other-tool | tidemark import notes.tide -
@@ -84,6 +85,7 @@ struct ImportCommand: AsyncParsableCommand {
             } else {
                 try FileLines(path: file ?? "-")
             }
+        let folder = NewFolder(store.store)
         let store = try await store.open(.creating)
         var report = ImportReport()
         var failure: (any Error)?
@@ -91,6 +93,7 @@ struct ImportCommand: AsyncParsableCommand {
             try await take(lines, into: store, &report)
         } catch {
             failure = error
+            folder.remove(store)
         }
         do {
             try store.close()

@@ -79,3 +79,10 @@ extension Command.Outcome {
         }
     }
 }
+
+extension TemporaryFolder {
+    /// The names in it.
+    func names() throws -> Set<String> {
+        Set(try FileManager.default.contentsOfDirectory(atPath: url.path))
+    }
+}

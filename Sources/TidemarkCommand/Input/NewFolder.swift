@@ -1,0 +1,38 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Tidemark
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A store's folder that a command may be about to create.
+struct NewFolder {
+    private let path: String
+    /// Whether nothing was there before the command.
+    private let wasFree: Bool
+
+    /// Looks at a path before a store is opened there.
+    init(_ path: String) {
+        self.path = path
+        var status = stat()
+        wasFree = lstat(path, &status) != 0 && errno == ENOENT
+    }
+
+    /// Removes the folder of a store, if this command created it and nothing was ever committed to it.
+    ///
+    /// The store must be open, so that its lock is held: it is moved away first, and nobody else can have
+    /// written to it before or find it afterwards. Its closing then fails, which is of no interest.
+    func remove(_ store: Store) {
+        guard wasFree, (try? store.position(atOrBefore: .max)) == .zero else { return }
+        var target = path
+        while target.count > 1, target.hasSuffix("/") { target.removeLast() }
+        target += ".removed-\(UInt64.random(in: .min ... .max))"
+        guard rename(path, target) == 0 else { return }
+        try? FileManager.default.removeItem(atPath: target)
+    }
+}
