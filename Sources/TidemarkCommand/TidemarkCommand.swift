@@ -17,6 +17,7 @@ struct TidemarkCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tidemark",
         abstract: "A sync engine with CloudKit's model, and the questions its log answers.",
+        version: version,
         subcommands: [
             ImportCommand.self, ExportCommand.self, ChangesCommand.self, ZonesCommand.self,
             RecordCommand.self, HistoryCommand.self, BlameCommand.self, WhyCommand.self,

@@ -3,6 +3,8 @@
 
 import Testing
 
+@testable import TidemarkCommand
+
 @Suite struct UsageTests {
     @Test(arguments: [["--help"], []])
     func `help goes to standard output`(arguments: [String]) async throws {
@@ -11,6 +13,12 @@ import Testing
         #expect(outcome.output.hasPrefix("OVERVIEW: A sync engine with CloudKit's model"))
         #expect(outcome.output.contains("USAGE: tidemark"))
         #expect(outcome.errors == "")
+    }
+
+    @Test func `--version prints the version that the source names`() async throws {
+        let outcome = try await Command.run("--version")
+        #expect(outcome.status == 0 && outcome.output == "\(version)\n")
+        #expect(version.wholeMatch(of: /\d+\.\d+\.\d+(-dev)?/) != nil)
     }
 
     @Test(arguments: [["conquer"], ["--conquer"]])
