@@ -85,7 +85,9 @@ package struct LMDBOpening: @unchecked Sendable {
             guard code == ENOMEM || code == EINVAL, mapByteCount > smallestMapByteCount,
                 mapByteCount / 4 > fileByteCount
             else {
-                throw .lmdb(code, "opening the view index", path)
+                // The other file was looked at before.
+                let file = code == EISDIR ? "\(path)/lock.mdb" : path
+                throw .lmdb(code, "opening the view index", file)
             }
             mapByteCount /= 2
         }

@@ -38,6 +38,25 @@ import TidemarkLog
         #expect(writing.errors.contains("\(Self.segment), offset "))
     }
 
+    @Test(arguments: [
+        "CURRENT", "LOCK", "manifest-000001", "segments/00000000000000000001-0.seg",
+        "views/data.mdb", "views/lock.mdb", "views/checks",
+    ])
+    func `a folder in a file's place is reported`(name: String) async throws {
+        let store = try await folder.store(SampleHistory.lines(3))
+        let path = "\(store)/\(name)"
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        let file = try #require(path.split(separator: "/").last)
+        let verified = try await Command.run("log", "verify", store, "--text")
+        #expect(verified.status == 1)
+        #expect((verified.output + verified.errors).contains(file))
+        #expect((verified.output + verified.errors).contains("file is expected"))
+        let written = try await Command.run("save", store, "r", "--type", "T")
+        #expect(written.status == 1)
+        #expect(written.errors.contains(file) && written.errors.contains("A folder is there"))
+    }
+
     @Test func `a point in time of a damaged store is not guessed`() async throws {
         let store = try await folder.store(lines)
         let dump = try await Command.run("log", "dump", store).objects()

@@ -77,6 +77,12 @@ struct ViewCheck {
         self.reader = reader
         path = reader.viewsPath
         folded = FoldedViews(reader)
+        // Readers that lock nothing do not open it, and every writer has to.
+        if Self.isFolder("\(path)/lock.mdb") {
+            outcome = .unreadable
+            damage.append(finding("lock.mdb is a folder, where a file is expected."))
+            return
+        }
         guard FileManager.default.fileExists(atPath: "\(path)/data.mdb") else { return }
         // The checks are made last and removed first.
         guard FileManager.default.fileExists(atPath: "\(path)/checks") else {
@@ -106,6 +112,12 @@ struct ViewCheck {
             damage = []
             found = nil
         }
+    }
+
+    private static func isFolder(_ path: String) -> Bool {
+        var isFolder: ObjCBool = false
+        return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+            && isFolder.boolValue
     }
 
     private mutating func begin(
