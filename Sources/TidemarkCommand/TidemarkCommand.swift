@@ -54,7 +54,7 @@ struct TidemarkCommand: AsyncParsableCommand {
             exit(withError: CommandError(error.text.printable))
         } catch let error as SyncError {
             // It may quote names that somebody made up.
-            exit(withError: CommandError(error.description.printable))
+            exit(withError: CommandError(error.description.withWholeCommands.printable))
         } catch {
             exit(withError: error)
         }

@@ -323,7 +323,7 @@ import TidemarkLog
         )
         #expect(error.contains(store))
         #expect(error.contains("zone"))
-        #expect(error.contains("`tidemark log salvage`"))
+        #expect(error.contains("`tidemark log salvage \(store) NEW`"))
     }
 
     @Test func `salvage works without a manifest`() async throws {

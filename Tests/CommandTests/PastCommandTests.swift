@@ -133,7 +133,11 @@ import Testing
         for command in ["history", "blame", "record"] {
             let noZone = try await Command.run(command, store, "item 1", "--zone", "nowhere")
             #expect(noZone.status == 1)
-            #expect(noZone.errors.contains("There is no zone nowhere. `tidemark zones list` tells"))
+            #expect(
+                noZone.errors.contains(
+                    "There is no zone nowhere. `tidemark zones list \(store)` tells"
+                )
+            )
             let noRecord = try await Command.run(command, store, "nothing", "--zone", "lists")
             #expect(noRecord.status == 1)
             #expect(

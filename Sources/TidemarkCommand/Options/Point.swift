@@ -105,7 +105,7 @@ enum Point: Equatable {
         for damage in damage { note("Damaged: \(damage.text)") }
         throw CommandError(
             "\(path): The store is damaged, as said above, so that nobody can say which event was the last "
-                + "at that time. Give a sequence number; `tidemark log dump` shows events with their times."
+                + "at that time. Give a sequence number; `tidemark log dump \(path)` shows events with their times."
         )
     }
 

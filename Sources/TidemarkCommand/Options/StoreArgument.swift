@@ -33,8 +33,10 @@ struct StoreArgument: ParsableArguments {
         )
     }
 
-    private static let remedy =
-        "The store is damaged, as said above. `tidemark log salvage` copies what is sound into a new one."
+    private var remedy: String {
+        "The store is damaged, as said above. `tidemark log salvage \(store) NEW` copies what is sound into "
+            + "a new one."
+    }
 
     /// Opens it for reading, runs a command with it, and ends as ``finish(_:and:)`` does.
     ///
@@ -49,11 +51,11 @@ struct StoreArgument: ParsableArguments {
             let isDamaged = !damage.isEmpty
             switch error {
             case let error as SyncError where isDamaged:
-                throw CommandError("\(self.store): \(error.message) \(Self.remedy)")
+                throw CommandError("\(self.store): \(error.message) \(remedy)")
             case let error as SyncError:
-                throw CommandError(lookingFor: error) ?? error
+                throw CommandError(lookingFor: error, in: self.store) ?? error
             case let error as CommandError where isDamaged:
-                throw CommandError("\(error) \(Self.remedy)")
+                throw CommandError("\(error) \(remedy)")
             default:
                 throw error
             }
@@ -67,12 +69,12 @@ extension CommandError {
     /// for other errors.
     ///
     /// The error's own remedy is for apps that have a copy.
-    fileprivate init?(lookingFor error: SyncError) {
+    fileprivate init?(lookingFor error: SyncError, in store: String) {
         let remedy: String
         switch error.code {
         case .unknownItem: remedy = "It may be in another zone (--zone) or database (--database)."
         case .zoneNotFound:
-            remedy = "`tidemark zones list` tells which there are; --zone names one."
+            remedy = "`tidemark zones list \(store)` tells which there are; --zone names one."
         default: return nil
         }
         self.init("\(error.code) (\(error.code.rawValue)): \(error.message) \(remedy)".printable)

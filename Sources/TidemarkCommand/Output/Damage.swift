@@ -8,9 +8,18 @@ extension LogError {
     /// The error for a person: file, offset, what was expected and found, what to do.
     var text: String {
         // What the system refused names its file already.
+        let message = message.withWholeCommands
         guard let path, cause == nil else { return message }
         guard let offset else { return "\(path): \(message)" }
         return "\(path), offset \(offset): \(message)"
+    }
+}
+
+extension String {
+    /// The text with what the commands that the library names take, as they are to be run.
+    var withWholeCommands: String {
+        replacing("`tidemark log salvage`", with: "`tidemark log salvage STORE NEW`")
+            .replacing("`tidemark log verify`", with: "`tidemark log verify STORE`")
     }
 }
 

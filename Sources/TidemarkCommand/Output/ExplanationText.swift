@@ -122,7 +122,7 @@ extension Explanation.Gap {
                 + (end.map { " to \(time($0))" } ?? " on") + "; the journal did not take that in."
         case .entriesLost(let count): "\(count) entries of the journal, which could not be written."
         case .journalDamaged(let count):
-            "what stood in \(count) damaged places of the journal; `tidemark log verify` names them."
+            "what stood in \(count) damaged places of the journal; `tidemark log verify STORE` names them."
         case .historyPruned(let sequence):
             "versions up to event \(sequence); the history was pruned there."
         case .noTrace: "whether there was such a record that compaction has left no trace of."
