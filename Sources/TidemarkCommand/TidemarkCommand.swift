@@ -51,13 +51,22 @@ struct TidemarkCommand: AsyncParsableCommand {
         } catch is ClosedPipe {
             exit(withError: nil)
         } catch let error as LogError {
-            exit(withError: CommandError(error.text.printable))
+            end(with: CommandError(error.text.printable))
         } catch let error as SyncError {
             // It may quote names that somebody made up.
-            exit(withError: CommandError(error.description.withWholeCommands.printable))
+            end(with: CommandError(error.description.withWholeCommands.printable))
         } catch {
-            exit(withError: error)
+            end(with: error)
         }
+    }
+
+    /// Ends the process with an error, whose message echoes long input only in part.
+    private static func end(with error: any Error) -> Never {
+        let message = fullMessage(for: error)
+        let bounded = message.bounded(echoing: Array(CommandLine.arguments.dropFirst()))
+        guard bounded != message else { exit(withError: error) }
+        note(bounded)
+        exit(withError: exitCode(for: error))
     }
 
     /// Sees to it that standard input, output and error are open, so that no file of a store gets the

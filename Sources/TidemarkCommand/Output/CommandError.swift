@@ -27,5 +27,9 @@ func describe(_ errorNumber: Int32) -> String {
 /// Says something beside the output: damage, notes, progress.
 func note(_ text: String) {
     // A note that cannot be delivered has nobody to complain to.
-    try? writeAll(Array("\(text)\n".utf8)[...], to: STDERR_FILENO, name: "standard error")
+    try? writeAll(
+        Array("\(text.bounded(echoing: []))\n".utf8)[...],
+        to: STDERR_FILENO,
+        name: "standard error"
+    )
 }

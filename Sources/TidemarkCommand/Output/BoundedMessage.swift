@@ -1,0 +1,54 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Bounds on what errors echo, so that nobody's terminal is filled with bad input.
+extension String {
+    /// How many characters of an input are echoed.
+    static var echoCount: Int { 200 }
+
+    /// The text as it is, or its beginning and how long it is.
+    var echoed: String {
+        let count = count
+        guard count > Self.echoCount else { return self }
+        return "\(prefix(Self.echoCount))… (\(Self.grouped(count)) characters)"
+    }
+
+    /// A message that echoes of each of the inputs, and of any other, at most a bounded part.
+    ///
+    /// Where an input cannot be found in it, the middle of a long line goes: its beginning says where the
+    /// problem is, its end what to do.
+    func bounded(echoing inputs: [String]) -> String {
+        var message = self
+        for input in inputs {
+            // An option and its value may be one argument.
+            let parts =
+                [input]
+                + (input.firstIndex(of: "=").map { [String(input[input.index(after: $0)...])] }
+                    ?? [])
+            for part in parts where part.utf8.count > Self.echoCount {
+                for form in [part, part.printable] {
+                    message = message.replacing(form, with: part.echoed)
+                }
+            }
+        }
+        guard message.utf8.count > Self.longLineCount else { return message }
+        return message.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            let count = line.count
+            guard count > Self.longLineCount else { return String(line) }
+            return "\(line.prefix(Self.echoCount))… (\(Self.grouped(count)) characters) …"
+                + line.suffix(2 * Self.echoCount)
+        }.joined(separator: "\n")
+    }
+
+    private static var longLineCount: Int { 2_000 }
+
+    private static func grouped(_ number: Int) -> String {
+        var digits = String(number)
+        var end = digits.count - 3
+        while end > 0 {
+            digits.insert(",", at: digits.index(digits.startIndex, offsetBy: end))
+            end -= 3
+        }
+        return digits
+    }
+}
