@@ -144,7 +144,7 @@ import Testing
     func `a copy that is complete is told from other stores, and stays`(
         command: [String]
     ) async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let copy = folder.path("copy.tide")
         #expect(try await Command.run(command + [store, copy], input: []).status == 0)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TidemarkCommand
@@ -41,7 +42,7 @@ import Testing
         ["compact", "a.tide", "--history", "LONG"], ["log", "dump", "a.tide", "--since", "LONG"],
     ])
     func `no argument is echoed whole`(arguments: [String]) async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         _ = try await folder.store(SampleHistory.lines(2), name: "a.tide")
         let outcome = try await Command.run(
             arguments.map {
@@ -54,7 +55,7 @@ import Testing
     }
 
     @Test func `no line of an import is echoed whole`() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let megabyte = String(repeating: "x", count: 1_000_000)
         for line in [
             megabyte, "{\"\(megabyte)\":1}",

@@ -33,7 +33,7 @@ import Testing
     @Test(arguments: ["1\n", ""]) func `a line that is too long is refused by its number`(
         rest: String
     ) throws {
-        let folder = try TemporaryFolder()
+        let folder = try ScratchFolder()
         let path = folder.path("a.jsonl")
         let longest = String(repeating: "x", count: 299_999)
         try Data("first\n\(longest)\n\(longest)\(rest.isEmpty ? "1" : rest)".utf8)

@@ -2,17 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct TextOutputTests {
-    let folder: TemporaryFolder
+    let folder: ScratchFolder
     let lines = [
         #"{"time":1700000000000,"user":"u-1","device":"phone","changes":[{"op":"save","zone":"z","recordName":"r","recordType":"T","fields":{"when":{"value":1700000001000,"type":"TIMESTAMP"},"all":{"value":[0,1500],"type":"TIMESTAMP_LIST"},"title":"milk"}}]}"#,
         #"{"time":1700000002000,"user":"u-2","changes":[{"op":"save","zone":"z","recordName":"s","recordType":"T","fields":{}},{"op":"delete","zone":"z","recordName":"r"}]}"#,
     ]
 
     init() throws {
-        folder = try TemporaryFolder()
+        folder = try ScratchFolder()
     }
 
     @Test func `tables and texts show times as dates, JSON as milliseconds`() async throws {

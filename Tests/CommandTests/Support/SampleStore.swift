@@ -80,7 +80,7 @@ extension Command.Outcome {
     }
 }
 
-extension TemporaryFolder {
+extension ScratchFolder {
     /// The names in it.
     func names() throws -> Set<String> {
         Set(try FileManager.default.contentsOfDirectory(atPath: url.path))
