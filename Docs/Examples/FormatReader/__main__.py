@@ -1,6 +1,7 @@
 """Reads a Tidemark store with nothing but the documents under Docs/formats.
 
     python3 Docs/Examples/FormatReader STORE            its events, one JSON object a line
+    python3 Docs/Examples/FormatReader STORE --log      the same as the log has them, in hexadecimal
     python3 Docs/Examples/FormatReader STORE --journal  the entries of its journal
     python3 Docs/Examples/FormatReader STORE --assets   its assets, each with whether it is sound
 
@@ -12,10 +13,20 @@ import json
 import os
 import sys
 
-from events import Events
-from journal import entries
-from primitives import Damaged
-from segments import Log
+try:
+    from events import Events
+    from journal import entries
+    from primitives import Damaged
+    from segments import Log
+except ModuleNotFoundError as error:
+    sys.exit(f"The module {error.name} is missing. Install python3-lz4 and python3-xxhash.")
+
+
+def raw(store):
+    """The events of a log, payloads and envelopes as they are."""
+    for event in Log(store).events():
+        found = {"position": event.position, "zone": event.zone, "payload": event.payload.hex()}
+        yield {**found, **event.commit._asdict(), "envelope": event.commit.envelope.hex()}
 
 
 def assets(store):
@@ -36,7 +47,7 @@ def assets(store):
 def main(arguments):
     options = {argument for argument in arguments if argument.startswith("--")}
     paths = [argument for argument in arguments if argument not in options]
-    if len(paths) != 1 or not options <= {"--journal", "--assets"} or len(options) > 1:
+    if len(paths) != 1 or not options <= {"--log", "--journal", "--assets"} or len(options) > 1:
         print(__doc__, file=sys.stderr)
         return 64
     store, count = paths[0], 0
@@ -45,6 +56,8 @@ def main(arguments):
             lines = entries(store)
         elif "--assets" in options:
             lines = assets(store)
+        elif "--log" in options:
+            lines = raw(store)
         else:
             lines = Events(Log(store))
         for line in lines:
