@@ -69,7 +69,7 @@ private func sprite(from record: CKRecord) -> (x: CGFloat, y: CGFloat)? {
         let object = try JSONSerialization.jsonObject(with: Data(text.utf8))
         let dictionary = try #require(object as? [String: Any])
         let record = CKRecord(recordType: "Note")
-        for (key, value) in dictionary { record[key] = value as? __CKRecordObjCValue }
+        for (key, value) in dictionary { record[key] = value as? CKRecordValue }
         #expect(record["title"] as? String == "a")
         #expect(record["tags"] as? [String] == ["x", "y"])
         #expect(record["counts"] as? [Int] == [1, 2])

@@ -49,58 +49,61 @@ extension CKContainer {
 
     /// Asks whether the signed-in user allows something.
     ///
-    /// Nobody is asked here: it is granted to whoever is signed in. Whether others find the user is
-    /// what an operator says of them (`Store.setUser`, `tidemark users`).
+    /// It is in its initial state until it is requested. Whether others find the user is what an operator says
+    /// of them (`Store.setUser`, `tidemark users`).
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     @preconcurrency
     public func status(
         forApplicationPermission applicationPermission: ApplicationPermissions,
         completionHandler: @escaping ApplicationPermissionBlock
     ) {
-        askingPermission { result in
+        askingPermission(applicationPermission) { result in
             completionHandler(result.value ?? .couldNotComplete, result.error)
         }
     }
 
-    /// Whether the signed-in user allows something; always so.
+    /// Whether the signed-in user allows something.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     public func applicationPermissionStatus(
         for applicationPermission: ApplicationPermissions
     ) async throws -> ApplicationPermissionStatus {
-        try await answer { askingPermission($0) }
+        try await answer { askingPermission(applicationPermission, $0) }
     }
 
-    /// The same as asking for the status: nobody is asked here.
+    /// Asks the signed-in user to allow something: granted, since there is no window to ask by.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     @preconcurrency
     public func requestApplicationPermission(
         _ applicationPermission: ApplicationPermissions,
         completionHandler: @escaping ApplicationPermissionBlock
     ) {
-        askingPermission { result in
+        askingPermission(applicationPermission, grants: true) { result in
             completionHandler(result.value ?? .couldNotComplete, result.error)
         }
     }
 
-    /// The same as asking for the status: nobody is asked here.
+    /// Asks the signed-in user to allow something: granted, since there is no window to ask by.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     public func requestApplicationPermission(
         _ applicationPermission: ApplicationPermissions
     ) async throws -> ApplicationPermissionStatus {
-        try await answer { askingPermission($0) }
+        try await answer { askingPermission(applicationPermission, grants: true, $0) }
     }
 
     @discardableResult
     private func askingPermission(
+        _ permission: ApplicationPermissions,
+        grants: Bool = false,
         _ handler: @escaping @Sendable (Result<ApplicationPermissionStatus, any Error>) -> Void
     ) -> CKOperation {
-        ask(
+        let permissions = device.permissions
+        return ask(
             { (service, caller) async throws(SyncError) in
-                try await service.currentUser(as: caller)
+                _ = try await service.currentUser(as: caller)
+                if grants { permissions.grant(permission, to: caller) }
+                return permissions.isGranted(permission, to: caller)
             },
-            { result in
-                handler(result.map { _ in .granted })
-            }
+            { result in handler(result.map { $0 ? .granted : .initialState }) }
         )
     }
 }

@@ -31,16 +31,14 @@ final class KeptValues: Sendable {
             var all = values ?? Self.read(file)
             body(&all)
             values = all
-            try? FileManager.default.createDirectory(
-                at: file.deletingLastPathComponent(),
-                withIntermediateDirectories: true
-            )
-            try? PropertyListEncoder().encode(all).write(to: file, options: .atomic)
+            if let data = try? PropertyListEncoder().encode(all) {
+                try? DeviceFile.write(data, to: file)
+            }
         }
     }
 
     private static func read(_ file: URL) -> [String: Data] {
-        guard let data = try? Data(contentsOf: file) else { return [:] }
+        guard let data = DeviceFile.read(file) else { return [:] }
         return (try? PropertyListDecoder().decode([String: Data].self, from: data)) ?? [:]
     }
 }

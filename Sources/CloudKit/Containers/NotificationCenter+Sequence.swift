@@ -13,38 +13,51 @@ extension NotificationCenter {
     public func notifications(
         named name: Notification.Name,
         object: (any AnyObject & Sendable)? = nil
-    ) -> some AsyncSequence<Notification, Never> & Sendable {
-        NotificationSequence(center: self, name: name, object: object)
-    }
-}
-
-/// Unchecked: a centre can be used from everywhere.
-private struct NotificationSequence: AsyncSequence, @unchecked Sendable {
-    let center: NotificationCenter
-    let name: Notification.Name
-    let object: (any AnyObject & Sendable)?
-
-    struct Iterator: AsyncIteratorProtocol {
-        var posted: AsyncStream<Posted>.Iterator
-
-        mutating func next() async -> Notification? {
-            await next(isolation: nil)
-        }
-
-        mutating func next(isolation actor: isolated (any Actor)?) async -> Notification? {
-            await posted.next(isolation: actor)?.notification
-        }
+    ) -> Notifications {
+        Notifications(center: self, name: name, object: object)
     }
 
-    func makeAsyncIterator() -> Iterator {
-        let stream = AsyncStream<Posted> { continuation in
-            let observer = center.addObserver(forName: name, object: object, queue: nil) {
-                continuation.yield(Posted(notification: $0))
+    /// Notifications as they come.
+    ///
+    /// Unchecked: a centre can be used from everywhere.
+    public struct Notifications: AsyncSequence, @unchecked Sendable {
+        /// A notification.
+        public typealias Element = Notification
+        /// Nothing: it does not fail.
+        public typealias Failure = Never
+
+        fileprivate let center: NotificationCenter
+        fileprivate let name: Notification.Name
+        fileprivate let object: (any AnyObject & Sendable)?
+
+        /// Waits for one notification after another.
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate var posted: AsyncStream<Posted>.Iterator
+
+            /// The next notification; `nil` once the task is cancelled.
+            public mutating func next() async -> Notification? {
+                await next(isolation: nil)
             }
-            let observation = Observation(center: center, observer: observer)
-            continuation.onTermination = { _ in observation.end() }
+
+            /// The next notification; `nil` once the task is cancelled.
+            public mutating func next(
+                isolation actor: isolated (any Actor)?
+            ) async -> Notification? {
+                await posted.next(isolation: actor)?.notification
+            }
         }
-        return Iterator(posted: stream.makeAsyncIterator())
+
+        /// Begins to wait.
+        public func makeAsyncIterator() -> Iterator {
+            let stream = AsyncStream<Posted> { continuation in
+                let observer = center.addObserver(forName: name, object: object, queue: nil) {
+                    continuation.yield(Posted(notification: $0))
+                }
+                let observation = Observation(center: center, observer: observer)
+                continuation.onTermination = { _ in observation.end() }
+            }
+            return Iterator(posted: stream.makeAsyncIterator())
+        }
     }
 }
 

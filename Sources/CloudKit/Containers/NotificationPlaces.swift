@@ -50,17 +50,17 @@ struct NotificationPlaces: Sendable {
     }
 
     private func place(of caller: Caller) -> ChangeToken? {
-        places[Self.key(of: caller)].flatMap { ChangeToken(String(decoding: $0, as: UTF8.self)) }
+        places[caller.placeName].flatMap { ChangeToken(String(decoding: $0, as: UTF8.self)) }
     }
 
     /// Takes note that the device has heard everything up to a token.
     func take(_ token: ChangeToken, of caller: Caller) {
-        places.change { $0[Self.key(of: caller)] = Data(token.description.utf8) }
+        places.change { $0[caller.placeName] = Data(token.description.utf8) }
     }
 
     /// What the app's badge shows after one more notification that changes it.
     func nextBadge(of caller: Caller) -> Int {
-        let key = Self.key(of: caller)
+        let key = caller.placeName
         let badge = badges[key].flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 0
         setBadge(badge + 1, of: caller)
         return badge + 1
@@ -68,12 +68,14 @@ struct NotificationPlaces: Sendable {
 
     /// Says what the app's badge shows.
     func setBadge(_ badge: Int, of caller: Caller) {
-        badges.change { $0[Self.key(of: caller)] = Data("\(badge)".utf8) }
+        badges.change { $0[caller.placeName] = Data("\(badge)".utf8) }
     }
+}
 
-    private static func key(of caller: Caller) -> String {
-        let database = caller.database
-        let user = caller.user?.userRecordName ?? ""
+extension Caller {
+    /// What a device keeps the caller's things under.
+    var placeName: String {
+        let user = user?.userRecordName ?? ""
         return "\(database.container.identifier)/\(database.environment)/\(user)"
     }
 }

@@ -46,13 +46,15 @@ public final class TidemarkCloud: Sendable {
     }
 
     /// Points at a new store in the folder for temporary files, for tests; it is removed when it is
-    /// closed, when its devices and containers are gone, or when the process exits.
+    /// closed, when its devices and containers are gone, or when the process exits. What a process that
+    /// was killed has left is removed by the next one.
     ///
     /// Unless `options` say otherwise, nothing waits for the disk.
     public static func temporary(options: StoreOptions? = nil) -> TidemarkCloud {
         var quick = StoreOptions()
         quick.durability = .none
-        let path = NSTemporaryDirectory() + "cloudkit-\(UUID().uuidString).tide"
+        AbandonedStores.sweepOnce
+        let path = AbandonedStores.newPath(in: NSTemporaryDirectory())
         TemporaryPaths.ofProcess.add(path)
         return TidemarkCloud(.store(path: path, options: options ?? quick, isTemporary: true))
     }

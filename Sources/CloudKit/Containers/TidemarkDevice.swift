@@ -53,6 +53,8 @@ public final class TidemarkDevice: Sendable {
     let marks: ClientMarks
     /// How far it has come among notifications.
     let places: NotificationPlaces
+    /// What its users have allowed.
+    let permissions: GrantedPermissions
     /// Runs the operations that are added to containers and databases.
     let operations = OperationQueue()
     private let operationStarts = DispatchQueue(label: "CloudKit.operations")
@@ -89,6 +91,7 @@ public final class TidemarkDevice: Sendable {
         self.folder = DeviceFolder(path: folder, of: name, cloud.place)
         marks = ClientMarks(self.folder)
         places = NotificationPlaces(self.folder)
+        permissions = GrantedPermissions(self.folder)
         state = Lock(State(user: user.map { UserID($0) }))
         operations.name = "CloudKit on \(name)"
         // One of its own, which gets a thread also where all those of the global queues wait.

@@ -78,6 +78,7 @@ struct PredicateTree: Sendable {
         }
         do throws(Query.Predicate.FormatRefusal) {
             let predicate = try Query.Predicate.reading(format, operands)
+                .inMeters(TidemarkCloud.distanceUnit)
             if let unsupported {
                 let refusal = SyncError(
                     .invalidArguments,

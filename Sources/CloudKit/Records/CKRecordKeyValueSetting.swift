@@ -18,6 +18,12 @@ public protocol CKRecordKeyValueSetting: NSObjectProtocol {
 }
 
 extension CKRecordKeyValueSetting {
+    /// The value of a field as an object, where the members of objects are asked for; `nil` if it has none.
+    @_disfavoredOverload
+    public subscript(key: String) -> (any __CKRecordObjCValue)? {
+        object(forKey: key) as? any __CKRecordObjCValue
+    }
+
     /// The value of a field as a type; `nil` if it has none or one of another type.
     public subscript<Value: CKRecordValueProtocol>(key: String) -> Value? {
         get { object(forKey: key) as? Value }

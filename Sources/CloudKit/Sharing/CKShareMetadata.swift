@@ -37,6 +37,21 @@ open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Send
         CKShare.ParticipantType(rawValue: participantRole.rawValue) ?? .privateUser
     }
 
+    /// Whether the object says the same of the same share.
+    open override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? CKShareMetadata else { return false }
+        return containerIdentifier == other.containerIdentifier
+            && share.recordID == other.share.recordID
+            && share.recordChangeTag == other.share.recordChangeTag
+            && hierarchicalRootRecordID == other.hierarchicalRootRecordID
+            && ownerIdentity == other.ownerIdentity && participantRole == other.participantRole
+            && participantStatus == other.participantStatus
+            && participantPermission == other.participantPermission && link == other.link
+    }
+
+    /// Follows from the share's id.
+    open override var hash: Int { share.recordID.hash }
+
     /// The share's names.
     open override var description: String { "<CKShareMetadata: \(share.recordID)>" }
 

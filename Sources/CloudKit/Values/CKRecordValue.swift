@@ -17,8 +17,11 @@ public protocol CKRecordValueProtocol {}
 public typealias CKRecordValue = CKRecordValueProtocol
 
 // swift-format-ignore: NoLeadingUnderscores
-/// The same as `CKRecordValue`, as Apple's interface writes it.
-public typealias __CKRecordObjCValue = CKRecordValueProtocol
+/// A value of a record that is an object: what records answer.
+///
+/// Swift's values are none, although they can be cast to it on Apple's systems. So a library can extend it by
+/// members that `Int64` and others have too.
+public protocol __CKRecordObjCValue: CKRecordValueProtocol {}
 
 extension String: CKRecordValueProtocol {}
 extension Date: CKRecordValueProtocol {}
@@ -40,11 +43,11 @@ extension Double: CKRecordValueProtocol {}
 // takes what a program has read from JSON.
 extension Array: CKRecordValueProtocol {}
 
-extension NSString: CKRecordValueProtocol {}
-extension NSDate: CKRecordValueProtocol {}
-extension NSData: CKRecordValueProtocol {}
-extension NSNumber: CKRecordValueProtocol {}
-extension NSArray: CKRecordValueProtocol {}
-extension CKReference: CKRecordValueProtocol {}
-extension CKAsset: CKRecordValueProtocol {}
-extension CLLocation: CKRecordValueProtocol {}
+extension NSString: __CKRecordObjCValue {}
+extension NSDate: __CKRecordObjCValue {}
+extension NSData: __CKRecordObjCValue {}
+extension NSNumber: __CKRecordObjCValue {}
+extension NSArray: __CKRecordObjCValue {}
+extension CKReference: __CKRecordObjCValue {}
+extension CKAsset: __CKRecordObjCValue {}
+extension CLLocation: __CKRecordObjCValue {}

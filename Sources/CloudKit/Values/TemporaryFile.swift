@@ -36,7 +36,13 @@ final class TemporaryFile: Sendable {
     ) async throws(SyncError) -> TemporaryFile {
         let download = try await service.downloadAsset(request, as: caller)
         let file = TemporaryFile()
-        guard FileManager.default.createFile(atPath: file.url.path, contents: nil),
+        let isPrivate: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
+        guard
+            FileManager.default.createFile(
+                atPath: file.url.path,
+                contents: nil,
+                attributes: isPrivate
+            ),
             let handle = try? FileHandle(forWritingTo: file.url)
         else { throw file.notWritten() }
         defer { try? handle.close() }

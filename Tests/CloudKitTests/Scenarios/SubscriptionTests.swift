@@ -153,7 +153,7 @@ import Tidemark
         await old.run { container.add($0) }
         #expect(infos.items == [["ben@example.org"]])
         #expect(
-            try await container.applicationPermissionStatus(for: .userDiscoverability) == .granted
+            try await container.requestApplicationPermission(.userDiscoverability) == .granted
         )
     }
 }

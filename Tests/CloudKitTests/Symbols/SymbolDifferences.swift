@@ -28,10 +28,10 @@ enum SymbolDifferences {
         "CKOperationGroup.expectedReceiveSize": .differs("kept, without effect"),
         "CKAllowedSharingOptions": .differs("kept, without effect: it is for the share sheet"),
         "CKContainer.requestApplicationPermission(_:completionHandler:)": .differs(
-            "always granted: what others may find is what an operator says"
+            "granted without asking: what others may find is what an operator says"
         ),
         "CKContainer.status(forApplicationPermission:completionHandler:)": .differs(
-            "always granted: what others may find is what an operator says"
+            "granted once it was requested: what others may find is what an operator says"
         ),
         "CKModifyRecordsOperation.clientChangeTokenData": .differs(
             "kept by the device: other devices do not get it"

@@ -58,7 +58,7 @@ struct KeptFiles {
 
     /// Keeps a file under a number; without it the asset is one that was not fetched.
     func keep(_ file: URL, as number: Int) {
-        try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try? DeviceFile.makeFolder(folder)
         try? link(file, to: place(number))
     }
 

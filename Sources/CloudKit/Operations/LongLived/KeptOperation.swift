@@ -116,15 +116,11 @@ struct KeptOperation: Sendable {
     }
 
     private func read() -> KeptRequest? {
-        guard let data = try? Data(contentsOf: file) else { return nil }
+        guard let data = DeviceFile.read(file) else { return nil }
         return try? PropertyListDecoder().decode(KeptRequest.self, from: data)
     }
 
     private func write(_ request: KeptRequest) throws {
-        try FileManager.default.createDirectory(
-            at: file.deletingLastPathComponent(),
-            withIntermediateDirectories: true
-        )
-        try PropertyListEncoder().encode(request).write(to: file, options: .atomic)
+        try DeviceFile.write(PropertyListEncoder().encode(request), to: file)
     }
 }

@@ -1,0 +1,53 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import TidemarkLog
+
+/// Temporary stores that processes left behind which were killed.
+enum AbandonedStores {
+    private static let prefix = "cloudkit-"
+    private static let suffix = ".tide"
+    /// Seconds that a folder is left alone since it changed: whoever makes a store has it locked by then.
+    static let graceSeconds = 60.0
+
+    /// The path of a new temporary store.
+    static func newPath(in folder: String) -> String {
+        folder + prefix + UUID().uuidString + suffix
+    }
+
+    /// Removes what was left in the folder for temporary files, once in a process, in the background.
+    static let sweepOnce: Void = DispatchQueue.global(qos: .utility).async {
+        sweep(NSTemporaryDirectory())
+    }
+
+    /// Removes the temporary stores in a folder that no process has open and that have not changed of late.
+    static func sweep(_ folder: String, now: Date = Date()) {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        for name in names where isTemporary(name) {
+            let path = (folder as NSString).appendingPathComponent(name)
+            let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+            guard let changed = attributes?[.modificationDate] as? Date,
+                attributes?[.type] as? FileAttributeType == .typeDirectory,
+                changed.addingTimeInterval(graceSeconds) < now, isUnlocked(path)
+            else { continue }
+            try? FileManager.default.removeItem(atPath: path)
+        }
+    }
+
+    /// Whether a name is one that ``newPath(in:)`` gives.
+    private static func isTemporary(_ name: String) -> Bool {
+        name.hasPrefix(prefix) && name.hasSuffix(suffix)
+            && UUID(uuidString: String(name.dropFirst(prefix.count).dropLast(suffix.count))) != nil
+    }
+
+    /// Whether no process has the store open for writing; false if that cannot be told.
+    private static func isUnlocked(_ path: String) -> Bool {
+        let lock = StoreFolder(path).lock
+        guard FileManager.default.fileExists(atPath: lock) else { return true }
+        guard let file = try? PosixFileSystem().open(lock, .readWrite) else { return false }
+        defer { file.close() }
+        return (try? file.lock(.exclusive)) ?? false
+    }
+}
