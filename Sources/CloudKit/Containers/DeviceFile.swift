@@ -12,7 +12,8 @@ enum DeviceFile {
     static func read(_ file: URL) -> Data? {
         guard let handle = try? FileHandle(forReadingFrom: file) else { return nil }
         defer { try? handle.close() }
-        guard let end = try? handle.seekToEnd(), end <= byteLimit, (try? handle.seek(toOffset: 0)) != nil
+        guard let end = try? handle.seekToEnd(), end <= byteLimit,
+            (try? handle.seek(toOffset: 0)) != nil
         else { return nil }
         return try? handle.readToEnd() ?? Data()
     }

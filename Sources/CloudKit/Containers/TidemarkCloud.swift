@@ -45,9 +45,10 @@ public final class TidemarkCloud: Sendable {
         self.init(.service(service))
     }
 
-    /// Points at a new store in the folder for temporary files, for tests; it is removed when it is
-    /// closed, when its devices and containers are gone, or when the process exits. What a process that
-    /// was killed has left is removed by the next one.
+    /// Points at a new store in the folder for temporary files, for tests.
+    ///
+    /// It is removed when it is closed, when its devices and containers are gone, or when the process exits.
+    /// What a process that was killed has left is removed by the next one.
     ///
     /// Unless `options` say otherwise, nothing waits for the disk.
     public static func temporary(options: StoreOptions? = nil) -> TidemarkCloud {

@@ -54,25 +54,7 @@ extension Engine {
         _ picture: ViewPicture
     ) throws(SyncError) -> RecordDecision {
         let sight = VersionSight(access: access, shared: try sharedZones(of: caller, picture))
-        var zones = ConsultedZones(shared: sight.shared)
-        var items: [ConsultedItem] = []
-        items.reserveCapacity(request.itemCount)
-        for index in 0..<request.itemCount {
-            let record = request.record(at: index)
-            let zone = try zones.index(
-                of: record.zone,
-                in: caller.database,
-                creating: .implicit,
-                picture,
-                options.limits
-            )
-            let slot = views.hash.slot(ofName: record.name)
-            items.append(ConsultedItem(name: record.name, zone: zone, slot: slot))
-        }
-        if let repetition = ConsultedItems.firstRepetition(in: items) {
-            throw .recordNamedTwice(request.record(at: repetition))
-        }
-        let consulted = try ConsultedItems(items, in: zones, picture, views)
+        let (consulted, zones) = try consult(request, as: caller, sight, picture)
         let time = now()
         let limits = options.limits
         let schema = try options.checksSchema ? schema(of: caller.database, picture) : nil
@@ -130,6 +112,34 @@ extension Engine {
             }
         )
         return decision
+    }
+
+    /// Looks up the records and zones that a request names.
+    private func consult(
+        _ request: ModifyRecordsRequest,
+        as caller: Caller,
+        _ sight: VersionSight,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> (ConsultedItems, ConsultedZones) {
+        var zones = ConsultedZones(shared: sight.shared)
+        var items: [ConsultedItem] = []
+        items.reserveCapacity(request.itemCount)
+        for index in 0..<request.itemCount {
+            let record = request.record(at: index)
+            let zone = try zones.index(
+                of: record.zone,
+                in: caller.database,
+                creating: .implicit,
+                picture,
+                options.limits
+            )
+            let slot = views.hash.slot(ofName: record.name)
+            items.append(ConsultedItem(name: record.name, zone: zone, slot: slot))
+        }
+        if let repetition = ConsultedItems.firstRepetition(in: items) {
+            throw .recordNamedTwice(request.record(at: repetition))
+        }
+        return (try ConsultedItems(items, in: zones, picture, views), zones)
     }
 
     /// See ``Store/fetchRecords(_:as:)``.

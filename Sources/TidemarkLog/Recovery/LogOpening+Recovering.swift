@@ -20,12 +20,7 @@ extension LogOpening {
         )
         let lastTime = max(found?.lastTime ?? .min, previous.lastTime)
         var report = RecoveryReport()
-        let isClean =
-            if let found, let closing = manifest.closing {
-                found.tail == .clean && found.end == closing.framesEnd && found.last == closing.last
-            } else {
-                false
-            }
+        let isClean = found?.isClosed(by: manifest) ?? false
         manifest.closing = nil
         var begun: SegmentReader?
         if !isClean {

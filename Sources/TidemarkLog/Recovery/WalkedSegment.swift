@@ -61,6 +61,12 @@ struct WalkedSegment {
         )
     }
 
+    /// Whether the segment ends as the manifest says that the last writer closed it.
+    func isClosed(by manifest: Manifest) -> Bool {
+        guard let closing = manifest.closing else { return false }
+        return tail == .clean && end == closing.framesEnd && last == closing.last
+    }
+
     /// Makes the frames durable that nothing shows to have been synced.
     ///
     /// The last writer may have ended before its sync, or because of one that failed: what is read
