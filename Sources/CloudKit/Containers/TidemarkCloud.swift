@@ -25,19 +25,50 @@ public final class TidemarkCloud: Sendable {
         case closed
     }
 
+    /// The names that a user has in containers.
+    public enum UserNames: String, Sendable {
+        /// One in all containers: the account's.
+        case same
+        /// One in each container, made of the account's name (`UserID(account:in:)`), as on Apple's systems.
+        case perContainer
+    }
+
+    /// The names that the users of its devices have in containers.
+    ///
+    /// A store does not know which it was made with: whoever opens it says the same each time.
+    public let userNames: UserNames
     let place: Place
     private let opened = Lock(Opened.not)
 
-    init(_ place: Place) {
+    init(_ place: Place, userNames: UserNames = .same) {
         self.place = place
+        self.userNames = userNames
+    }
+
+    /// The name of the record of an account's user in a container.
+    public func userRecordName(of account: String, in container: String) -> String {
+        user(UserID(account), in: ContainerID(container)).userRecordName
+    }
+
+    /// The user that an account has in a container; the one user that every store has is the same in all.
+    func user(_ account: UserID, in container: ContainerID) -> UserID {
+        guard userNames == .perContainer, account != .current else { return account }
+        return UserID(account: account.userRecordName, in: container)
     }
 
     /// Points at a store on disk, which is made if it is not there.
     ///
     /// One process at a time writes a store. If another one has it open, the first call waits for up to
     /// five seconds, and then fails with `serviceUnavailable` and a time after which to retry.
-    public convenience init(storeAt path: String, options: StoreOptions = StoreOptions()) {
-        self.init(.store(path: path, options: options, isTemporary: false))
+    public convenience init(
+        storeAt path: String,
+        options: StoreOptions = StoreOptions(),
+        userNames: UserNames = .same
+    ) {
+        self.init(
+            .store(path: path, options: options, isTemporary: false),
+            userNames: userNames
+        )
     }
 
     /// Points at any service.
@@ -51,13 +82,19 @@ public final class TidemarkCloud: Sendable {
     /// What a process that was killed has left is removed by the next one.
     ///
     /// Unless `options` say otherwise, nothing waits for the disk.
-    public static func temporary(options: StoreOptions? = nil) -> TidemarkCloud {
+    public static func temporary(
+        options: StoreOptions? = nil,
+        userNames: UserNames = .same
+    ) -> TidemarkCloud {
         var quick = StoreOptions()
         quick.durability = .none
         AbandonedStores.sweepOnce
         let path = AbandonedStores.newPath(in: NSTemporaryDirectory())
         TemporaryPaths.ofProcess.add(path)
-        return TidemarkCloud(.store(path: path, options: options ?? quick, isTemporary: true))
+        return TidemarkCloud(
+            .store(path: path, options: options ?? quick, isTemporary: true),
+            userNames: userNames
+        )
     }
 
     deinit {

@@ -10,6 +10,7 @@ extension TidemarkDevice {
     ///
     /// - `TIDEMARK_STORE`: the path of a store.
     /// - `TIDEMARK_USER`: the name of the signed-in user's record; empty for nobody.
+    /// - `TIDEMARK_USER_NAMES`: `perContainer` for another name of the user in each container.
     /// - `TIDEMARK_URL`: kept for a server; refused by now.
     static func fromEnvironment(_ environment: [String: String]) -> TidemarkDevice {
         let user = environment["TIDEMARK_USER"] ?? CKCurrentUserDefaultName
@@ -25,7 +26,20 @@ extension TidemarkDevice {
             )
             return TidemarkCloud(.nowhere(error))
         }
-        return TidemarkCloud(storeAt: environment["TIDEMARK_STORE"] ?? dataPath(environment))
+        return TidemarkCloud(
+            storeAt: environment["TIDEMARK_STORE"] ?? dataPath(environment),
+            userNames: userNames(environment["TIDEMARK_USER_NAMES"])
+        )
+    }
+
+    private static func userNames(_ name: String?) -> TidemarkCloud.UserNames {
+        guard let name else { return .same }
+        guard let names = TidemarkCloud.UserNames(rawValue: name) else {
+            preconditionFailure(
+                "TIDEMARK_USER_NAMES is '\(name)'; set it to 'same' or 'perContainer', or unset it."
+            )
+        }
+        return names
     }
 
     /// `$XDG_DATA_HOME/PROGRAM/cloudkit.tide`: each program has its own, as each app has on Apple's

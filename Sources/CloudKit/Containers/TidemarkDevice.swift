@@ -64,8 +64,9 @@ public final class TidemarkDevice: Sendable {
     ///
     /// - Parameters:
     ///   - cloud: What its containers point at.
-    ///   - user: Who is signed in, by the name of the user's record; `nil` for nobody. Without it,
-    ///     the one user that every store has, whom no others can share with.
+    ///   - user: Who is signed in, by the name of the account, which is that of the user's record unless
+    ///     the cloud has one for each container; `nil` for nobody. Without it, the one user that every
+    ///     store has, whom no others can share with.
     ///   - name: What it calls itself; the machine's name unless it is said.
     ///   - build: The app's build.
     ///   - environment: Which of a container's two worlds it sees.
@@ -267,7 +268,7 @@ extension TidemarkDevice {
 extension TidemarkDevice {
     /// The device's user, asking for one of their databases.
     func caller(of container: ContainerID, _ scope: DatabaseScope) -> Caller {
-        caller(of: container, scope, userID)
+        caller(of: container, scope, userID.map { cloud.user($0, in: container) })
     }
 
     private func caller(
