@@ -78,17 +78,24 @@ import TidemarkViews
         func zone() -> String { zoneNames.randomElement(using: &random) ?? "a" }
     }
 
-    @Test(
-        arguments: zip(
-            UInt64(1)...24,
-            [UInt64](repeating: .max, count: 20) + [0b1111, 0b111, 0b11, 0]
-        )
-    )
+    /// Seeds of histories, each with the bits of slots that names are told apart by: few, but one of each
+    /// kind, unless long tests run.
+    private static func histories(
+        from first: UInt64,
+        count: Int,
+        meeting masks: [UInt64]
+    ) -> [(seed: UInt64, slotMask: UInt64)] {
+        let usual = runsLongTests ? count : 4
+        let all = [UInt64](repeating: .max, count: usual) + masks
+        return all.enumerated().map { (first + UInt64($0.offset), $0.element) }
+    }
+
+    @Test(arguments: histories(from: 1, count: 20, meeting: [0b1111, 0b111, 0b11, 0]))
     func `a store answers as the model does`(_ seed: UInt64, _ slotMask: UInt64) async throws {
         try await play(seed, slotMask, isStrict: false)
     }
 
-    @Test(arguments: zip(UInt64(101)...112, [UInt64](repeating: .max, count: 10) + [0b111, 0]))
+    @Test(arguments: histories(from: 101, count: 10, meeting: [0b111, 0]))
     func `a strict store, which touches what is referred to, answers as the model does`(
         _ seed: UInt64,
         _ slotMask: UInt64
@@ -96,12 +103,7 @@ import TidemarkViews
         try await play(seed, slotMask, isStrict: true)
     }
 
-    @Test(
-        arguments: zip(
-            UInt64(201)...220,
-            [UInt64](repeating: .max, count: 16) + [0b1111, 0b111, 0b11, 0]
-        )
-    )
+    @Test(arguments: histories(from: 201, count: 16, meeting: [0b1111, 0b111, 0b11, 0]))
     func `a store that is compacted answers as the model does, or says that a token expired`(
         _ seed: UInt64,
         _ slotMask: UInt64
