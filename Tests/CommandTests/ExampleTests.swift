@@ -60,6 +60,38 @@ import Testing
         #expect(commandCount > 6)
     }
 
+    @Test func `the question at the top of the README has the answer that it shows`() async throws {
+        let folder = try ScratchFolder()
+        let lines = try Self.text("Docs/Examples/lists.jsonl").split(separator: "\n").map(
+            String.init
+        )
+        let store = try await folder.store(lines, name: "notes.tide")
+        let refused = try await Command.run(
+            "save",
+            store,
+            "milk",
+            "--zone",
+            "lists",
+            "--type",
+            "Item",
+            "title=Oat",
+            "--device",
+            "tablet"
+        )
+        #expect(refused.status == 1)
+        let shown = try Self.block("text").split(separator: "\n")
+        let question = try #require(shown.first).replacing("$ tidemark", with: "$tidemark")
+        let answer = try await Command.script("\(question) --text", in: folder)
+        #expect(answer.status == 0)
+        // What follows is what nobody knows, since the store kept no full journal.
+        let said = answer.output.split(separator: "\n").prefix(shown.count - 1)
+        func steady(_ line: Substring) -> String {
+            String(line).replacing(/\(4-[0-9a-z]+\)/, with: "(tag)")
+                .replacing(/Refused: [0-9T:.Z-]+/, with: "Refused: time")
+        }
+        #expect(said.map(steady) == shown.dropFirst().map(steady))
+    }
+
     /// A text without what differs from store to store: random numbers, and sizes on disk.
     private static func steady(_ text: String) -> String {
         text
