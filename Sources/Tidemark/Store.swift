@@ -12,8 +12,10 @@ public import TidemarkModel
 ///
 /// ```swift
 /// let store = try Store.open(at: "notes.tide", access: .creating)
-/// let save = RecordSave(RecordID(recordName: "first"), type: "Note", fields: ["text": "Hello"])
-/// let result = try await store.modifyRecords(ModifyRecordsRequest(saves: [save]), as: Caller())
+/// let fields = try Fields(["text": "Hello"])
+/// let save = RecordSave(RecordID(recordName: "first"), type: "Note", fields: fields)
+/// let request = ModifyRecordsRequest(saves: [save])
+/// let result = try await store.modifyRecords(request, as: Caller())
 /// try store.close()
 /// ```
 ///

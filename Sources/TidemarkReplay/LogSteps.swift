@@ -23,7 +23,9 @@ public struct LogStep: Sendable {
 ///
 /// ```swift
 /// var steps = try await store.steps(from: SequenceNumber(rawValue: 1_000))
-/// while let step = try await steps.next() { print(step.origin.sequence, step.change?.happening) }
+/// while let step = try await steps.next() {
+///     print(step.origin.sequence, step.change.map { "\($0.happening)" } ?? "")
+/// }
 /// ```
 public struct LogSteps: Sendable {
     /// The first position of the walk.

@@ -8,7 +8,7 @@ public import TidemarkModel
 ///
 /// A driver asks for the next step, does it, and hands in what came of it; whatever happens meanwhile,
 /// such as the app adding changes, it tells the loop at once. The order of the steps is that of
-/// CloudKit's `CKSyncEngine` (`cloudkit-semantics.md`, section 7.3):
+/// CloudKit's `CKSyncEngine`:
 ///
 /// - a fetch: the list of changed zones, then each zone, the app being told of each page before the
 ///   next, and of what it may remember only after it has dealt with what came before;

@@ -139,7 +139,7 @@ extension CKSyncEngine {
 
         /// At most how many changes a batch made from pending ones has.
         ///
-        /// Apple names no number; 250 were observed (`cloudkit-semantics.md`, section 7.3).
+        /// Apple names no number; 250 were observed.
         static let maximumCount = 250
 
         /// Collects changes.

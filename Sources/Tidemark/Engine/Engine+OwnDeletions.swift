@@ -9,7 +9,7 @@ import TidemarkViews
 // The deletions and hidden records of a zone's delta.
 //
 // Without a token a delta tells deletions from before only of records that the asking user created on the
-// asking device, as Apple's staff say of CloudKit (`cloudkit-semantics.md`, section 10.4): the device may
+// asking device, as Apple's staff say of CloudKit: the device may
 // have kept such a record although it never fetched the zone. It never knew the other ones.
 extension Engine {
     /// The versions of a zone that a delta tells behind a place, at most `limit`.

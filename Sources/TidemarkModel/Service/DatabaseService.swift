@@ -1,7 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The one way in: what library, server, CloudKit module and command line all speak to.
+/// The one way in: what apps, the CloudKit module and servers ask.
+///
+/// A `Store` is one. The command line opens stores, and asks them for more than a service has.
 ///
 /// Every call says who asks. A call throws where the request as a whole failed; an item that failed
 /// has its error in the result.

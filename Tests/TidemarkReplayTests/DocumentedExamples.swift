@@ -1,0 +1,103 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+import Tidemark
+import TidemarkReplay
+
+/// The examples of documentation comments, compiled: each is here to the letter.
+private enum DocumentedExamples {
+    static func ofStore() async throws {
+        let store = try Store.open(at: "notes.tide", access: .creating)
+        let fields = try Fields(["text": "Hello"])
+        let save = RecordSave(RecordID(recordName: "first"), type: "Note", fields: fields)
+        let request = ModifyRecordsRequest(saves: [save])
+        let result = try await store.modifyRecords(request, as: Caller())
+        try store.close()
+        _ = result
+    }
+
+    static func ofTidemark() async throws {
+        let store = try Store.open(at: "notes.tide", access: .creating)
+        let zone = ZoneID(zoneName: "Notes")
+        let caller = Caller()
+        _ = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: caller)
+        let changes = try await store.zoneChanges(ZoneChangesRequest(zone: zone), as: caller)
+        _ = changes
+    }
+
+    static func ofReplay() async throws {
+        let store = try Store.open(at: "notes.tide", access: .reading)
+        for field in try await store.blame(of: RecordID(recordName: "n1")).fields {
+            print(field.name, field.origin?.user?.userRecordName ?? "?")
+        }
+    }
+
+    static func ofHistory(_ store: Store, _ id: RecordID) async throws {
+        for try await entry in try await store.history(of: id) {
+            if case .change(let change) = entry { print(change.origin.sequence, change.happening) }
+        }
+    }
+
+    static func ofSteps(_ store: Store) async throws {
+        var steps = try await store.steps(from: SequenceNumber(rawValue: 1_000))
+        while let step = try await steps.next() {
+            print(step.origin.sequence, step.change.map { "\($0.happening)" } ?? "")
+        }
+    }
+}
+
+@Suite struct DocumentedExampleTests {
+    private static let project = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../..").standardizedFileURL
+
+    /// The pieces of Swift in a text, without what indents them; comments lose their slashes.
+    private func examples(in text: String) -> [[Substring]] {
+        var examples: [[Substring]] = []
+        var current: [Substring]?
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            let plain = line.trimmingPrefix(#/\ *(///)?\ */#)
+            if plain.hasPrefix("```") {
+                if let example = current { examples.append(example) }
+                current = plain == "```swift" ? [] : nil
+            } else if current != nil {
+                let isCode = !plain.isEmpty && !plain.hasPrefix("import ")
+                if isCode { current?.append(plain) }
+            }
+        }
+        return examples
+    }
+
+    @Test func `every example in a documentation comment is compiled`() throws {
+        var compiled = ""
+        for path in [
+            "Tests/TidemarkReplayTests/DocumentedExamples.swift",
+            "Tests/CloudKitTests/DocumentedExamples.swift",
+        ] {
+            let text = try String(
+                contentsOf: Self.project.appending(path: path),
+                encoding: .utf8
+            )
+            for line in text.split(separator: "\n") {
+                compiled += line.trimmingPrefix(#/\ */#) + "\n"
+            }
+        }
+        let sources = Self.project.appending(path: "Sources")
+        let files = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
+        var exampleCount = 0
+        for file in files where file.hasSuffix(".swift") || file.hasSuffix(".md") {
+            // The tests of projections have its examples.
+            if file.hasSuffix("Projections.md") { continue }
+            let text = try String(contentsOf: sources.appending(path: file), encoding: .utf8)
+            for example in examples(in: text) {
+                exampleCount += 1
+                let code = example.joined(separator: "\n")
+                let isThere = compiled.contains(code)
+                #expect(isThere, "\(file): an example is not among those compiled:\n\(code)")
+            }
+        }
+        #expect(exampleCount > 7)
+    }
+}
