@@ -93,10 +93,8 @@ extension Engine {
         guard let stored = try? views.records(at: [held.sequence])[0],
             stored.zone == server.zone, stored.event.state == .live
         else { return nil }
-        do throws(EventFormatError) {
-            return try stored.hasName(name) ? stored : nil
-        } catch {
-            throw SyncError(error)
+        return try SyncError.wrapping { () throws(EventFormatError) in
+            try stored.hasName(name) ? stored : nil
         }
     }
 }

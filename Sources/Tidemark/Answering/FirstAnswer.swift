@@ -62,11 +62,8 @@ extension Engine {
         to request: RequestKey,
         in picture: ViewPicture
     ) throws(SyncError) -> FirstAnswer? {
-        let first: UInt64?
-        do throws(ViewIndexError) {
-            first = try picture.firstSequence(of: request)
-        } catch {
-            throw SyncError(error)
+        let first: UInt64? = try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.firstSequence(of: request)
         }
         guard let first else { return nil }
         let (envelope, received) = try envelope(ofCommitAt: SequenceNumber(rawValue: first))
@@ -99,10 +96,8 @@ extension Engine {
 
     /// Reads an envelope's bytes.
     func readEnvelope(_ bytes: ArraySlice<UInt8>) throws(SyncError) -> CommitEnvelope {
-        do throws(EventFormatError) {
-            return try CommitEnvelope(bytes.span.bytes)
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(EventFormatError) in
+            try CommitEnvelope(bytes.span.bytes)
         }
     }
 }

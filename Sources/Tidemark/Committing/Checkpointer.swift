@@ -101,20 +101,16 @@ package final class Checkpointer: Sendable {
     /// Takes a generation into the index, once it is durable.
     private func write(_ generation: OverlayGeneration) throws(SyncError) {
         let last = SequenceNumber(rawValue: generation.lastSequence)
-        do throws(LogError) {
+        try SyncError.wrapping { () throws(LogError) in
             try awaitDurable(last)
-        } catch {
-            throw SyncError(error)
         }
-        do throws(ViewIndexError) {
+        try SyncError.wrapping { () throws(ViewIndexError) in
             try index.take(
                 generation,
                 of: source.store,
                 source.line,
                 compactedThrough: source.compactedThrough
             )
-        } catch {
-            throw SyncError(error)
         }
     }
 

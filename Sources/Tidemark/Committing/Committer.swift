@@ -46,13 +46,11 @@ package final class Committer: Sendable {
         beginsSegment: Bool = false
     ) throws(SyncError) -> Placed? {
         try clock.check(plan.draft.received)
-        do throws(LogError) {
-            return try views.overlay.withLock { overlay throws(LogError) in
+        return try SyncError.wrapping { () throws(LogError) in
+            try views.overlay.withLock { overlay throws(LogError) in
                 guard plan.stillHolds(in: overlay) else { return nil }
                 return try place(&plan, in: &overlay, beginsSegment: beginsSegment)
             }
-        } catch {
-            throw SyncError(error)
         }
     }
 

@@ -35,10 +35,8 @@ extension Engine {
     }
 
     private func useReserve(of log: SegmentLog) throws(SyncError) -> Bool {
-        do throws(LogError) {
-            return try log.useReserve()
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(LogError) in
+            try log.useReserve()
         }
     }
 
@@ -83,11 +81,8 @@ extension Engine {
         _ bytesPerSecond: Int?
     ) throws(SyncError) -> HistoryMarks {
         let picture = try picture(.visible)
-        let before: CompactionRun?
-        do throws(ViewIndexError) {
-            before = try picture.compaction()
-        } catch {
-            throw SyncError(error)
+        let before: CompactionRun? = try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.compaction()
         }
         let time = now()
         try writing?.committer.clock.check(time)
@@ -98,13 +93,11 @@ extension Engine {
             requestLifetime: options.requestLifetime
         )
         var marks = HistoryMarks(question)
-        do throws(LogError) {
+        try SyncError.wrapping { () throws(LogError) in
             let first = SequenceNumber(rawValue: 1)
             try visit(from: first, through: source.durableSequence, bytesPerSecond) {
                 (event) throws(EventFormatError) in try marks.add(event)
             }
-        } catch {
-            throw SyncError(error)
         }
         marks.finish()
         return marks
@@ -156,7 +149,7 @@ extension Engine {
         in picture: ViewPicture
     ) throws(SyncError) -> Plan {
         var plan = Plan()
-        do throws(ViewIndexError) {
+        try SyncError.wrapping { () throws(ViewIndexError) in
             for zone in try picture.zones() where zone.tombstoneHorizon > 0 {
                 plan.horizons[zone.key] = zone.tombstoneHorizon
             }
@@ -169,8 +162,6 @@ extension Engine {
                 plan.raised.append((zone, horizon))
                 plan.horizons[list] = horizon
             }
-        } catch {
-            throw SyncError(error)
         }
         return plan
     }
@@ -206,10 +197,8 @@ extension Engine {
     private func waitForReaders() async throws(SyncError) {
         let era = views.pins.beginEra()
         while views.pins.isAnyLeft(before: era) {
-            do throws(LogError) {
+            try SyncError.wrapping { () throws(LogError) in
                 try checkIsOpen()
-            } catch {
-                throw SyncError(error)
             }
             await blockingWork.pause(milliseconds: 5)
         }
@@ -226,7 +215,7 @@ extension Engine {
         let segments =
             writing?.log.segmentLoads() ?? (source as? LogReader)?.segmentLoads() ?? []
         var fates = plan.fates(marks)
-        do throws(LogError) {
+        return try SyncError.wrapping { () throws(LogError) in
             let loads = try loads(of: segments, &fates, bytesPerSecond)
             if let damage = (source as? LogReader)?.damage.first { throw damage }
             let groups = SegmentLoad.rewrites(
@@ -234,8 +223,6 @@ extension Engine {
                 segmentByteCount: options.segmentByteCount
             )
             return report(marks, plan, fates, groups, of: loads)
-        } catch {
-            throw SyncError(error)
         }
     }
 
@@ -248,7 +235,7 @@ extension Engine {
         let log = try writer().log
         var pace = pace(bytesPerSecond)
         var fates = plan.fates(marks)
-        do throws(LogError) {
+        return try SyncError.wrapping { () throws(LogError) in
             let last = SequenceNumber(rawValue: first.rawValue - 1)
             let finished = try log.finishedSegments(through: last)
             let loads = try loads(of: finished, &fates, bytesPerSecond)
@@ -269,8 +256,6 @@ extension Engine {
             }
             report.isRead = try !log.removeReplacedSegments()
             return report
-        } catch {
-            throw SyncError(error)
         }
     }
 

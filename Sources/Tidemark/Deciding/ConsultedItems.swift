@@ -151,11 +151,8 @@ package struct ConsultedItems: Sendable {
         let open = open.filter { zones.key(of: items[$0].zone) != nil }
         if open.isEmpty { return }
         let slots = open.map { ViewKey(zones.key(of: items[$0].zone) ?? 0, items[$0].slot) }
-        let versions: [RecordVersion?]
-        do throws(ViewIndexError) {
-            versions = try picture.versions(at: slots)
-        } catch {
-            throw SyncError(error)
+        let versions: [RecordVersion?] = try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.versions(at: slots)
         }
         let found = zip(open, versions).compactMap { index, version in
             version.map { (index, $0.sequence) }
@@ -173,10 +170,8 @@ package struct ConsultedItems: Sendable {
         var strangers: [Int] = []
         for index in open {
             guard let old = items[index].old else { continue }
-            do throws(EventFormatError) {
+            try SyncError.wrapping { () throws(EventFormatError) in
                 if try !old.hasName(items[index].name) { strangers.append(index) }
-            } catch {
-                throw SyncError(error)
             }
         }
         return strangers

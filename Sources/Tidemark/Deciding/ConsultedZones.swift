@@ -133,11 +133,8 @@ package struct ConsultedZones: Sendable {
             consulted.error = .zoneNotFound(zone)
             return consulted
         }
-        let epoch: ZoneEpoch
-        do throws(ViewIndexError) {
-            epoch = try picture.epoch(of: identity)
-        } catch {
-            throw SyncError(error)
+        let epoch: ZoneEpoch = try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.epoch(of: identity)
         }
         consulted.place = epoch.place
         consulted.probeCount = epoch.probeCount
@@ -166,10 +163,8 @@ package struct ConsultedZones: Sendable {
         ofEnd zone: UInt64,
         _ picture: ViewPicture
     ) throws(SyncError) -> ZoneDeletionReason? {
-        do throws(ViewIndexError) {
-            return try picture.zone(zone).end?.reason
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.zone(zone).end?.reason
         }
     }
 }

@@ -54,10 +54,8 @@ package struct Neighbours {
         limit: Int = .max
     ) throws(SyncError) -> [Referrer] {
         guard let zone = zones[target.zone].key else { return [] }
-        do throws(ViewIndexError) {
-            return try picture.referrers(of: hash.target(target.name), in: zone, limit: limit)
-        } catch {
-            throw SyncError(error)
+        return try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.referrers(of: hash.target(target.name), in: zone, limit: limit)
         }
     }
 
@@ -71,11 +69,8 @@ package struct Neighbours {
         guard let zone = zones[target.zone].key else { return [] }
         targets.append(ReferenceChange.key(of: hash.target(target.name), in: zone))
         let slots = try referrers(of: target).map { ViewKey(zone, $0.slot) }
-        let versions: [RecordVersion?]
-        do throws(ViewIndexError) {
-            versions = try picture.versions(at: slots)
-        } catch {
-            throw SyncError(error)
+        let versions: [RecordVersion?] = try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.versions(at: slots)
         }
         let live = versions.compactMap { $0?.state == .live ? $0 : nil }
         let stored = try views.records(at: live.map(\.sequence))

@@ -254,10 +254,8 @@ extension Fields {
 extension StoredRecord {
     /// The record's body, as a caller outside of the log's room meets it.
     package func readBody() throws(SyncError) -> RecordBody {
-        do throws(EventFormatError) {
-            return try body()
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(EventFormatError) in
+            try body()
         }
     }
 }

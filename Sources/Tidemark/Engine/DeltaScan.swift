@@ -101,10 +101,8 @@ extension Engine {
         limit: Int,
         _ picture: ViewPicture
     ) throws(SyncError) -> [RecordVersion] {
-        do throws(ViewIndexError) {
-            return try picture.changes(in: list, after: start, quiet: 0, limit: limit)
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.changes(in: list, after: start, quiet: 0, limit: limit)
         }
     }
 }

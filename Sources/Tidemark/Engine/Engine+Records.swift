@@ -247,10 +247,8 @@ extension Engine {
 
     /// What the store says now; the view index's errors as a caller meets them.
     func picture(_ extent: ZoneViews.Extent) throws(SyncError) -> ViewPicture {
-        do throws(ViewIndexError) {
-            return try views.picture(extent)
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try views.picture(extent)
         }
     }
 

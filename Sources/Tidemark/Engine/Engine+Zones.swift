@@ -13,15 +13,13 @@ extension Engine {
         let picture = try picture(.visible)
         if caller.database.scope == .shared { return try sharedZoneList(of: caller, picture) }
         var zones: [Zone] = []
-        do throws(ViewIndexError) {
+        try SyncError.wrapping { () throws(ViewIndexError) in
             for standing in try picture.zones(of: caller.database, after: 0, limit: .max)
             where standing.end == nil && !standing.identity.isImplicit
                 && !standing.identity.isSystem
             {
                 zones.append(Zone(standing.identity, isStrict: options.isStrict))
             }
-        } catch {
-            throw SyncError(error)
         }
         let implicit = ZoneIdentity(
             database: caller.database,

@@ -140,10 +140,8 @@ struct FormerVersions {
     }
 
     private func record(in event: LogEvent) throws(SyncError) -> StoredRecord {
-        do throws(EventFormatError) {
-            return try StoredRecord(event.sequence, zone: event.zone, event.payload)
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(EventFormatError) in
+            try StoredRecord(event.sequence, zone: event.zone, event.payload)
         }
     }
 }

@@ -52,10 +52,8 @@ extension Engine {
         in database: DatabaseID,
         _ picture: ViewPicture
     ) throws(SyncError) -> UInt64 {
-        do throws(ViewIndexError) {
-            return try picture.epoch(of: .erasureMark(of: database)).key ?? 0
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.epoch(of: .erasureMark(of: database)).key ?? 0
         }
     }
 

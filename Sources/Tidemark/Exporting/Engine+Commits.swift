@@ -148,10 +148,8 @@ private struct LineBuilder {
     }
 
     private func reason(of deletion: RawSpan) throws(SyncError) -> ZoneDeletionReason {
-        do throws(EventFormatError) {
-            return try ZoneEvent.readDeletion(deletion)
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(EventFormatError) in
+            try ZoneEvent.readDeletion(deletion)
         }
     }
 
@@ -213,11 +211,8 @@ private struct LineBuilder {
     /// The lines of the commit that is under way.
     mutating func finish() throws(SyncError) -> [ChangeStreamLine] {
         guard let commit else { return [] }
-        let envelope: CommitEnvelope
-        do throws(EventFormatError) {
-            envelope = try CommitEnvelope(self.envelope.span.bytes)
-        } catch {
-            throw SyncError(error)
+        let envelope: CommitEnvelope = try SyncError.wrapping { () throws(EventFormatError) in
+            try CommitEnvelope(self.envelope.span.bytes)
         }
         defer {
             self.commit = nil

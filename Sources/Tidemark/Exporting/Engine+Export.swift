@@ -56,11 +56,9 @@ extension Engine {
         of database: DatabaseID,
         _ picture: ViewPicture
     ) throws(SyncError) -> [UInt64: ZoneIdentity] {
-        do throws(ViewIndexError) {
+        try SyncError.wrapping { () throws(ViewIndexError) in
             let zones = try picture.zones(of: database, after: 0, limit: .max)
             return Dictionary(uniqueKeysWithValues: zones.map { ($0.key, $0.identity) })
-        } catch {
-            throw SyncError(error)
         }
     }
 
@@ -68,11 +66,9 @@ extension Engine {
         in zone: UInt64,
         _ picture: ViewPicture
     ) throws(SyncError) -> [SequenceNumber] {
-        do throws(ViewIndexError) {
-            return try picture.changes(in: zone, after: 0, quiet: .max, limit: .max)
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.changes(in: zone, after: 0, quiet: .max, limit: .max)
                 .map(\.sequence)
-        } catch {
-            throw SyncError(error)
         }
     }
 
@@ -104,10 +100,8 @@ extension Engine {
     }
 
     private func historyHorizon(_ picture: ViewPicture) throws(SyncError) -> UInt64 {
-        do throws(ViewIndexError) {
-            return try picture.compaction()?.history ?? 0
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.compaction()?.history ?? 0
         }
     }
 
@@ -162,10 +156,8 @@ extension Engine {
 
     /// See ``Store/position(atOrBefore:)``.
     func position(atOrBefore time: Int64) throws(SyncError) -> SequenceNumber {
-        do throws(LogError) {
-            return try source.lastSequence(atOrBefore: time)
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(LogError) in
+            try source.lastSequence(atOrBefore: time)
         }
     }
 
@@ -189,7 +181,7 @@ extension Engine {
 
     /// See ``Store/figures()``.
     func figures() throws(SyncError) -> StoreFigures {
-        do throws(ViewIndexError) {
+        try SyncError.wrapping { () throws(ViewIndexError) in
             let figures = try views.picture(.visible).figures()
             return StoreFigures(
                 zoneCount: figures.zoneCount,
@@ -198,8 +190,6 @@ extension Engine {
                 viewByteCount: views.index.byteCount,
                 viewSpareByteCount: views.index.spareByteCount
             )
-        } catch {
-            throw SyncError(error)
         }
     }
 }

@@ -99,10 +99,8 @@ package struct PastPicture: Sendable {
     private func translated<Result>(
         _ body: () throws(ViewIndexError) -> Result
     ) throws(SyncError) -> Result {
-        do throws(ViewIndexError) {
-            return try body()
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try body()
         }
     }
 }
@@ -148,7 +146,7 @@ package struct PastLog: Sendable {
                 return false
             }
         }
-        do throws(LogError) {
+        try SyncError.wrapping { () throws(LogError) in
             if let zones, zones.count == 1, let zone = zones.first,
                 let reader = source as? LogReader
             {
@@ -158,8 +156,6 @@ package struct PastLog: Sendable {
                     zones.map { $0.contains(event.zone) } ?? true ? goesOn(after: event) : true
                 }
             }
-        } catch {
-            throw SyncError(error)
         }
         if let failure { throw SyncError(failure) }
     }

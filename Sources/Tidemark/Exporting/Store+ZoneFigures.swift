@@ -13,10 +13,8 @@ extension Store {
     /// something was written to it. O(zones, and events in the overlay).
     package func zoneFigures(of database: DatabaseID) throws(SyncError) -> [ZoneFigures] {
         let picture = try engine.picture(.visible)
-        do throws(ViewIndexError) {
-            return try picture.zoneFigures(of: database)
-        } catch {
-            throw SyncError(error)
+        return try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.zoneFigures(of: database)
         }
     }
 

@@ -68,11 +68,9 @@ extension Engine {
     }
 
     private func forgotten(by picture: ViewPicture) throws(SyncError) -> Forgotten {
-        do throws(ViewIndexError) {
+        try SyncError.wrapping { () throws(ViewIndexError) in
             guard let run = try picture.compaction() else { return Forgotten() }
             return Forgotten(history: run.history, tombstones: run.tombstones)
-        } catch {
-            throw SyncError(error)
         }
     }
 

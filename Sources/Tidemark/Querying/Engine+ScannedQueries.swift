@@ -194,10 +194,8 @@ extension Engine {
     }
 
     private func stored(_ event: LogEvent) throws(SyncError) -> StoredRecord {
-        do throws(EventFormatError) {
-            return try StoredRecord(event.sequence, zone: event.zone, event.payload)
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(EventFormatError) in
+            try StoredRecord(event.sequence, zone: event.zone, event.payload)
         }
     }
 }

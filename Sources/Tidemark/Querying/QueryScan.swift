@@ -87,10 +87,8 @@ struct QueryScan {
 extension LogEvent {
     /// The body of the record that the event saved.
     fileprivate func savedBody() throws(SyncError) -> RecordBody {
-        do throws(EventFormatError) {
-            return try StoredRecord(sequence, zone: zone, payload).body()
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(EventFormatError) in
+            try StoredRecord(sequence, zone: zone, payload).body()
         }
     }
 }

@@ -30,7 +30,7 @@ struct SchemaDriftFold {
 
     /// Takes in the next event; one that `counts` is not passed for only says what there is.
     mutating func add(_ event: LogEvent, counts: Bool) throws(SyncError) {
-        do throws(EventFormatError) {
+        try SyncError.wrapping { () throws(EventFormatError) in
             let bytes = event.payload
             let payload = bytes.span.bytes
             switch EventKind(of: payload) {
@@ -52,8 +52,6 @@ struct SchemaDriftFold {
             default:
                 return
             }
-        } catch {
-            throw SyncError(error)
         }
     }
 

@@ -29,13 +29,11 @@ package struct Audiences {
     ///
     /// One look-up.
     package mutating func audience(of record: ViewKey) throws(SyncError) -> AudienceRef {
-        do throws(ViewIndexError) {
+        try SyncError.wrapping { () throws(ViewIndexError) in
             guard let key = try picture.audience(of: record), try isLiving(key) else {
                 return .none
             }
             return .known(key)
-        } catch {
-            throw SyncError(error)
         }
     }
 
@@ -52,10 +50,8 @@ package struct Audiences {
         forShare token: String,
         in zone: ZoneIdentity
     ) throws(SyncError) -> ZoneSearch {
-        do throws(ViewIndexError) {
-            return try picture.search(for: zone.audience(ofShare: token))
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.search(for: zone.audience(ofShare: token))
         }
     }
 
@@ -70,8 +66,8 @@ package struct Audiences {
     /// O(shares of the zone's owner).
     package func keys(in zone: ZoneIdentity) throws(SyncError) -> [UInt64] {
         let prefix = zone.zoneName.string + "\0"
-        do throws(ViewIndexError) {
-            return try picture.zones(
+        return try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.zones(
                 of: zone.audience(ofShare: "").database,
                 after: 0,
                 limit: .max
@@ -79,22 +75,18 @@ package struct Audiences {
                 standing.end == nil
                     && standing.identity.zoneName.string.utf8.starts(with: prefix.utf8)
             }.map(\.key)
-        } catch {
-            throw SyncError(error)
         }
     }
 
     /// Where a record is in an audience.
     package func place(of slot: UInt64, in key: UInt64) throws(SyncError) -> AudiencePlace {
-        do throws(ViewIndexError) {
+        try SyncError.wrapping { () throws(ViewIndexError) in
             let version = try picture.version(at: ViewKey(key, slot))
             return AudiencePlace(
                 key: key,
                 previous: version?.sequence.rawValue ?? 0,
                 previousState: version?.state
             )
-        } catch {
-            throw SyncError(error)
         }
     }
 }

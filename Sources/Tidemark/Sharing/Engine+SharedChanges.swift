@@ -119,14 +119,12 @@ extension Engine {
         of access: ZoneAccess,
         _ picture: ViewPicture
     ) throws(SyncError) -> UInt64 {
-        do throws(ViewIndexError) {
+        try SyncError.wrapping { () throws(ViewIndexError) in
             var horizon: UInt64 = 0
             for audience in access.parts.keys {
                 horizon = max(horizon, try picture.zone(audience).tombstoneHorizon)
             }
             return horizon
-        } catch {
-            throw SyncError(error)
         }
     }
 
@@ -289,7 +287,7 @@ extension Engine {
         let shared = SharedZones(parts)
         var heads: [ZoneID: UInt64] = [:]
         var ends: [ZoneID: (sequence: UInt64, part: Participation)] = [:]
-        do throws(ViewIndexError) {
+        return try SyncError.wrapping { () throws(ViewIndexError) in
             for part in parts {
                 let zone = part.participation.zone
                 let sequence = part.sequence.rawValue
@@ -312,8 +310,6 @@ extension Engine {
                 }
             }
             return changes.sorted { $0.head < $1.head }
-        } catch {
-            throw SyncError(error)
         }
     }
 }

@@ -32,11 +32,8 @@ extension Engine {
     ) throws(SyncError) -> [RecordBody] {
         var shares = [Name(Share.zoneWideName)]
         for key in audiences {
-            let name: String
-            do throws(ViewIndexError) {
-                name = try picture.zone(key).identity.zoneName.string
-            } catch {
-                throw SyncError(error)
+            let name: String = try SyncError.wrapping { () throws(ViewIndexError) in
+                try picture.zone(key).identity.zoneName.string
             }
             guard let token = name.split(separator: "\0").last,
                 let link = try record(

@@ -306,11 +306,8 @@ extension Engine {
         _ picture: ViewPicture
     ) throws(SyncError) -> Record {
         let stored = try views.records(at: [position])[0]
-        let identity: ZoneIdentity
-        do throws(ViewIndexError) {
-            identity = try picture.zone(stored.zone).identity
-        } catch {
-            throw SyncError(error)
+        let identity: ZoneIdentity = try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.zone(stored.zone).identity
         }
         let zone = ZoneID(
             zoneName: identity.zoneName.string,

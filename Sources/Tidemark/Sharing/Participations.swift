@@ -119,13 +119,11 @@ extension Engine {
         _ picture: ViewPicture
     ) throws(SyncError) -> UInt64? {
         let zone = part.zoneIdentity(in: home)
-        do throws(ViewIndexError) {
+        return try SyncError.wrapping { () throws(ViewIndexError) in
             let search = try picture.search(
                 for: part.isZoneWide ? zone : zone.audience(ofShare: part.token)
             )
             return search.standing?.key
-        } catch {
-            throw SyncError(error)
         }
     }
 }

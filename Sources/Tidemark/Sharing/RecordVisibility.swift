@@ -133,11 +133,8 @@ extension Engine {
         for part in parts where part.participation.showsSomething {
             guard let key = part.audience else { continue }
             if isLive, !part.participation.isZoneWide, current != .known(key) { continue }
-            let version: RecordVersion?
-            do throws(ViewIndexError) {
-                version = try picture.version(at: ViewKey(key, place.low))
-            } catch {
-                throw SyncError(error)
+            let version: RecordVersion? = try SyncError.wrapping { () throws(ViewIndexError) in
+                try picture.version(at: ViewKey(key, place.low))
             }
             guard let version else { continue }
             return ListedRecord(

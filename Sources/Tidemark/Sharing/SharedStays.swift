@@ -100,24 +100,18 @@ struct SharedStays {
         in audience: UInt64
     ) throws(SyncError) -> (sequence: SequenceNumber, state: RecordState?)? {
         guard let event = try engine.source.event(at: sequence), !event.isNote else { return nil }
-        let place: AudiencePlace?
-        do throws(EventFormatError) {
+        let place = try SyncError.wrapping { () throws(EventFormatError) -> AudiencePlace? in
             if AudienceEvent.isOne(event.payload.span.bytes) {
-                place = try AudienceEvent(event.payload.span.bytes).place
-            } else {
-                let own = try StoredRecord(sequence, zone: event.zone, event.payload).event
-                // A zone's own list has its records by themselves.
-                place =
-                    event.zone != audience
-                    ? own.audience
-                    : AudiencePlace(
-                        key: audience,
-                        previous: own.previous,
-                        previousState: own.previousState
-                    )
+                return try AudienceEvent(event.payload.span.bytes).place
             }
-        } catch {
-            throw SyncError(error)
+            let own = try StoredRecord(sequence, zone: event.zone, event.payload).event
+            if event.zone != audience { return own.audience }
+            // A zone's own list has its records by themselves.
+            return AudiencePlace(
+                key: audience,
+                previous: own.previous,
+                previousState: own.previousState
+            )
         }
         guard let place else { return nil }
         return (SequenceNumber(rawValue: place.previous), place.previousState)

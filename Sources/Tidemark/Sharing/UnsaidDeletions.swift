@@ -36,7 +36,7 @@ struct UnsaidDeletions {
     ) throws(SyncError) -> Set<SequenceNumber> {
         var unsaid = try stays.unseen(among: versions, in: audience, isLeaving: isLeaving)
         guard let access else { return unsaid }
-        do throws(ViewIndexError) {
+        try SyncError.wrapping { () throws(ViewIndexError) in
             for version in versions where isLeaving || version.state == .tombstone {
                 let record = ViewKey(zone, version.slot)
                 let isShown =
@@ -45,8 +45,6 @@ struct UnsaidDeletions {
                     : try picture.audience(of: record).map { access.parts[$0] != nil } ?? false
                 if isShown { unsaid.insert(version.sequence) }
             }
-        } catch {
-            throw SyncError(error)
         }
         return unsaid
     }

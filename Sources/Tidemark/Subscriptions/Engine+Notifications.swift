@@ -123,11 +123,8 @@ extension Engine {
         as caller: Caller,
         of holder: SubscriptionHolder
     ) throws(SyncError) -> Subscription.Notification? {
-        let stored: StoredRecord
-        do throws(EventFormatError) {
-            stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
-        } catch {
-            throw SyncError(error)
+        let stored: StoredRecord = try SyncError.wrapping { () throws(EventFormatError) in
+            try StoredRecord(event.sequence, zone: event.zone, event.payload)
         }
         guard stored.event.state == .tombstone else {
             let body = try stored.readBody()

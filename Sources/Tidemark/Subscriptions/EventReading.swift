@@ -95,10 +95,8 @@ struct EventReading {
     private func synced<Result>(
         _ body: () throws(EventFormatError) -> Result
     ) throws(SyncError) -> Result {
-        do throws(EventFormatError) {
-            return try body()
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(EventFormatError) in
+            try body()
         }
     }
 

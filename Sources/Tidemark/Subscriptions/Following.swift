@@ -80,7 +80,6 @@ extension Engine {
     func beginFollowing() throws(SyncError) -> Following {
         let picture = try picture(.visible)
         let zone: UInt64
-        let versions: [RecordVersion]
         do throws(ViewIndexError) {
             let identity = ZoneIdentity(
                 database: .ofStore,
@@ -97,10 +96,8 @@ extension Engine {
         // What happened before there was a zone for subscriptions concerned nobody.
         let record = try notifiedRecord(picture)
         let kept = min(max(record.position, zone), picture.bound)
-        do throws(ViewIndexError) {
-            versions = try picture.changes(in: zone, after: 0, quiet: kept, limit: .max)
-        } catch {
-            throw SyncError(error)
+        let versions: [RecordVersion] = try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.changes(in: zone, after: 0, quiet: kept, limit: .max)
         }
         var following = Following(position: kept, subscriptionsZone: zone)
         var first = UInt64.max

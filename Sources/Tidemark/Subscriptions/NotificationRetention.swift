@@ -96,11 +96,8 @@ extension Engine {
         var found = OverdueNotifications(floor: floor)
         let holder = SubscriptionHolder(user: collection.owner, database: collection)
         guard let key = try notificationsZone(of: holder, picture).key else { return found }
-        let versions: [RecordVersion]
-        do throws(ViewIndexError) {
-            versions = try picture.changes(in: key, after: floor, quiet: .max, limit: .max)
-        } catch {
-            throw SyncError(error)
+        let versions: [RecordVersion] = try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.changes(in: key, after: floor, quiet: .max, limit: .max)
         }
         let durable = source.durableSequence
         let wanted = versions.map(\.sequence).filter { $0 <= durable }
@@ -133,10 +130,8 @@ extension Engine {
     }
 
     private func notificationBody(_ event: LogEvent) throws(SyncError) -> RecordBody {
-        do throws(EventFormatError) {
-            return try StoredRecord(event.sequence, zone: event.zone, event.payload).body()
-        } catch {
-            throw SyncError(error)
+        try SyncError.wrapping { () throws(EventFormatError) in
+            try StoredRecord(event.sequence, zone: event.zone, event.payload).body()
         }
     }
 

@@ -51,11 +51,9 @@ actor Notifier {
             database: .ofStore,
             zoneName: Name(SystemZone.subscriptions.rawValue)
         )
-        do throws(ViewIndexError) {
+        try SyncError.wrapping { () throws(ViewIndexError) in
             let epoch = try picture.epoch(of: identity)
             bell.arm(epoch.key != nil && epoch.end == nil)
-        } catch {
-            throw SyncError(error)
         }
         ring()
     }

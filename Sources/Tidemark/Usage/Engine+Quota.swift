@@ -115,10 +115,8 @@ extension Engine {
         _ picture: ViewPicture
     ) throws(SyncError) -> ZoneIdentity {
         if let created = plan.createdZone(zone) { return created }
-        do throws(ViewIndexError) {
-            return try picture.zone(zone).identity
-        } catch {
-            throw SyncError(error)
+        return try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.zone(zone).identity
         }
     }
 

@@ -54,16 +54,13 @@ extension Engine {
         var usage = Usage()
         var start: UInt64 = 0
         while true {
-            let versions: [RecordVersion]
-            do throws(ViewIndexError) {
-                versions = try picture.changes(
+            let versions: [RecordVersion] = try SyncError.wrapping { () throws(ViewIndexError) in
+                try picture.changes(
                     in: key,
                     after: start,
                     quiet: .max,
                     limit: Self.countedAtOnce
                 )
-            } catch {
-                throw SyncError(error)
             }
             guard let last = versions.last else { return usage }
             start = last.sequence.rawValue
@@ -77,11 +74,9 @@ extension Engine {
 
     /// The databases that have a zone that lives and is not the store's own.
     func databases(_ picture: ViewPicture) throws(SyncError) -> [DatabaseID] {
-        do throws(ViewIndexError) {
+        try SyncError.wrapping { () throws(ViewIndexError) in
             let standings = try picture.zones().filter { $0.end == nil && !$0.identity.isSystem }
             return standings.sorted { $0.key < $1.key }.map(\.identity.database).eachOnce
-        } catch {
-            throw SyncError(error)
         }
     }
 }

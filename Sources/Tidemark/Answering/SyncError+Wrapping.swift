@@ -1,0 +1,46 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkViews
+
+// Inlined always: they stand on the paths of saves and deltas, where a closure must cost nothing.
+extension SyncError {
+    /// Returns what a closure returns; throws its failure as that of a request.
+    @inline(__always)
+    static func wrapping<Result>(
+        _ body: () throws(LogError) -> Result
+    ) throws(SyncError) -> Result {
+        do throws(LogError) {
+            return try body()
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    /// Returns what a closure returns; throws its failure as that of a request.
+    @inline(__always)
+    static func wrapping<Result>(
+        _ body: () throws(ViewIndexError) -> Result
+    ) throws(SyncError) -> Result {
+        do throws(ViewIndexError) {
+            return try body()
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    /// Returns what a closure returns; throws its failure as that of a request.
+    @inline(__always)
+    static func wrapping<Result>(
+        _ body: () throws(EventFormatError) -> Result
+    ) throws(SyncError) -> Result {
+        do throws(EventFormatError) {
+            return try body()
+        } catch {
+            throw SyncError(error)
+        }
+    }
+}
