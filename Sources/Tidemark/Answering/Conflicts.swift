@@ -12,7 +12,7 @@ extension Engine {
         at index: Int,
         against server: StoredRecord?,
         author: Authorship,
-        _ sight: VersionSight
+        _ sight: VersionAccess
     ) throws(SyncError) -> SyncError {
         let record = request.record(at: index)
         guard let server else { return .recordNotFound(record) }
@@ -36,7 +36,7 @@ extension Engine {
         at index: Int,
         against server: StoredRecord,
         author: Authorship,
-        _ sight: VersionSight
+        _ sight: VersionAccess
     ) throws(SyncError) -> ConflictRecords {
         let id = request.record(at: index)
         let isSave = index < request.saves.count

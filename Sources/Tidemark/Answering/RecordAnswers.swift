@@ -81,7 +81,7 @@ extension Engine {
         to request: ModifyRecordsRequest,
         as caller: Caller,
         from answer: FirstAnswer,
-        _ sight: VersionSight
+        _ sight: VersionAccess
     ) throws(SyncError) -> ModifyRecordsResult {
         guard answer.outcomes.count == request.itemCount else {
             throw SyncError(
@@ -130,7 +130,7 @@ extension Engine {
         of request: ModifyRecordsRequest,
         at index: Int,
         _ author: Authorship,
-        _ sight: VersionSight
+        _ sight: VersionAccess
     ) throws(SyncError) -> SyncError {
         let code = SyncError.Code(rawValue: code) ?? .internalError
         guard against != .zero else { return SyncError(code, message) }

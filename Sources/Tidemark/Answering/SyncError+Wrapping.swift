@@ -1,6 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+// The closures say which error they throw, and so which of the three is meant.
+// swift-format-ignore-file: AmbiguousTrailingClosureOverload
+
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel

@@ -7,7 +7,7 @@ import TidemarkModel
 /// Compacts a store by itself: looks at the log whenever a segment of it is finished.
 final class Compactor: Sendable {
     /// Wakes it.
-    let bell = Bell()
+    let wakeup = WakeupSignal()
     private let queue = WorkQueue(label: "tidemark.compaction")
     private let last = Lock<Result<CompactionReport, SyncError>?>(nil)
 
@@ -17,26 +17,26 @@ final class Compactor: Sendable {
     /// Begins to listen, if the store compacts itself, and looks at what an opening has found.
     func begin(_ engine: Engine) {
         guard engine.options.backgroundCompaction != nil else { return }
-        bell.connect(engine)
-        bell.arm(true)
+        wakeup.connect(engine)
+        wakeup.arm(true)
         ring()
     }
 
     /// Says that a segment is finished.
     func ring() {
-        if bell.ring() {
+        if wakeup.ring() {
             // Not on the threads that all tasks share: whoever closes the store waits for this.
             Task(executorPreference: queue, priority: .utility) { await self.listen() }
         }
     }
 
     private func listen() async {
-        repeat { await work() } while bell.endWork()
+        repeat { await work() } while wakeup.endWork()
     }
 
     /// Compacts once, if enough of the log was never compacted.
     func work() async {
-        guard let engine = bell.beginWork(), let background = engine.options.backgroundCompaction
+        guard let engine = wakeup.beginWork(), let background = engine.options.backgroundCompaction
         else { return }
         do throws(SyncError) {
             let log = try engine.writer().log

@@ -90,7 +90,7 @@ package struct RecordDecision: Sendable {
         reserveCapacity(for: request)
         var verdicts = try verdicts(on: request, by: rules, audiences, ancestor: ancestor)
         var cascades = try bind(request, &verdicts, rules.limits, neighbours, audiences)
-        var passages = SharePassages(audiences)
+        var passages = ShareTransitions(audiences)
         while true {
             passages.rules = try sharing(
                 request,
@@ -148,7 +148,7 @@ package struct RecordDecision: Sendable {
         _ verdicts: [Verdict],
         _ cascades: [Int: [ConsultedItem]],
         _ neighbours: Neighbours,
-        _ passages: inout SharePassages
+        _ passages: inout ShareTransitions
     ) throws(SyncError) {
         let touched = try TouchedRecords(by: request, verdicts, items, beside: cascades, neighbours)
         plan.restsOn(touched.consulted)
@@ -371,7 +371,7 @@ package struct RecordDecision: Sendable {
         _ index: Int,
         _ save: RecordSave,
         _ author: Authorship,
-        _ passages: inout SharePassages
+        _ passages: inout ShareTransitions
     ) throws(SyncError) -> Int {
         let item = items[index]
         let zone = zoneKey(item.zone)
@@ -398,7 +398,7 @@ package struct RecordDecision: Sendable {
         _ index: Int,
         _ request: ModifyRecordsRequest,
         _ author: Authorship,
-        _ passages: inout SharePassages
+        _ passages: inout ShareTransitions
     ) throws(SyncError) -> Int {
         let item = items[index]
         let zone = zoneKey(item.zone)
@@ -416,7 +416,7 @@ package struct RecordDecision: Sendable {
     /// Deletes a record with one that it refers to.
     private mutating func cascade(
         _ item: ConsultedItem,
-        _ passages: inout SharePassages
+        _ passages: inout ShareTransitions
     ) throws(SyncError) {
         let zone = zoneKey(item.zone)
         let index = items.count + passages.cascadedCount

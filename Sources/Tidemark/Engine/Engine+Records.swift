@@ -23,7 +23,7 @@ extension Engine {
             let access = try access(of: caller, picture)
             if let key, let answer = try firstAnswer(to: key, in: picture) {
                 try await writing.committer.waitUntilDurable(answer.last)
-                let sight = VersionSight(
+                let sight = VersionAccess(
                     access: access,
                     shared: try sharedZones(of: caller, picture)
                 )
@@ -53,7 +53,7 @@ extension Engine {
         with access: PublicAccess?,
         _ picture: ViewPicture
     ) throws(SyncError) -> RecordDecision {
-        let sight = VersionSight(access: access, shared: try sharedZones(of: caller, picture))
+        let sight = VersionAccess(access: access, shared: try sharedZones(of: caller, picture))
         let (consulted, zones) = try consult(request, as: caller, sight, picture)
         let time = now()
         let limits = options.limits
@@ -118,7 +118,7 @@ extension Engine {
     private func consult(
         _ request: ModifyRecordsRequest,
         as caller: Caller,
-        _ sight: VersionSight,
+        _ sight: VersionAccess,
         _ picture: ViewPicture
     ) throws(SyncError) -> (ConsultedItems, ConsultedZones) {
         var zones = ConsultedZones(shared: sight.shared)

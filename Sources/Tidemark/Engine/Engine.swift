@@ -43,7 +43,7 @@ final class Engine: Sendable {
     /// The statuses of accounts that requests needed last.
     let statuses = Lock(AccountStatuses())
     /// Tells those who wait for a user's status to change.
-    let accountNews = Bulletin<AccountPlace>()
+    let accountNews = Broadcast<AccountPlace>()
     /// Who takes part in which shares, as requests needed it last.
     let participations = Lock(KnownParticipations())
     /// `nil` in a store that is open for reading.
@@ -59,7 +59,7 @@ final class Engine: Sendable {
         let journal: OpenJournal
         let compactor: Compactor
         /// Tells those who wait for more of the log.
-        let arrivals: Bulletin<Arrival>
+        let arrivals: Broadcast<Arrival>
     }
 
     /// Wraps what an opening has put together.
@@ -107,10 +107,10 @@ final class Engine: Sendable {
         accountNews.close()
         guard let writing else { return }
         compacting.withLock { $0.close() }
-        writing.compactor.bell.close()
+        writing.compactor.wakeup.close()
         writing.arrivals.close()
         writing.notifier.news.close()
-        writing.notifier.bell.close()
+        writing.notifier.wakeup.close()
         writing.journal.close()
         // Calls that are under way on other threads must not go on while views are written.
         writing.log.refuseCommits()

@@ -18,7 +18,7 @@ struct ImportDecision {
     /// What stands for the key of each epoch; `nil` while it is not there.
     private var keys: [UInt64?]
     /// What the line means for shares.
-    private var passages: SharePassages
+    private var passages: ShareTransitions
 
     /// Decides a line over a picture.
     ///
@@ -42,7 +42,7 @@ struct ImportDecision {
         reading = try LineReading(line, picture, limits)
         database = line.database
         keys = reading.epochs.map(\.zone.key)
-        passages = SharePassages(Audiences(picture))
+        passages = ShareTransitions(Audiences(picture))
         plan = CommitPlan(
             time: line.time,
             received: engine.now(),

@@ -62,7 +62,7 @@ struct StoreOpening {
         try checkAddressSpace(writing: true)
         let notifier = Notifier()
         let compactor = Compactor()
-        let arrivals = Bulletin<Arrival>()
+        let arrivals = Broadcast<Arrival>()
         let (log, report) = try openLog(
             creating: creating,
             onDurable: {
@@ -243,9 +243,9 @@ struct StoreOpening {
     /// Lets notifications be made in the background; in a simulation they are made when somebody waits
     /// for them.
     private func begin(_ notifier: Notifier, _ engine: Engine) {
-        if !environment.log.writesInline { notifier.bell.connect(engine) }
+        if !environment.log.writesInline { notifier.wakeup.connect(engine) }
         // If it is not known whether there are subscriptions, that is found out when it rings.
-        if (try? notifier.begin(engine)) == nil { notifier.bell.arm(true) }
+        if (try? notifier.begin(engine)) == nil { notifier.wakeup.arm(true) }
     }
 
     private var logConfiguration: LogConfiguration {

@@ -15,7 +15,7 @@ extension Engine {
     private static let changeLimit = 1_000
 
     /// Tells when the log has become longer; `nil` where it cannot.
-    var arrivals: Bulletin<Arrival>? { writing?.arrivals }
+    var arrivals: Broadcast<Arrival>? { writing?.arrivals }
 
     /// See ``Store/advance(_:)``.
     @discardableResult

@@ -41,8 +41,8 @@ extension Engine {
         try check(content, picture)
         let hasWalks = !content.walks.isEmpty
         var page = SharedPage()
-        var unsaid = UnsaidDeletions(
-            SharedStays(of: own, since: content.sequence, self),
+        var unsaid = UntoldDeletions(
+            SharedMemberships(of: own, since: content.sequence, self),
             zone: key,
             access: hasWalks || access.parts.count > 1 ? access : nil,
             picture
@@ -184,7 +184,7 @@ extension Engine {
     /// Walks the lists that come first, as far as the page has room.
     private func walk(
         _ content: inout TokenContent,
-        _ unsaid: inout UnsaidDeletions,
+        _ unsaid: inout UntoldDeletions,
         limit: Int,
         budget: inout Int,
         _ page: inout SharedPage,
@@ -227,7 +227,7 @@ extension Engine {
     private func list(
         _ access: ZoneAccess,
         _ content: inout TokenContent,
-        _ unsaid: inout UnsaidDeletions,
+        _ unsaid: inout UntoldDeletions,
         limit room: Int,
         budget: Int,
         _ page: inout SharedPage,

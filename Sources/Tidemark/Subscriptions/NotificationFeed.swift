@@ -9,7 +9,7 @@ import TidemarkModel
 actor NotificationFeed {
     /// Not what it is made of, which whoever closes it lets go of.
     private let store: Store
-    private let news: Bulletin<DatabaseID>
+    private let news: Broadcast<DatabaseID>
     private let caller: Caller
     private let holder: SubscriptionHolder
     private var token: ChangeToken
@@ -17,7 +17,7 @@ actor NotificationFeed {
 
     init(
         _ store: Store,
-        _ news: Bulletin<DatabaseID>,
+        _ news: Broadcast<DatabaseID>,
         as caller: Caller,
         of holder: SubscriptionHolder,
         since token: ChangeToken

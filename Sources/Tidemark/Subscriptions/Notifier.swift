@@ -15,9 +15,9 @@ actor Notifier {
     nonisolated let queue = WorkQueue(label: "tidemark.notifier")
     nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
     /// Wakes it.
-    nonisolated let bell = Bell()
+    nonisolated let wakeup = WakeupSignal()
     /// Tells those who wait for notifications, by the database that these are in.
-    nonisolated let news = Bulletin<DatabaseID>()
+    nonisolated let news = Broadcast<DatabaseID>()
 
     /// `nil` until it is needed, and after a failure.
     private var following: Following?
@@ -53,26 +53,26 @@ actor Notifier {
         )
         try SyncError.wrapping { () throws(ViewIndexError) in
             let epoch = try picture.epoch(of: identity)
-            bell.arm(epoch.key != nil && epoch.end == nil)
+            wakeup.arm(epoch.key != nil && epoch.end == nil)
         }
         ring()
     }
 
     /// Says that something has become durable.
     nonisolated func ring() {
-        if bell.ring() {
+        if wakeup.ring() {
             // Not on the threads that all tasks share: a program may hold them up.
             Task(executorPreference: queue, priority: .utility) { await self.listen() }
         }
     }
 
     private func listen() async {
-        repeat { await work() } while bell.endWork()
+        repeat { await work() } while wakeup.endWork()
     }
 
     /// Makes the notifications of what is durable, if that was not tried in vain a moment ago.
     private func work() async {
-        guard let engine = bell.beginWork() else { return }
+        guard let engine = wakeup.beginWork() else { return }
         let target = engine.source.durableSequence.rawValue
         if target < nextAttempt { return }
         do {
@@ -153,7 +153,7 @@ actor Notifier {
             }
         }
         // Until somebody subscribes there is nothing to listen for.
-        if following.set.isEmpty, following.position >= lastChange { bell.arm(false) }
+        if following.set.isEmpty, following.position >= lastChange { wakeup.arm(false) }
         self.following = following
     }
 
@@ -272,7 +272,7 @@ actor Notifier {
             following?.position = max(position, first - 1)
         }
         lastChange = max(lastChange, last)
-        bell.arm(true)
+        wakeup.arm(true)
         ring()
     }
 }

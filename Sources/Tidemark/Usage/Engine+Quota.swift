@@ -17,52 +17,15 @@ extension Limits {
 }
 
 extension Engine {
-    /// Appends a plan as ``Committer/append(_:)`` does, unless it makes a database larger than its
-    /// quota.
-    ///
-    /// Costs nothing where no quota is set. Otherwise the first commit to a database after an opening
-    /// counts its records, and every commit looks at the versions that it replaces. What is not limited,
-    /// such as an import, is counted and not refused.
-    ///
-    /// Throws `quotaExceeded`.
-    func append(
-        _ plan: inout CommitPlan,
-        over picture: ViewPicture,
-        isLimited: Bool = true
-    ) async throws(SyncError) -> Committer.Placed? {
-        let committer = try writer().committer
-        guard options.limits.hasQuota else { return try committer.append(&plan) }
-        let effect = try usageEffect(of: plan, over: picture)
-        var reservations: [UsageCounts.Reservation] = []
-        do throws(SyncError) {
-            for wanted in effect.growths {
-                reservations.append(isLimited ? try await reserve(wanted, committer) : wanted)
-            }
-            guard let placed = try committer.append(&plan) else {
-                release(reservations)
-                return nil
-            }
-            usages.withLock { usages in
-                for reservation in reservations {
-                    usages.settle(reservation, at: placed.last.rawValue)
-                }
-                for database in effect.endings { usages.forget(database) }
-            }
-            return placed
-        } catch {
-            release(reservations)
-            throw error
-        }
-    }
-
-    private func release(_ reservations: [UsageCounts.Reservation]) {
+    /// Gives back what was reserved for a commit that was not made.
+    func release(_ reservations: [UsageCounts.Reservation]) {
         usages.withLock { usages in
             for reservation in reservations { usages.release(reservation) }
         }
     }
 
     /// What a plan does to the sums of databases.
-    private struct UsageEffect {
+    struct UsageEffect {
         /// By database, in the order in which the plan comes to them.
         var growths: [UsageCounts.Reservation] = []
         /// Databases that lose a zone.
@@ -77,7 +40,7 @@ extension Engine {
         }
     }
 
-    private func usageEffect(
+    func usageEffect(
         of plan: CommitPlan,
         over picture: ViewPicture
     ) throws(SyncError) -> UsageEffect {
@@ -121,7 +84,7 @@ extension Engine {
     }
 
     /// Reserves what a commit adds, after counting the database if nobody has.
-    private func reserve(
+    func reserve(
         _ wanted: UsageCounts.Reservation,
         _ committer: Committer
     ) async throws(SyncError) -> UsageCounts.Reservation {

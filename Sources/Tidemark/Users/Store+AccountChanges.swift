@@ -24,7 +24,7 @@ extension Store {
 private actor AccountFeed {
     /// Not what it is made of, which whoever closes it lets go of.
     private let store: Store
-    private let news: Bulletin<AccountPlace>
+    private let news: Broadcast<AccountPlace>
     private let caller: Caller
     /// What is told first, without looking again.
     private var first: AccountStatus?
@@ -32,7 +32,7 @@ private actor AccountFeed {
 
     init(
         _ store: Store,
-        _ news: Bulletin<AccountPlace>,
+        _ news: Broadcast<AccountPlace>,
         as caller: Caller,
         _ first: AccountStatus
     ) {

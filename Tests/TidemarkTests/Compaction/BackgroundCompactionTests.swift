@@ -141,7 +141,7 @@ import TidemarkModel
         #expect(try store.lastCompaction == nil)
         engine.compacting.withLock { $0.end() }
         await writing.compactor.work()
-        _ = writing.compactor.bell.endWork()
+        _ = writing.compactor.wakeup.endWork()
         #expect(try store.lastCompaction?.get() != nil)
     }
 

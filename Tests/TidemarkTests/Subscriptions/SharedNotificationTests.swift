@@ -97,7 +97,7 @@ import TidemarkModel
     /// Lets what happens from here on be looked at in one go, when somebody waits for it.
     private func holdUpNotifier() async throws {
         try await store.waitUntilNotified()
-        try store.engine.writer().notifier.bell.arm(false)
+        try store.engine.writer().notifier.wakeup.arm(false)
     }
 
     @Test
@@ -137,7 +137,7 @@ import TidemarkModel
         try await holdUpNotifier()
         _ = try await anna.modify([try anna.node("leaf", ["n": 2])]).saves[0].get()
         try await carol.subscribe(Subscription("hers", .database()))
-        try store.engine.writer().notifier.bell.arm(false)
+        try store.engine.writer().notifier.wakeup.arm(false)
         _ = try await anna.modify([try anna.node("leaf", ["n": 3])]).saves[0].get()
         #expect(try await carol.summary() == ["hers database"])
     }

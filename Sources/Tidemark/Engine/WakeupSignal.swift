@@ -9,7 +9,7 @@ import TidemarkLog
 ///
 /// It is rung on the log's writer, so it does next to nothing; where there is nothing to listen for it
 /// reads one flag.
-final class Bell: Sendable {
+final class WakeupSignal: Sendable {
     private struct State {
         /// What is worked on; weak, so that work which has not begun holds up nobody.
         weak var engine: Engine?
@@ -29,7 +29,7 @@ final class Bell: Sendable {
         isArmed.store(isNeeded, ordering: .relaxed)
     }
 
-    /// Says what there is to work on when the bell rings; until then it does not ring.
+    /// Says what there is to work on when it is rung; until then that does nothing.
     func connect(_ engine: Engine) {
         state.withLock { $0.engine = engine }
     }
@@ -78,25 +78,5 @@ final class Bell: Sendable {
             return state.isWorking
         }
         if isWorking { workIsOver.wait() }
-    }
-}
-
-/// A thread for work that reads the log and waits for disks, which the threads that all tasks share
-/// must not do for long.
-final class WorkQueue: SerialExecutor, TaskExecutor {
-    private let queue: DispatchQueue
-
-    init(label: String) {
-        queue = DispatchQueue(label: label, qos: .utility)
-    }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        queue.async {
-            job.runSynchronously(
-                isolatedTo: self.asUnownedSerialExecutor(),
-                taskExecutor: self.asUnownedTaskExecutor()
-            )
-        }
     }
 }

@@ -8,7 +8,7 @@ import TidemarkViews
 
 /// When a participant saw what a share shows: nobody is told that a record is gone that they never
 /// saw.
-struct SharedStays {
+struct SharedMemberships {
     private let parts: [KnownParticipation]
     private let engine: Engine
     /// Lists that the participant came to or left after the token.

@@ -5,7 +5,7 @@ import TidemarkEvents
 import TidemarkModel
 
 /// Which versions of records a caller may be shown beside a refusal.
-struct VersionSight {
+struct VersionAccess {
     /// What the caller may do in a public database, if that is limited.
     let access: PublicAccess?
     /// What others share with the caller, in a shared database.

@@ -5,7 +5,7 @@ import TidemarkLog
 
 /// Tells those who wait that there is something new about a topic: they look for themselves what it is,
 /// so nothing piles up for one that is slow.
-final class Bulletin<Topic: Hashable & Sendable>: Sendable {
+final class Broadcast<Topic: Hashable & Sendable>: Sendable {
     private struct Waiter {
         var id: UInt64
         var topic: Topic

@@ -10,7 +10,7 @@ import TidemarkViews
 ///
 /// A record leaves one audience before it comes to another, so that who sees both is told of the
 /// record last.
-package struct SharePassages {
+package struct ShareTransitions {
     /// What was decided; `nil` where nothing has to do with shares.
     package var rules: SharingRules?
     /// How many records that go with deletions have been written.

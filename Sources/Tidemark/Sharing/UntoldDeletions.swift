@@ -10,15 +10,15 @@ import TidemarkViews
 ///
 /// What another share shows is told by its list, on this page or a later one. Were both told, a device
 /// would drop the record and fetch it again.
-struct UnsaidDeletions {
-    private var stays: SharedStays
+struct UntoldDeletions {
+    private var stays: SharedMemberships
     private let zone: UInt64
     /// What the participant sees of the zone; `nil` where one list is all there is.
     private let access: ZoneAccess?
     private let picture: ViewPicture
 
     /// Decides about the lists of a zone's shares.
-    init(_ stays: SharedStays, zone: UInt64, access: ZoneAccess?, _ picture: ViewPicture) {
+    init(_ stays: SharedMemberships, zone: UInt64, access: ZoneAccess?, _ picture: ViewPicture) {
         self.stays = stays
         self.zone = zone
         self.access = access
@@ -28,7 +28,7 @@ struct UnsaidDeletions {
     /// The positions of such entries among some of a list; with `isLeaving` all of it is gone.
     ///
     /// A look-up for each deletion, where there is more than one list; else what
-    /// ``SharedStays/unseen(among:in:isLeaving:)`` costs.
+    /// ``SharedMemberships/unseen(among:in:isLeaving:)`` costs.
     mutating func positions(
         among versions: some Sequence<RecordVersion>,
         in audience: UInt64,
