@@ -33,6 +33,17 @@ import TidemarkModel
         #expect(shared.zone(nil) == .default)
     }
 
+    @Test func `an account is named in the container that the options name`() throws {
+        let options = try DatabaseOptions.parse([
+            "--container", "iCloud.notes", "--owner", "account:anna",
+        ])
+        // printf 'iCloud.notes\\0anna' | sha256sum
+        let anna = UserID("_e5d2a9e86d3628dc10cd31fbfd88fda6")
+        #expect(options.id.owner == anna)
+        let caller = try CallerOptions.parse(["--as", "account:anna"]).caller(of: options.id)
+        #expect(caller.user == anna)
+    }
+
     @Test(arguments: [["--database", "other"], ["--environment", "staging"], ["--container"]])
     func `anything else is a usage error`(arguments: [String]) {
         #expect {

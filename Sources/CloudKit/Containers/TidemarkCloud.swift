@@ -30,15 +30,23 @@ public final class TidemarkCloud: Sendable {
         /// One in all containers: the account's.
         case same
         /// One in each container, made of the account's name (`UserID(account:in:)`), as on Apple's systems.
+        ///
+        /// A container that already has zones, subscriptions or an account under the account's own name, and
+        /// nothing under the other, keeps the account's name.
         case perContainer
     }
 
+    private struct ContainerUser: Hashable {
+        let account: UserID
+        let container: ContainerID
+    }
+
     /// The names that the users of its devices have in containers.
-    ///
-    /// A store does not know which it was made with: whoever opens it says the same each time.
     public let userNames: UserNames
     let place: Place
     private let opened = Lock(Opened.not)
+    /// Names that were looked up: a name stays what it is as long as the store is open.
+    private let names = Lock<[ContainerUser: UserID]>([:])
 
     init(_ place: Place, userNames: UserNames = .same) {
         self.place = place
@@ -46,14 +54,38 @@ public final class TidemarkCloud: Sendable {
     }
 
     /// The name of the record of an account's user in a container.
-    public func userRecordName(of account: String, in container: String) -> String {
-        user(UserID(account), in: ContainerID(container)).userRecordName
+    ///
+    /// Opens the store if that has not been done, and throws what keeps it from being opened.
+    public func userRecordName(
+        of account: String,
+        in container: String
+    ) async throws(SyncError) -> String {
+        try await user(UserID(account), in: ContainerID(container)).userRecordName
     }
 
     /// The user that an account has in a container; the one user that every store has is the same in all.
-    func user(_ account: UserID, in container: ContainerID) -> UserID {
+    func user(_ account: UserID, in container: ContainerID) async throws(SyncError) -> UserID {
         guard userNames == .perContainer, account != .current else { return account }
-        return UserID(account: account.userRecordName, in: container)
+        let key = ContainerUser(account: account, container: container)
+        if let known = names.withLock({ $0[key] }) { return known }
+        guard let store = try await service() as? Store else { return account }
+        let name = try Self.name(of: account, in: container, store)
+        return names.withLock { names in
+            // The first answer holds: two devices of one account may ask at the same time.
+            if let known = names[key] { return known }
+            names[key] = name
+            return name
+        }
+    }
+
+    private static func name(
+        of account: UserID,
+        in container: ContainerID,
+        _ store: Store
+    ) throws(SyncError) -> UserID {
+        let own = UserID(account: account.userRecordName, in: container)
+        if try store.hasUser(own, of: container) { return own }
+        return try store.hasUser(account, of: container) ? account : own
     }
 
     /// Points at a store on disk, which is made if it is not there.
@@ -63,7 +95,7 @@ public final class TidemarkCloud: Sendable {
     public convenience init(
         storeAt path: String,
         options: StoreOptions = StoreOptions(),
-        userNames: UserNames = .same
+        userNames: UserNames = .perContainer
     ) {
         self.init(
             .store(path: path, options: options, isTemporary: false),
@@ -72,6 +104,8 @@ public final class TidemarkCloud: Sendable {
     }
 
     /// Points at any service.
+    ///
+    /// Users have the account's name in all of its containers.
     public convenience init(_ service: any DatabaseService) {
         self.init(.service(service))
     }
@@ -84,7 +118,7 @@ public final class TidemarkCloud: Sendable {
     /// Unless `options` say otherwise, nothing waits for the disk.
     public static func temporary(
         options: StoreOptions? = nil,
-        userNames: UserNames = .same
+        userNames: UserNames = .perContainer
     ) -> TidemarkCloud {
         var quick = StoreOptions()
         quick.durability = .none

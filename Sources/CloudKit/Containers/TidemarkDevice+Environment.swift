@@ -10,7 +10,7 @@ extension TidemarkDevice {
     ///
     /// - `TIDEMARK_STORE`: the path of a store.
     /// - `TIDEMARK_USER`: the name of the signed-in user's record; empty for nobody.
-    /// - `TIDEMARK_USER_NAMES`: `perContainer` for another name of the user in each container.
+    /// - `TIDEMARK_USER_NAMES`: `same` for one name of the user in all containers, instead of one in each.
     /// - `TIDEMARK_URL`: kept for a server; refused by now.
     static func fromEnvironment(_ environment: [String: String]) -> TidemarkDevice {
         let user = environment["TIDEMARK_USER"] ?? CKCurrentUserDefaultName
@@ -33,7 +33,7 @@ extension TidemarkDevice {
     }
 
     private static func userNames(_ name: String?) -> TidemarkCloud.UserNames {
-        guard let name else { return .same }
+        guard let name else { return .perContainer }
         guard let names = TidemarkCloud.UserNames(rawValue: name) else {
             preconditionFailure(
                 "TIDEMARK_USER_NAMES is '\(name)'; set it to 'same' or 'perContainer', or unset it."

@@ -238,14 +238,19 @@ extension TidemarkDevice {
     ///
     /// Operations do so before they begin: what a subscription that they save fires for is then heard.
     func listen(to container: ContainerID, _ service: any DatabaseService) async {
-        let listening = state.withLock { state in
-            if let listening = state.listening[container] { return listening }
-            let caller = caller(of: container, .private, state.user)
-            let listening = Listening(service, as: caller, for: self, state.handler)
-            state.listening[container] = listening
-            return listening
+        while true {
+            let account = userID
+            // A store that cannot say who the user is has nothing to tell either.
+            guard let caller = try? await caller(of: container, .private, account) else { return }
+            let listening = state.withLock { state -> Listening? in
+                if let listening = state.listening[container] { return listening }
+                guard state.user == account else { return nil }
+                let listening = Listening(service, as: caller, for: self, state.handler)
+                state.listening[container] = listening
+                return listening
+            }
+            if let listening { return await listening.hasBegun() }
         }
-        await listening.hasBegun()
     }
 
     /// Ends what was heard by the user or handler before, and begins again.
@@ -267,15 +272,20 @@ extension TidemarkDevice {
 
 extension TidemarkDevice {
     /// The device's user, asking for one of their databases.
-    func caller(of container: ContainerID, _ scope: DatabaseScope) -> Caller {
-        caller(of: container, scope, userID.map { cloud.user($0, in: container) })
+    func caller(
+        of container: ContainerID,
+        _ scope: DatabaseScope
+    ) async throws(SyncError) -> Caller {
+        try await caller(of: container, scope, userID)
     }
 
     private func caller(
         of container: ContainerID,
         _ scope: DatabaseScope,
-        _ user: UserID?
-    ) -> Caller {
+        _ account: UserID?
+    ) async throws(SyncError) -> Caller {
+        var user: UserID?
+        if let account { user = try await cloud.user(account, in: container) }
         let database = DatabaseID(
             container: container,
             environment: environment,

@@ -56,15 +56,16 @@ struct Session: Sendable {
         _ rules: RetryRules
     ) async throws(CKError) -> Session {
         let end = ContinuousClock.now + .clampedSeconds(rules.resourceTimeout)
-        let service = try await repeated(rules, end, for: device.userID) {
+        let (service, caller) = try await repeated(rules, end, for: device.userID) {
             () async throws(SyncError) in
-            try await device.cloud.service()
+            let service = try await device.cloud.service()
+            return (service, try await device.caller(of: container, scope.model))
         }
         await device.listen(to: container, service)
         return Session(
             device: device,
             service: service,
-            caller: device.caller(of: container, scope.model),
+            caller: caller,
             requestID: requestID,
             rules: rules,
             end: end

@@ -313,14 +313,15 @@ extension SyncEngineDriver {
         }
         for task in old { task.cancel() }
         let isAgain = !old.isEmpty
-        guard look({ $0.isAutomatic }), let user = device.userID else { return }
-        let caller = device.caller(of: database.container, .private)
+        guard look({ $0.isAutomatic }), device.userID != nil else { return }
         let scope = database.databaseScope.model
         let listening = Task(executorPreference: OwnThreads.shared) { [weak self, device] in
             let heard = await beginHearing { () async throws(SyncError) in
-                try await device.cloud.service().notifications(since: nil, as: caller)
+                let caller = try await device.caller(of: database.container, .private)
+                let service = try await device.cloud.service()
+                return (try await service.notifications(since: nil, as: caller), caller.user)
             }
-            guard let (pushes, isLate) = heard else { return }
+            guard let ((pushes, user), isLate) = heard else { return }
             // What came before that nobody heard of.
             if isLate || isAgain { self?.change { $0.noteServerChange(at: $1) } }
             do {

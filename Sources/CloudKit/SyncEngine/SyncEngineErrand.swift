@@ -43,7 +43,7 @@ struct SyncEngineErrand: Sendable {
 
     private func account() async throws -> SyncOutcome {
         let device = database.device
-        let caller = device.caller(of: database.container, .private)
+        let caller = try await device.caller(of: database.container, .private)
         let service = try await device.cloud.service()
         let status = try await service.accountStatus(as: caller)
         switch status {

@@ -34,6 +34,30 @@ extension Store {
         return accounts.compactMap(\.self).sorted { $0.user < $1.user }
     }
 
+    /// Whether a container has an account of a user, or a zone or subscriptions in the user's private database.
+    ///
+    /// Records in the public database do not count.
+    ///
+    /// O(zones of the user).
+    package func hasUser(
+        _ user: UserID,
+        of container: ContainerID
+    ) throws(SyncError) -> Bool {
+        let engine = try engine
+        let picture = try engine.picture(.visible)
+        for environment in Environment.allCases {
+            let own = DatabaseID(
+                container: container,
+                environment: environment,
+                scope: .private,
+                owner: user
+            )
+            if try !engine.livingZones(of: own, picture).isEmpty { return true }
+            if try account(of: user, of: container, in: environment) != nil { return true }
+        }
+        return false
+    }
+
     /// Says who a user is, instead of what was said before; with an operator's authority.
     ///
     /// Durable when it returns. What is said is in the log, status and its changes included. Throws

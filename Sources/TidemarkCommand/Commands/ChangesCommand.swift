@@ -43,7 +43,7 @@ struct ChangesCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("as"),
         help: ArgumentHelp(
-            "Who asks, by user record name. Rules about users apply.",
+            "Who asks, by user record name or account:NAME. Rules about users apply.",
             valueName: "user"
         )
     )
@@ -64,7 +64,7 @@ struct ChangesCommand: AsyncParsableCommand {
         var output = StandardOutput()
         let isJSON = options.isJSON(output)
         let ink = Ink(output)
-        let caller = Caller(database: database.id, user: UserID(user))
+        let caller = Caller(database: database.id, user: database.place.container.user(user))
         var since = since
         var left = limit ?? .max
         while true {

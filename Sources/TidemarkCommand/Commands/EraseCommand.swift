@@ -29,7 +29,7 @@ struct EraseCommand: AsyncParsableCommand {
 
     @OptionGroup var store: WrittenStoreArgument
 
-    @Option(help: "The user to erase, by user record name.")
+    @Option(help: "The user to erase, by user record name or account:NAME.")
     var user: String?
 
     @Option(help: "The zone to erase.")
@@ -93,7 +93,7 @@ struct EraseCommand: AsyncParsableCommand {
     }
 
     private var subject: ErasureSubject {
-        if let user { return .user(UserID(user)) }
+        if let user { return .user(database.place.container.user(user)) }
         return .zone(database.zone(zone), in: database.id)
     }
 }

@@ -67,7 +67,7 @@ struct QueryCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("as"),
         help: ArgumentHelp(
-            "Who asks, by user record name. Rules about users apply.",
+            "Who asks, by user record name or account:NAME. Rules about users apply.",
             valueName: "user"
         )
     )
@@ -106,7 +106,7 @@ struct QueryCommand: AsyncParsableCommand {
         _ position: SequenceNumber?,
         _ visit: (Record) throws -> Void
     ) async throws {
-        let caller = Caller(database: database.id, user: UserID(user))
+        let caller = Caller(database: database.id, user: database.place.container.user(user))
         var left = limit ?? .max
         var request = QueryRequest(
             Query(recordType: type, predicate: predicate, sortDescriptors: sort),

@@ -9,7 +9,7 @@ struct CallerOptions: ParsableArguments {
     @Option(
         name: .customLong("as"),
         help: ArgumentHelp(
-            "Who asks, by user record name. Rules about users apply.",
+            "Who asks, by user record name or account:NAME. Rules about users apply.",
             valueName: "user"
         )
     )
@@ -36,7 +36,7 @@ struct CallerOptions: ParsableArguments {
     func caller(of database: DatabaseID) -> Caller {
         Caller(
             database: database,
-            user: UserID(user),
+            user: UserID(named: user, in: database.container),
             device: device,
             build: build,
             requestID: requestID

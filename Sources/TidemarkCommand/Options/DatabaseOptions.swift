@@ -25,7 +25,7 @@ struct DatabaseOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Whose private or shared database it is, by user record name.",
+            "Whose private or shared database it is, by user record name or account:NAME.",
             valueName: "user"
         )
     )
@@ -37,7 +37,7 @@ struct DatabaseOptions: ParsableArguments {
             container: place.container.id,
             environment: place.environment,
             scope: scope,
-            owner: UserID(owner)
+            owner: place.container.user(owner)
         )
     }
 

@@ -11,7 +11,10 @@ struct ShareLinkOptions: ParsableArguments {
 
     @Option(
         name: .customLong("as"),
-        help: ArgumentHelp("Who opens the link, by user record name.", valueName: "user")
+        help: ArgumentHelp(
+            "Who opens the link, by user record name or account:NAME.",
+            valueName: "user"
+        )
     )
     var user: String
 
@@ -24,9 +27,9 @@ struct ShareLinkOptions: ParsableArguments {
                 container: place.container.id,
                 environment: place.environment,
                 scope: .shared,
-                owner: UserID(user)
+                owner: place.container.user(user)
             ),
-            user: UserID(user)
+            user: place.container.user(user)
         )
     }
 }

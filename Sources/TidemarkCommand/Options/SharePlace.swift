@@ -9,7 +9,10 @@ struct SharePlace: ParsableArguments {
     @OptionGroup var place: EnvironmentOptions
 
     @Option(
-        help: ArgumentHelp("Whose private database it is, by user record name.", valueName: "user")
+        help: ArgumentHelp(
+            "Whose private database it is, by user record name or account:NAME.",
+            valueName: "user"
+        )
     )
     var owner = UserID.current.userRecordName
 
@@ -19,10 +22,10 @@ struct SharePlace: ParsableArguments {
             container: place.container.id,
             environment: place.environment,
             scope: .private,
-            owner: UserID(owner)
+            owner: place.container.user(owner)
         )
     }
 
     /// Its owner, as a caller.
-    var caller: Caller { Caller(database: database, user: UserID(owner)) }
+    var caller: Caller { Caller(database: database, user: place.container.user(owner)) }
 }

@@ -6,7 +6,7 @@ import Testing
 
 /// A cloud of one test, with as many devices of as many users as it wants.
 struct CloudFixture {
-    let cloud = TidemarkCloud.temporary()
+    let cloud = TidemarkCloud.temporary(userNames: .same)
 
     func device(_ name: String, of user: String? = "anna") -> TidemarkDevice {
         TidemarkDevice(cloud, user: user, name: name, defaultContainer: "iCloud.example.notes")

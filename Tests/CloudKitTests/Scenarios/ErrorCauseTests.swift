@@ -369,7 +369,7 @@ import TidemarkLog
             .privateCloudDatabase
         try await database.save(CKRecordZone(zoneID: zoneID))
         // What the system's settings do, and no program.
-        let user = UserID("anna")
+        let user = UserID(try await cloud.userRecordName(of: "anna", in: "iCloud.one"))
         let place = DatabaseID(container: ContainerID("iCloud.one"), owner: user)
         let purge = ModifyZonesRequest(
             deletions: [ZoneID(zoneName: "Notes")],

@@ -22,7 +22,7 @@ import Testing
 
     @Test func `is found again after a restart, and done once`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let store = TidemarkCloud.temporary()
+        let store = TidemarkCloud.temporary(userNames: .same)
         let rigged = RiggedService(store)
         let before = phone(TidemarkCloud(rigged)).container()
         let (operation, recordID) = upload()
@@ -61,7 +61,7 @@ import Testing
 
     @Test func `is found by nobody else, nor once it has ended`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let store = TidemarkCloud.temporary()
+        let store = TidemarkCloud.temporary(userNames: .same)
         let rigged = RiggedService(store)
         let device = phone(TidemarkCloud(rigged))
         let container = device.container()
@@ -88,7 +88,7 @@ import Testing
 
     @Test func `keeps all that other kinds of operations need`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let store = TidemarkCloud.temporary()
+        let store = TidemarkCloud.temporary(userNames: .same)
         let rigged = RiggedService(store)
         let database = phone(TidemarkCloud(rigged)).container().privateCloudDatabase
         let zoneID = CKRecordZone.ID(zoneName: "Notes")

@@ -7,7 +7,7 @@ import Testing
 import Tidemark
 
 @Suite struct `Names of users` {
-    private let cloud = TidemarkCloud.temporary(userNames: .perContainer)
+    private let cloud = TidemarkCloud.temporary()
 
     private func container(_ identifier: String, _ user: String?, _ device: String) -> CKContainer {
         TidemarkDevice(cloud, user: user, name: device).container(identifier)
@@ -22,7 +22,8 @@ import Tidemark
         #expect(Set([notes, photos, ben]).count == 3)
         // printf 'iCloud.notes\0anna' | sha256sum
         #expect(notes.recordName == "_e5d2a9e86d3628dc10cd31fbfd88fda6")
-        #expect(notes.recordName == cloud.userRecordName(of: "anna", in: "iCloud.notes"))
+        let name = try await cloud.userRecordName(of: "anna", in: "iCloud.notes")
+        #expect(notes.recordName == name)
     }
 
     @Test func `records say who made them by that name, and shares name it`() async throws {
@@ -44,7 +45,8 @@ import Tidemark
         let url = try #require((try result.get() as? CKShare)?.url)
         _ = try await ben.accept(try await ben.shareMetadata(for: url))
         let shared = try #require(try await ben.sharedCloudDatabase.allRecordZones().first?.zoneID)
-        #expect(shared.ownerName == cloud.userRecordName(of: "anna", in: "iCloud.notes"))
+        let owner = try await cloud.userRecordName(of: "anna", in: "iCloud.notes")
+        #expect(shared.ownerName == owner)
         let id = CKRecord.ID(recordName: "l", zoneID: shared)
         let record = try await ben.sharedCloudDatabase.record(for: id)
         #expect(record.creatorUserRecordID?.recordName == shared.ownerName)
@@ -55,7 +57,7 @@ import Tidemark
     {
         let own = container("iCloud.notes", CKCurrentUserDefaultName, "phone")
         #expect(try await own.userRecordID().recordName == CKCurrentUserDefaultName)
-        let same = TidemarkDevice(.temporary(), user: "anna", name: "phone")
+        let same = TidemarkDevice(.temporary(userNames: .same), user: "anna", name: "phone")
         #expect(try await same.container("iCloud.notes").userRecordID().recordName == "anna")
         #expect(try await same.container("iCloud.photos").userRecordID().recordName == "anna")
     }
@@ -64,7 +66,7 @@ import Tidemark
         let folder = try ScratchFolder()
         var names: Set<String> = []
         for _ in 1...2 {
-            let cloud = TidemarkCloud(storeAt: folder.path(), userNames: .perContainer)
+            let cloud = TidemarkCloud(storeAt: folder.path())
             let container = TidemarkDevice(cloud, user: "anna", name: "phone").container()
             let record = CKRecord(recordType: "N")
             let saved = try await container.privateCloudDatabase.save(record)
@@ -73,5 +75,61 @@ import Tidemark
             await cloud.close()
         }
         #expect(names.count == 1)
+    }
+
+    @Test
+    func `users of an existing store keep their names, and new ones get one for each container`()
+        async throws
+    {
+        let folder = try ScratchFolder()
+        let old = TidemarkCloud(storeAt: folder.path(), userNames: .same)
+        let before = TidemarkDevice(old, user: "anna", name: "phone").container("iCloud.notes")
+        _ = try await before.privateCloudDatabase.save(CKRecord(recordType: "N"))
+        await old.close()
+
+        for _ in 1...2 {
+            let cloud = TidemarkCloud(storeAt: folder.path())
+            let anna = TidemarkDevice(cloud, user: "anna", name: "phone")
+            #expect(try await anna.container("iCloud.notes").userRecordID().recordName == "anna")
+            let found = try await anna.container("iCloud.notes").privateCloudDatabase.records(
+                matching: CKQuery(recordType: "N", predicate: NSPredicate(value: true))
+            )
+            #expect(found.matchResults.count == 1)
+            let photos = try await anna.container("iCloud.photos").userRecordID().recordName
+            #expect(
+                photos == UserID(account: "anna", in: ContainerID("iCloud.photos")).userRecordName
+            )
+            let ben = TidemarkDevice(cloud, user: "ben", name: "phone").container("iCloud.notes")
+            _ = try await ben.privateCloudDatabase.save(CKRecord(recordType: "N"))
+            let name = UserID(account: "ben", in: ContainerID("iCloud.notes")).userRecordName
+            #expect(try await ben.userRecordID().recordName == name)
+            await cloud.close()
+        }
+    }
+
+    @Test func `a user with an account of the operator's keeps its name`() async throws {
+        let store = try #require(try await cloud.service() as? Store)
+        try await store.setUser(UserAccount(UserID("anna")), of: ContainerID("iCloud.notes"))
+        let notes = container("iCloud.notes", "anna", "phone")
+        #expect(try await notes.userRecordID().recordName == "anna")
+    }
+
+    @Test func `devices hear of each other's changes`() async throws {
+        func book(_ name: String) -> NoteBook {
+            NoteBook(container("iCloud.notes", "anna", name), syncsByItself: true)
+        }
+        func wait(_ isDone: () async -> Bool) async throws {
+            for _ in 0..<1000 {
+                if await isDone() { return }
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            Issue.record("Nothing was heard for ten seconds.")
+        }
+        let (phone, laptop) = (book("phone"), book("laptop"))
+        _ = await laptop.engine()
+        await phone.write("hello", in: "n")
+        try await wait { await laptop.notes["n"]?.text == "hello" }
+        await laptop.write("there", in: "n")
+        try await wait { await phone.notes["n"]?.text == "there" }
     }
 }

@@ -38,7 +38,10 @@ struct WhyCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("as"),
-        help: ArgumentHelp("Whose device it is, by user record name.", valueName: "user")
+        help: ArgumentHelp(
+            "Whose device it is, by user record name or account:NAME.",
+            valueName: "user"
+        )
     )
     var user: String?
 
@@ -53,7 +56,7 @@ struct WhyCommand: AsyncParsableCommand {
                 in: try database.holder,
                 asOf: try point.position(in: store),
                 from: device,
-                of: user.map { UserID($0) }
+                of: user.map { database.place.container.user($0) }
             )
             var output = StandardOutput()
             if options.isJSON(output) {

@@ -22,7 +22,7 @@ struct SchemaRolesCommand: AsyncParsableCommand {
 
     @OptionGroup var store: WrittenStoreArgument
 
-    @Argument(help: "The user, by user record name.")
+    @Argument(help: "The user, by user record name or account:NAME.")
     var user: String
 
     @Option(help: ArgumentHelp("Give these roles instead of those from before.", valueName: "role"))
@@ -41,7 +41,7 @@ struct SchemaRolesCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let user = UserID(user)
+        let user = place.container.user(user)
         guard clear || !set.isEmpty else {
             try await store.read { store in
                 try print(try store.roles(of: user, of: place.container.id, in: place.environment))

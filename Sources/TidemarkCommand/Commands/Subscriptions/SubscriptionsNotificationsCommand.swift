@@ -59,7 +59,7 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
         let database = DatabaseID(
             container: place.container.id,
             environment: place.environment,
-            owner: UserID(caller.user)
+            owner: place.container.user(caller.user)
         )
         let caller = caller.caller(of: database)
         guard !markRead.isEmpty || catchUp else {

@@ -26,7 +26,7 @@ struct UsersLookupCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("as"),
-        help: ArgumentHelp("Who asks, by user record name.", valueName: "user")
+        help: ArgumentHelp("Who asks, by user record name or account:NAME.", valueName: "user")
     )
     var user = UserID.current.userRecordName
 
@@ -39,7 +39,7 @@ struct UsersLookupCommand: AsyncParsableCommand {
             environment: place.environment,
             scope: .public
         )
-        let caller = Caller(database: database, user: UserID(user))
+        let caller = Caller(database: database, user: place.container.user(user))
         let lookups = who.map { UserLookup($0) }
         try await store.read { store in
             if lookups.isEmpty {

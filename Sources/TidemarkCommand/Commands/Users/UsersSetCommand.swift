@@ -21,7 +21,7 @@ struct UsersSetCommand: AsyncParsableCommand {
 
     @OptionGroup var store: WrittenStoreArgument
 
-    @Argument(help: "The user, by user record name.")
+    @Argument(help: "The user, by user record name or account:NAME.")
     var user: String
 
     @Option(
@@ -87,7 +87,7 @@ struct UsersSetCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let user = UserID(user)
+        let user = place.container.user(user)
         try await store.write(.creating) { store in
             let old = try store.account(
                 of: user,

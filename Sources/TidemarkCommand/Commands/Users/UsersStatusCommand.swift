@@ -20,7 +20,7 @@ struct UsersStatusCommand: AsyncParsableCommand {
 
     @OptionGroup var store: StoreArgument
 
-    @Argument(help: "The user, by user record name.")
+    @Argument(help: "The user, by user record name or account:NAME.")
     var user: String
 
     @OptionGroup var place: EnvironmentOptions
@@ -34,7 +34,7 @@ struct UsersStatusCommand: AsyncParsableCommand {
         )
         try await store.read { store in
             let status = try await store.accountStatus(
-                as: Caller(database: database, user: UserID(user))
+                as: Caller(database: database, user: place.container.user(user))
             )
             var output = StandardOutput()
             if options.isJSON(output) {
