@@ -84,9 +84,15 @@ let package = Package(
             swiftSettings: shipped
         ),
         .target(
+            name: "TidemarkRules",
+            dependencies: ["TidemarkEvents", "TidemarkModel", "TidemarkLog"],
+            swiftSettings: shipped
+        ),
+        .target(
             name: "Tidemark",
             dependencies: [
                 "TidemarkModel", "TidemarkLog", "TidemarkQuery", "TidemarkEvents", "TidemarkViews",
+                "TidemarkRules",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: shipped
@@ -175,8 +181,8 @@ let package = Package(
         .testTarget(
             name: "TidemarkTests",
             dependencies: [
-                "Tidemark", "TidemarkViews", "TidemarkEvents", "TidemarkLog", "TidemarkModel",
-                "GeneratedQueries", "SimulatedDisk", "TestSupport",
+                "Tidemark", "TidemarkRules", "TidemarkViews", "TidemarkEvents", "TidemarkLog",
+                "TidemarkModel", "GeneratedQueries", "SimulatedDisk", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             exclude: ["Fixtures"],

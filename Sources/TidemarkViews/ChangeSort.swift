@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
+
 /// Sorts changes by key, and leaves those of one key in their order.
 ///
 /// A slot is as random as its hash, and a rebuild sorts millions of them. Those of each zone are sorted

@@ -10,6 +10,7 @@ import Darwin
 import Musl
 #else
 import Glibc
+import TidemarkEvents
 #endif
 
 /// One checkpoint as one transaction.

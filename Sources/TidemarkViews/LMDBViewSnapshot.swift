@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLMDB
+import TidemarkEvents
 import TidemarkLog
 
 /// A view index at one checkpoint: one of LMDB's read transactions, given back when dropped.

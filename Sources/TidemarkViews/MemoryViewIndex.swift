@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+import TidemarkEvents
 import TidemarkLog
 
 /// The view index's twin in memory, for tests and simulations.

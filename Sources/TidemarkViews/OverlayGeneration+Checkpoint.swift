@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
+
 extension OverlayGeneration {
     /// What a checkpoint has to change in the view index so that it holds this generation too.
     ///

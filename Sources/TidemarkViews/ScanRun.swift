@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
+
 /// Entries of a scan that were read together, as plain words: a run costs one allocation.
 struct ScanRun {
     /// One entry; `word` is its value's word, or the place of its bytes in `larger`.

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
+
 /// Changes for one checkpoint: per key the last one counts.
 ///
 /// A change is 32 plain bytes; the bytes of larger values lie one after another beside them, so

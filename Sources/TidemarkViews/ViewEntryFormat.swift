@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 import TidemarkLog
 
 /// How keys and values lie in the index's file, as `Docs/formats/views.md` has it.

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkEvents
 package import TidemarkLog
 
 /// The zone views on disk, exact at one sequence number: an ordered map that changes by whole
@@ -105,23 +106,6 @@ package enum ViewTable: UInt8, CaseIterable, Sendable {
     case references = 7
     /// (zone, record slot) → the audience that sees the record by the share it is under.
     case audiences = 8
-}
-
-/// A key: two words, ordered by the first, then the second (stored big-endian).
-package struct ViewKey: Hashable, Comparable, Sendable {
-    /// The more significant word: a zone, a database, or half of a hash.
-    package var high: UInt64
-    /// The less significant word.
-    package var low: UInt64
-
-    package init(_ high: UInt64, _ low: UInt64) {
-        self.high = high
-        self.low = low
-    }
-
-    package static func < (lhs: ViewKey, rhs: ViewKey) -> Bool {
-        lhs.high == rhs.high ? lhs.low < rhs.low : lhs.high < rhs.high
-    }
 }
 
 /// A value: one word with eight bits beside it, or bytes where a word is too small (zones).

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import TidemarkEvents
+package import TidemarkEvents
 import TidemarkLog
 
 extension ViewPicture {

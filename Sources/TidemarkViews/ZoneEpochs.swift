@@ -3,26 +3,6 @@
 
 package import TidemarkEvents
 
-/// A zone's latest epoch as requests need it, and where its name is: what stays the same until a
-/// zone begins or ends.
-package struct ZoneEpoch: Hashable, Sendable {
-    /// The epoch's key; `nil` if there never was such a zone.
-    package var key: UInt64?
-    /// Position of the epoch's end; `nil` while it lives.
-    package var end: UInt64?
-    /// The place of the zone's name, or the free one where it would go.
-    package var place: ViewKey
-    /// How far that is from the name's hash.
-    package var probeCount: UInt8
-
-    package init(_ search: ZoneSearch) {
-        key = search.standing?.key
-        end = search.standing?.end?.sequence
-        place = search.place
-        probeCount = search.probeCount
-    }
-}
-
 /// Epochs that were found, so that request after request to one zone does not search for it.
 ///
 /// All of them go when a zone begins or ends, or when there are too many.
@@ -59,5 +39,17 @@ extension ViewPicture {
         let found = ZoneEpoch(try search(for: zone))
         if isNewest { views.epochs.withLock { $0.keep(found, of: zone, asOf: asOf) } }
         return found
+    }
+}
+
+extension ZoneEpoch {
+    /// The epoch that a search for a zone's name gave.
+    init(_ search: ZoneSearch) {
+        self.init(
+            key: search.standing?.key,
+            end: search.standing?.end?.sequence,
+            place: search.place,
+            probeCount: search.probeCount
+        )
     }
 }

@@ -3,6 +3,7 @@
 
 import TestSupport
 import Testing
+import TidemarkEvents
 import TidemarkViews
 
 @testable import TidemarkViews

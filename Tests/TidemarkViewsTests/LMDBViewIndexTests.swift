@@ -3,6 +3,7 @@
 
 import Foundation
 import Testing
+import TidemarkEvents
 import TidemarkLog
 import TidemarkViews
 

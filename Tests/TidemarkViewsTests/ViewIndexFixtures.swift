@@ -3,6 +3,7 @@
 
 import Foundation
 import TestSupport
+import TidemarkEvents
 import TidemarkLog
 import TidemarkViews
 

@@ -4,6 +4,8 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
+import TidemarkViews
 
 extension CommitPlan {
     /// Puts the envelope on the commit: who asked, and what became of each item.
@@ -81,7 +83,8 @@ extension Engine {
         to request: ModifyRecordsRequest,
         as caller: Caller,
         from answer: FirstAnswer,
-        _ sight: VersionAccess
+        _ sight: VersionAccess,
+        _ picture: ViewPicture
     ) throws(SyncError) -> ModifyRecordsResult {
         guard answer.outcomes.count == request.itemCount else {
             throw SyncError(
@@ -93,6 +96,7 @@ extension Engine {
         var result = ModifyRecordsResult(saves: [], deletions: [])
         var refused: [SyncError.ItemError] = []
         let author = Authorship(time: answer.received, user: caller.user, device: caller.device)
+        let conflicts = Conflicts(of: request, by: author, line, sight, picture.facts)
         for (index, outcome) in answer.outcomes.enumerated() {
             let isSave = index < request.saves.count
             switch outcome {
@@ -111,8 +115,7 @@ extension Engine {
                     against,
                     of: request,
                     at: index,
-                    author,
-                    sight
+                    conflicts
                 )
                 result.add(error, isSave: isSave)
                 refused.append(SyncError.ItemError(.record(request.record(at: index)), error))
@@ -129,8 +132,7 @@ extension Engine {
         _ against: SequenceNumber,
         of request: ModifyRecordsRequest,
         at index: Int,
-        _ author: Authorship,
-        _ sight: VersionAccess
+        _ conflicts: Conflicts
     ) throws(SyncError) -> SyncError {
         let code = SyncError.Code(rawValue: code) ?? .internalError
         guard against != .zero else { return SyncError(code, message) }
@@ -139,13 +141,7 @@ extension Engine {
             return SyncError(code, message)
         }
         let server = try views.records(at: [against])[0]
-        let records = try conflictRecords(
-            of: request,
-            at: index,
-            against: server,
-            author: author,
-            sight
-        )
+        let records = try conflicts.records(at: index, against: server)
         return SyncError(code, message, conflict: records)
     }
 }

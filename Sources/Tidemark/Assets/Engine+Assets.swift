@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 
 // MARK: - Sending
 
@@ -105,7 +106,7 @@ extension Engine {
             of: zone,
             in: caller.database,
             creating: .implicit,
-            picture,
+            picture.facts,
             options.limits
         )
         if let error = zones[index].error { throw error }
@@ -180,15 +181,16 @@ extension Engine {
         as caller: Caller
     ) throws(SyncError) -> Record {
         guard let held = TagContent(tag) else { throw .tagInvalid(tag, record.recordID) }
+        let picture = try picture(.visible)
         guard caller.database.scope != .shared,
             let latest = record.changeTag.flatMap({ TagContent($0) }),
-            let old = try ancestor(
+            let old = try picture.facts.ancestor(
                 held,
                 of: record.recordID.name,
-                before: try views.records(at: [latest.sequence])[0]
+                before: try views.records(at: [latest.sequence])[0],
+                line
             )
         else { throw .recordNotFound(record.recordID) }
-        let picture = try picture(.visible)
         if let error = try access(of: caller, picture)?.refusal(of: .read, on: old.readBody()) {
             throw error
         }

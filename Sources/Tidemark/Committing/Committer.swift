@@ -4,6 +4,7 @@
 import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
+package import TidemarkRules
 package import TidemarkViews
 
 /// Puts decided commits into the log, in one order, and into the overlay.

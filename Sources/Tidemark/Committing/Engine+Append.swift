@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 extension Engine {

@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 
 /// Makes the lines of a zone's delta from the events of its records.
 ///

@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 extension Engine {
@@ -27,11 +28,12 @@ extension Engine {
                     access: access,
                     shared: try sharedZones(of: caller, picture)
                 )
-                return try answers(to: request, as: caller, from: answer, sight)
+                return try answers(to: request, as: caller, from: answer, sight, picture)
                     .withoutUnreadable(to: access, request)
             }
             var decision = try decide(request, as: caller, with: access, picture)
-            decision.plan.seal(as: caller, key, outcomes: decision.outcomes.map(\.stored))
+            let outcomes = decision.outcomes
+            decision.plan.seal(as: caller, key, outcomes: outcomes.map(\.stored))
             if decision.isEmpty {
                 try await writing.committer.waitUntilDurable(decision.lookedAt)
                 let answer = try answers(to: request, as: caller, decision, nil)
@@ -53,8 +55,9 @@ extension Engine {
         with access: PublicAccess?,
         _ picture: ViewPicture
     ) throws(SyncError) -> RecordDecision {
-        let sight = VersionAccess(access: access, shared: try sharedZones(of: caller, picture))
-        let (consulted, zones) = try consult(request, as: caller, sight, picture)
+        let facts = picture.facts
+        let shared = try sharedZones(of: caller, picture)
+        let (consulted, zones) = try consult(request, as: caller, shared, facts)
         let time = now()
         let limits = options.limits
         let schema = try options.checksSchema ? schema(of: caller.database, picture) : nil
@@ -64,12 +67,9 @@ extension Engine {
             under: schema.map { GrowingSchema($0, for: caller.database, limits: limits) },
             with: access,
             naming: try consultAssets(request, consulted, in: zones, as: caller, picture),
-            bound: picture.bound,
-            time: time,
-            received: time,
-            hash: views.hash
+            over: facts,
+            time: time
         )
-        let author = Authorship(time: time, user: caller.user, device: caller.device)
         var rules = RecordRules(
             limits: options.limits,
             line: line,
@@ -77,40 +77,8 @@ extension Engine {
             userName: caller.userRecordName
         )
         rules.touchesTargets = options.isStrict
-        try decision.decide(
-            request,
-            by: rules,
-            author: author,
-            settle: { (items, newcomers) throws(SyncError) in
-                try items.settle(newcomers, in: zones, picture, views)
-            },
-            explain: { (index) throws(SyncError) in
-                let live = consulted.items[index].live
-                return try conflict(
-                    of: request,
-                    at: index,
-                    against: live,
-                    author: author,
-                    sight
-                )
-            },
-            ancestor: { (index, held) throws(SyncError) in
-                let item = consulted.items[index]
-                return try item.live.flatMap { (live) throws(SyncError) in
-                    try ancestor(held, of: item.name, before: live)
-                }
-            },
-            neighbours: { Neighbours(zones, picture, views) },
-            shares: shareRules(at: time, in: caller.database, picture),
-            audiences: Audiences(picture),
-            change: { (change, plan) throws(SyncError) in
-                try add(change, of: caller.database, by: author, to: &plan, picture)
-            },
-            grow: { (old, new, plan) throws(SyncError) in
-                let change = try SystemChange.schema(from: old, to: new)
-                try add(change, of: caller.database, by: author, to: &plan, picture)
-            }
-        )
+        let shares = shareRules(at: time, in: caller.database, facts)
+        try decision.decide(request, as: caller, by: rules, shares)
         return decision
     }
 
@@ -118,10 +86,10 @@ extension Engine {
     private func consult(
         _ request: ModifyRecordsRequest,
         as caller: Caller,
-        _ sight: VersionAccess,
-        _ picture: ViewPicture
+        _ shared: SharedZones?,
+        _ facts: any Facts
     ) throws(SyncError) -> (ConsultedItems, ConsultedZones) {
-        var zones = ConsultedZones(shared: sight.shared)
+        var zones = ConsultedZones(shared: shared)
         var items: [ConsultedItem] = []
         items.reserveCapacity(request.itemCount)
         for index in 0..<request.itemCount {
@@ -130,7 +98,7 @@ extension Engine {
                 of: record.zone,
                 in: caller.database,
                 creating: .implicit,
-                picture,
+                facts,
                 options.limits
             )
             let slot = views.hash.slot(ofName: record.name)
@@ -139,7 +107,7 @@ extension Engine {
         if let repetition = ConsultedItems.firstRepetition(in: items) {
             throw .recordNamedTwice(request.record(at: repetition))
         }
-        return (try ConsultedItems(items, in: zones, picture, views), zones)
+        return (try ConsultedItems(items, in: zones, facts), zones)
     }
 
     /// See ``Store/fetchRecords(_:as:)``.
@@ -155,20 +123,20 @@ extension Engine {
         let selection = request.desiredKeys.map { FieldSelection($0) }
         let picture = try picture(.visible)
         var zones = ConsultedZones(shared: try sharedZones(of: caller, picture))
-        var audiences = Audiences(picture)
+        var audiences = Audiences(picture.facts)
         var items: [ConsultedItem] = []
         for record in request.recordIDs {
             let zone = try zones.index(
                 of: record.zone,
                 in: caller.database,
                 creating: .none,
-                picture,
+                picture.facts,
                 options.limits
             )
             let slot = views.hash.slot(ofName: record.name)
             items.append(ConsultedItem(name: record.name, zone: zone, slot: slot))
         }
-        let found = try ConsultedItems(items, in: zones, picture, views)
+        let found = try ConsultedItems(items, in: zones, picture.facts)
         let access = try access(of: caller, picture)
         var answers: [Result<Record, SyncError>] = []
         var refused: [SyncError.ItemError] = []
@@ -231,14 +199,14 @@ extension Engine {
     func shareRules(
         at time: Int64,
         in database: DatabaseID,
-        _ picture: ViewPicture
+        _ facts: any Facts
     ) -> ShareRules {
         var rules = ShareRules(
             time: time,
             limits: options.limits,
             random: random,
             find: { (lookup) throws(SyncError) in
-                try self.account(of: lookup, in: database, picture)?.account.user
+                try facts.account(of: lookup, in: database)?.account.user
             }
         )
         rules.needsRoot = options.isStrict
@@ -254,11 +222,7 @@ extension Engine {
 
     /// A record as clients get it, from its event.
     func record(_ stored: StoredRecord, in zone: ZoneID) throws(SyncError) -> Record {
-        Record(
-            zone: zone,
-            changeTag: TagContent(of: stored.sequence, in: line).tag,
-            body: try stored.readBody()
-        )
+        try Record(stored, in: zone, line)
     }
 
     /// Refuses callers who may not use a database, and names that break a rule.

@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 extension Engine {
@@ -182,14 +183,9 @@ extension Engine {
             var decision = try ZoneDecision(
                 request,
                 as: caller,
-                over: picture,
+                over: picture.facts,
                 limits: options.limits,
-                time: now(),
-                sharesEnd: { (zone) throws(SyncError) in try sharesEnd(with: zone, picture) },
-                change: { (change, plan) throws(SyncError) in
-                    let author = Authorship(time: plan.draft.time, user: caller.user)
-                    try add(change, of: caller.database, by: author, to: &plan, picture)
-                }
+                time: now()
             )
             decision.plan.seal(as: caller, key, outcomes: decision.outcomes)
             if decision.plan.eventCount == 0 {

@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 
 /// A search for earlier versions of records that a client may still hold although a delta shows it
 /// nothing in their place.

@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 
 /// Where in a log a user or a zone has left traces, found by one walk over it.
 ///

@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 extension Engine {
@@ -120,7 +121,7 @@ extension Engine {
             of: id.zone,
             in: database,
             creating: .none,
-            picture,
+            picture.facts,
             options.limits
         )
         if zones[0].key.map({ $0 > bound }) ?? true {
@@ -129,7 +130,7 @@ extension Engine {
         }
         let name = Name(id.recordName)
         let item = ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
-        var stored = try ConsultedItems([item], in: zones, picture, views).items[0].old
+        var stored = try ConsultedItems([item], in: zones, picture.facts).items[0].old
         while let version = stored, version.sequence.rawValue > bound {
             let previous = SequenceNumber(rawValue: version.event.previous)
             stored = previous == .zero ? nil : try views.records(at: [previous])[0]

@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 /// A line of a change stream, looked up and decided.
@@ -42,7 +43,7 @@ struct ImportDecision {
         reading = try LineReading(line, picture, limits)
         database = line.database
         keys = reading.epochs.map(\.zone.key)
-        passages = ShareTransitions(Audiences(picture))
+        passages = ShareTransitions(Audiences(picture.facts))
         plan = CommitPlan(
             time: line.time,
             received: engine.now(),
@@ -63,19 +64,18 @@ struct ImportDecision {
             isImport: true
         )
         let zones = ConsultedZones(reading.epochs.map(\.zone))
-        var consulted = try ConsultedItems(reading.items, in: zones, picture, engine.views)
+        var consulted = try ConsultedItems(reading.items, in: zones, picture.facts)
         try consulted.settle(
             reading.steps.indices.filter { index in
                 consulted.items[index].old == nil && !reading.steps[index].change.isDeletion
             },
             in: zones,
-            picture,
-            engine.views
+            picture.facts
         )
         for item in consulted.items { plan.restsOn(item.slot, in: zones.key(of: item.zone)) }
         let saves = try saves()
         try settleShares(consulted.items, saves, waiting, zones, picture, engine.views)
-        try passages.begin(&plan, zones) { _, _ in }
+        try passages.begin(&plan, zones)
         try decide(consulted.items, saves, by: rules, author, picture)
         try passages.finish(&plan, zones, author)
     }
@@ -133,8 +133,8 @@ struct ImportDecision {
             changes,
             in: zones,
             by: nil,
-            Neighbours(zones, picture, views),
-            Audiences(picture)
+            Neighbours(zones, picture.facts),
+            Audiences(picture.facts)
         )
         rules.waiting = roots
         // Whoever takes part sees more from here on, though no system zone says so.
@@ -194,9 +194,9 @@ struct ImportDecision {
             }
             for audience in passages.begun(in: epoch) { plan.deleteZone(audience, reason) }
             if keys[epoch] != nil, reading.epochs[epoch].zone.key != nil {
-                let audiences = Audiences(picture)
-                for audience in try audiences.keys(in: reading.epochs[epoch].zone.identity) {
-                    plan.deleteZone(audience, reason)
+                let audiences = Audiences(picture.facts)
+                for audience in try audiences.all(in: reading.epochs[epoch].zone.identity) {
+                    plan.deleteZone(audience.key, reason)
                 }
             }
             plan.deleteZone(key(of: epoch), reason)
@@ -231,7 +231,7 @@ struct ImportDecision {
             try SchemaRecords.check(save)
             if save.fields.namesAssets {
                 let identity = reading.epochs[item.zone].zone.identity
-                plan.assets?.add(save.fields, in: identity.database)
+                plan.assets?.add(save.fields, of: BlobHolder(identity.database))
             }
             try SubscriptionRecords.check(save)
             // A whole record needs no ancestor to be merged with.

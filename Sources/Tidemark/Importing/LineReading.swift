@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 /// A line of a change stream, sorted by what it is about.
@@ -70,7 +71,7 @@ struct LineReading {
                 of: change.zone,
                 in: system?.home(for: line.database) ?? line.database,
                 creating: .every,
-                picture,
+                picture.facts,
                 limits
             )
             if let error = zones[zone].error { throw error }

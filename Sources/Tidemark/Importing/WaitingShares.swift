@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 
 /// Shares that were imported before their roots, and begin with the lines that bring these.
 ///
@@ -42,7 +43,7 @@ struct WaitingShares: Sendable {
         guard let key = try engine.livingZones(of: home, picture).first(where: { $1 == links })?.key
         else { return }
         let records = try ZoneRecords(engine.liveSequences(in: key, picture), from: engine.source)
-        let audiences = Audiences(picture)
+        let audiences = Audiences(picture.facts)
         _ = try records.visit { (_, body) throws(SyncError) in
             guard let link = ShareRecords.link(in: body), link.participantID == nil else {
                 return true
@@ -60,7 +61,7 @@ struct WaitingShares: Sendable {
 
     /// Those that still wait, in the order of their zones and names.
     func all(in engine: Engine) throws(SyncError) -> [ChangeImport.WaitingShare] {
-        let audiences = Audiences(try engine.picture(.visible))
+        let audiences = Audiences(try engine.picture(.visible).facts)
         var found: [ChangeImport.WaitingShare] = []
         for (root, name) in shares {
             guard let share = try Self.share(name, of: root.zone, in: engine),

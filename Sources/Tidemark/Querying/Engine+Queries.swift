@@ -4,6 +4,7 @@
 import TidemarkLog
 import TidemarkModel
 import TidemarkQuery
+import TidemarkRules
 import TidemarkViews
 
 extension Engine {
@@ -129,7 +130,7 @@ extension Engine {
             of: zone,
             in: caller.database,
             creating: .implicit,
-            picture,
+            picture.facts,
             options.limits
         )
         if let error = consulted[0].error { throw error }
@@ -149,8 +150,8 @@ extension Engine {
         return { [self] (body) throws(SyncError) in
             let name = Name(body.recordName)
             let item = ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
-            let found = try ConsultedItems([item], in: shown.zones, shown.picture, views)
-            var audiences = Audiences(shown.picture)
+            let found = try ConsultedItems([item], in: shown.zones, shown.picture.facts)
+            var audiences = Audiences(shown.picture.facts)
             return try mayRead(found.items[0], shown.zones, &audiences)
         }
     }

@@ -5,6 +5,7 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 import TidemarkQuery
+import TidemarkRules
 import TidemarkViews
 
 extension Engine {

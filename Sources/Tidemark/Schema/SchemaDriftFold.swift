@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 
 /// Reads out of the log's events what builds of an app have written in development, and what their
 /// queries have had indexed there, that production's schema does not have.

@@ -3,6 +3,7 @@
 
 public import TidemarkLog
 public import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 /// What builds of an app do in development that production's schema does not allow.

@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 public import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 extension Store {
@@ -36,38 +37,6 @@ extension Store {
 }
 
 /// How the custom roles of users are written as records of the zone `_roles`: one record for each
-/// user who has any.
-enum RoleRecords {
-    private static let field = "roles"
-
-    /// What gives a user some roles.
-    static func change(_ roles: [Schema.Role], of user: UserID) throws(SyncError) -> SystemChange {
-        var change = SystemChange(zone: .roles)
-        if roles.isEmpty {
-            change.deletions = [Name(user.userRecordName)]
-        } else {
-            let zone = SystemZone.roles.zone
-            change.saves = [
-                RecordSave(
-                    RecordID(recordName: user.userRecordName, zone: zone),
-                    type: "UserRoles",
-                    fields: try Fields([field: .stringList(roles.map(\.name.string))]),
-                    policy: .replace
-                )
-            ]
-        }
-        return change
-    }
-
-    /// The roles in a user's record; none if there is no record.
-    static func roles(in record: StoredRecord?) throws(SyncError) -> [Schema.Role] {
-        guard let record, case .stringList(let names)? = try record.readBody().fields[field] else {
-            return []
-        }
-        return names.map { Schema.Role(Name($0)) }
-    }
-}
-
 extension Engine {
     /// The record with a user's roles; `nil` if there is none.
     func rolesRecord(
@@ -75,7 +44,7 @@ extension Engine {
         in database: DatabaseID,
         _ picture: ViewPicture
     ) throws(SyncError) -> StoredRecord? {
-        try record(named: user.name, of: .roles, in: database, picture)
+        try picture.facts.record(named: user.name, of: .roles, in: database)
     }
 
     /// See ``Store/setRoles(_:of:of:in:)``.

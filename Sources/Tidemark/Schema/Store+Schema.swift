@@ -3,6 +3,7 @@
 
 import TidemarkLog
 public import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 /// The operator's door to schemas: no permission of a user matters here.
@@ -143,7 +144,7 @@ extension Engine {
         let time = now()
         var plan = CommitPlan(time: time, received: time, bound: picture.bound, hash: views.hash)
         let author = Authorship(time: time, user: caller.user, device: caller.device)
-        try add(change, of: caller.database, by: author, to: &plan, picture)
+        try plan.add(change, of: caller.database, by: author, over: picture.facts)
         plan.seal(as: caller, nil, outcomes: [])
         return try committer.append(&plan)?.last
     }

@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 extension Engine {
@@ -24,7 +25,7 @@ extension Engine {
             of: request.zone,
             in: caller.database,
             creating: .none,
-            picture,
+            picture.facts,
             options.limits
         )
         if let error = zones[0].error { throw error }

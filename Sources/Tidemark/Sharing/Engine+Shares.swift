@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 extension Engine {
@@ -40,7 +41,7 @@ extension Engine {
         if withRootRecord, let root {
             let slot = views.hash.slot(ofName: root.name)
             let item = ConsultedItem(name: root.name, zone: 0, slot: slot)
-            let consulted = try ConsultedItems([item], in: found.zones, picture, views)
+            let consulted = try ConsultedItems([item], in: found.zones, picture.facts)
             rootRecord = try consulted.items[0].live.map { (live) throws(SyncError) in
                 try self.record(live, in: root.zone)
             }
@@ -120,7 +121,7 @@ extension Engine {
         let name = Name(token)
         // What can be no name of a record leads nowhere either.
         guard (try? options.limits.check(recordName: name)) != nil else { throw missing }
-        let link = try record(named: name, of: .shares, in: database, picture)
+        let link = try picture.facts.record(named: name, of: .shares, in: database)
         guard let link, let target = ShareRecords.link(in: try link.readBody()) else {
             throw missing
         }
@@ -134,14 +135,14 @@ extension Engine {
             zoneName: target.zoneName.string,
             ownerName: target.owner.userRecordName
         )
-        _ = try zones.index(of: zone, in: owned, creating: .none, picture, options.limits)
+        _ = try zones.index(of: zone, in: owned, creating: .none, picture.facts, options.limits)
         if zones[0].key == nil { throw missing }
         let item = ConsultedItem(
             name: target.shareName,
             zone: 0,
             slot: views.hash.slot(ofName: target.shareName)
         )
-        let found = try ConsultedItems([item], in: zones, picture, views).items[0]
+        let found = try ConsultedItems([item], in: zones, picture.facts).items[0]
         guard let stored = found.live, let share = Share(try stored.readBody().fields) else {
             throw missing
         }
@@ -201,7 +202,7 @@ extension Engine {
         let open = found.share.participants.filter { $0.user == nil }
         if open.allSatisfy({ $0.email.isEmpty && $0.phone.isEmpty }) { return nil }
         let database = found.identity.database
-        let account = try account(of: .user(user), in: database, found.picture)?.account
+        let account = try found.picture.facts.account(of: .user(user), in: database)?.account
         let own = Set((account?.addresses ?? []).map { AccountRecords.recordName(of: $0) })
         return open.first { participant in
             !participant.email.isEmpty
@@ -277,8 +278,8 @@ extension Engine {
             of: found.id.name,
             in: found.identity
         )
-        try add(change, of: caller.database, by: author, to: &plan, found.picture)
-        let audiences = Audiences(found.picture)
+        try plan.add(change, of: caller.database, by: author, over: found.picture.facts)
+        let audiences = Audiences(found.picture.facts)
         let audience = try audiences.key(ofShare: found.share.token, in: found.identity)
         let place = try audience.map { (audience) throws(SyncError) in
             try audiences.place(of: found.item.slot, in: audience)

@@ -4,19 +4,8 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
-
-/// A part that a user takes in a share, or took, and the event that says so.
-struct KnownParticipation: Sendable {
-    var participation: Participation
-    /// Position of the event.
-    var sequence: SequenceNumber
-    /// Position of the event about this part before it; zero if there is none.
-    var previous: SequenceNumber
-    /// The key of the share's audience, or of the zone where that is shared as a whole; `nil` once
-    /// the share or the zone is gone.
-    var audience: UInt64?
-}
 
 /// What users take part in, as pictures of one moment show it.
 struct KnownParticipations: Sendable {
@@ -128,25 +117,12 @@ extension Engine {
     }
 }
 
-extension Participation {
-    /// The zone in its owner's private database.
-    func zoneIdentity(in database: DatabaseID) -> ZoneIdentity {
-        ShareLinkTarget(owner: owner, zoneName: zoneName, shareName: shareName)
-            .zoneIdentity(in: database)
-    }
-}
-
-extension ShareLinkTarget {
-    /// The zone in its owner's private database.
-    func zoneIdentity(in database: DatabaseID) -> ZoneIdentity {
-        ZoneIdentity(
-            database: DatabaseID(
-                container: database.container,
-                environment: database.environment,
-                scope: .private,
-                owner: owner
-            ),
-            zoneName: zoneName
+extension Engine {
+    /// The zones that a caller reaches by shares; `nil` outside of a shared database.
+    func sharedZones(of caller: Caller, _ picture: ViewPicture) throws(SyncError) -> SharedZones? {
+        guard caller.database.scope == .shared else { return nil }
+        return SharedZones(
+            try participations(of: caller.participant, in: caller.database, picture)
         )
     }
 }

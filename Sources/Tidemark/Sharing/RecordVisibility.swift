@@ -4,6 +4,7 @@
 import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 /// Why a user is not shown a record.
@@ -86,7 +87,7 @@ extension Engine {
             of: ZoneID(zoneName: record.zone.zoneName),
             in: database,
             creating: .none,
-            picture,
+            picture.facts,
             options.limits
         )
         guard let key = zones.key(of: 0), zones[0].error == nil else { return .hidden(.zoneGone) }
@@ -118,7 +119,7 @@ extension Engine {
         _ picture: ViewPicture
     ) throws(SyncError) -> ConsultedItem {
         let item = ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
-        return try ConsultedItems([item], in: zones, picture, views).items[0]
+        return try ConsultedItems([item], in: zones, picture.facts).items[0]
     }
 
     /// The part of a user that shows a record, or showed it before it was deleted; `nil` if none does.
@@ -128,7 +129,7 @@ extension Engine {
         among parts: [KnownParticipation],
         _ picture: ViewPicture
     ) throws(SyncError) -> ListedRecord? {
-        var audiences = Audiences(picture)
+        var audiences = Audiences(picture.facts)
         let current = try audiences.audience(of: place)
         for part in parts where part.participation.showsSomething {
             guard let key = part.audience else { continue }

@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 /// One page of what shares show of a zone: which entries of their lists it has, and what they say.

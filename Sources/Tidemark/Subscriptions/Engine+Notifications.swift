@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 extension Engine {
@@ -110,7 +111,7 @@ extension Engine {
             of: SystemZone.notifications.zone,
             in: holder.collection,
             creating: .every,
-            picture,
+            picture.facts,
             options.limits
         )
         if let error = zones[index].error { throw error }
@@ -172,6 +173,7 @@ extension Engine {
         try await writing.committer.waitForRoom()
         while true {
             let picture = try picture(.appended)
+            let facts = picture.facts
             let zone = try notificationsZone(of: holder, picture)
             var change = SystemChange(zone: .notifications)
             var marked: Set<Name> = []
@@ -185,11 +187,10 @@ extension Engine {
                 }
                 answers.append(.success(id))
                 let name = Name(try stored.readBody().recordName)
-                let live = try record(
+                let live = try facts.record(
                     named: name,
                     of: .notifications,
-                    in: holder.collection,
-                    picture
+                    in: holder.collection
                 )
                 // A later one in its place has not been read.
                 if live?.sequence == stored.sequence, marked.insert(name).inserted {
@@ -241,7 +242,7 @@ extension Engine {
         let time = now()
         var plan = CommitPlan(time: time, received: time, bound: picture.bound, hash: views.hash)
         let author = Authorship(time: time, user: caller.user, device: caller.device)
-        try add(change, of: holder.collection, by: author, to: &plan, picture)
+        try plan.add(change, of: holder.collection, by: author, over: picture.facts)
         var reader = caller
         reader.requestID = nil
         plan.seal(as: reader, nil, outcomes: [])

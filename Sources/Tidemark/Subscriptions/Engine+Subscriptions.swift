@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 extension Engine {
@@ -55,30 +56,6 @@ extension Engine {
     func holder(of caller: Caller) throws(SyncError) -> SubscriptionHolder {
         guard let user = caller.user else { throw .notAuthenticated(caller.database) }
         return SubscriptionHolder(user: user, database: caller.database)
-    }
-
-    /// Refuses a subscription to a zone that is not there.
-    func checkZone(
-        of subscription: Subscription,
-        in database: DatabaseID,
-        _ picture: ViewPicture
-    ) throws(SyncError) {
-        let zone: ZoneID?
-        switch subscription.kind {
-        case .query(let query): zone = query.zone
-        case .zone(let id, _): zone = id
-        case .database: zone = nil
-        }
-        guard let zone else { return }
-        var zones = ConsultedZones()
-        let index = try zones.index(
-            of: zone,
-            in: database,
-            creating: .implicit,
-            picture,
-            options.limits
-        )
-        if let error = zones[index].error { throw error }
     }
 }
 

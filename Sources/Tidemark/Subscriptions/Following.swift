@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 /// Where the notifier is in the log, and which subscriptions there were at that point.
@@ -118,7 +119,7 @@ extension Engine {
     /// How far the store has come in making notifications, as it has kept it.
     private func notifiedRecord(_ picture: ViewPicture) throws(SyncError) -> NotifiedRecord {
         let name = Name(NotifiedRecord.name)
-        guard let record = try record(named: name, of: .notified, in: .ofStore, picture) else {
+        guard let record = try picture.facts.record(named: name, of: .notified, in: .ofStore) else {
             return NotifiedRecord(position: 0)
         }
         return NotifiedRecord(try record.readBody())

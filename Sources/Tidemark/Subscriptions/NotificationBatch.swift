@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkModel
+import TidemarkRules
 
 /// What a stretch of the log comes to: the notifications to keep, and the subscriptions that end.
 struct NotificationBatch {

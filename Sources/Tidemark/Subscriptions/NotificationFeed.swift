@@ -3,6 +3,7 @@
 
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 
 /// The notifications of one client as they come: a page at a time is fetched by token, so that
 /// nothing piles up for a client that is slow, and nothing is lost.

@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 /// Keeps the collections of users within bounds: the oldest notifications of queries that nobody has
@@ -146,10 +147,10 @@ extension Engine {
         var plan = CommitPlan(time: time, received: time, bound: picture.bound, hash: views.hash)
         let author = Authorship(time: time, user: nil)
         let change = SystemChange(zone: .notifications, deletions: overdue.names)
-        try add(change, of: collection, by: author, to: &plan, picture)
+        try plan.add(change, of: collection, by: author, over: picture.facts)
         let dropped = DroppedRecord(last: overdue.last)
         let note = SystemChange(zone: .notified, saves: [try dropped.save(for: collection)])
-        try add(note, of: .ofStore, by: author, to: &plan, picture)
+        try plan.add(note, of: .ofStore, by: author, over: picture.facts)
         plan.seal(as: Caller(database: .ofStore, user: nil), nil, outcomes: [])
         return try writer().committer.append(&plan)?.last
     }
@@ -160,7 +161,7 @@ extension Engine {
         _ picture: ViewPicture
     ) throws(SyncError) -> UInt64 {
         let name = DroppedRecord.name(of: collection)
-        let record = try record(named: name, of: .notified, in: .ofStore, picture)
+        let record = try picture.facts.record(named: name, of: .notified, in: .ofStore)
         return try record.map { (record) throws(SyncError) in
             DroppedRecord(try record.readBody()).last
         } ?? 0

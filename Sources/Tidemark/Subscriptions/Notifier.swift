@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 /// Makes notifications of what happens: follows the durable log, asks the subscriptions that stood at
@@ -176,13 +177,13 @@ actor Notifier {
             let author = Authorship(time: time, user: nil)
             for group in batch.groups {
                 let change = SystemChange(zone: .notifications, saves: group.saves)
-                try engine.add(change, of: group.collection, by: author, to: &plan, picture)
+                try plan.add(change, of: group.collection, by: author, over: picture.facts)
             }
             var deletion = SystemChange(zone: .subscriptions)
             var spent = following.spent
             var ended: [HeldSubscription] = []
             for (name, sequence) in batch.ended {
-                let live = try engine.record(named: name, of: .subscriptions, in: .ofStore, picture)
+                let live = try picture.facts.record(named: name, of: .subscriptions, in: .ofStore)
                 guard let live, live.sequence.rawValue == sequence else {
                     spent[name] = sequence
                     continue
@@ -190,10 +191,10 @@ actor Notifier {
                 deletion.deletions.append(name)
                 ended.append(try SubscriptionRecords.read(try live.readBody()))
             }
-            try engine.add(deletion, of: .ofStore, by: author, to: &plan, picture)
+            try plan.add(deletion, of: .ofStore, by: author, over: picture.facts)
             let kept = NotifiedRecord(position: following.position, spent: Set(spent.values))
             let position = SystemChange(zone: .notified, saves: [try kept.save()])
-            try engine.add(position, of: .ofStore, by: author, to: &plan, picture)
+            try plan.add(position, of: .ofStore, by: author, over: picture.facts)
             plan.seal(as: Caller(database: .ofStore, user: nil), nil, outcomes: [])
             guard let placed = try committer.append(&plan) else { continue }
             for held in ended { known?.remove(held.subscription.name, of: held.holder) }
@@ -221,9 +222,23 @@ actor Notifier {
                 try await committer.waitUntilDurable(answer.last)
                 return request.result(of: answer.outcomes)
             }
-            var decision = try SubscriptionDecision(request, as: caller, engine, picture) {
-                (holder) throws(SyncError) in try catalog(engine, picture)[holder]
-            }
+            let holder = try engine.holder(of: caller)
+            let checksSchema = engine.options.checksSchema
+            let schema = checksSchema ? try engine.schema(of: holder.database, picture) : nil
+            var decision = try SubscriptionDecision(
+                request,
+                as: caller,
+                holder,
+                with: try catalog(engine, picture)[holder],
+                under: SubscriptionSchema(
+                    schema?.schema,
+                    in: holder.database.environment,
+                    isStrict: engine.options.isStrict
+                ),
+                engine.options.limits,
+                over: picture.facts,
+                time: engine.now()
+            )
             decision.plan.seal(as: caller, key, outcomes: decision.outcomes)
             if decision.plan.eventCount == 0 {
                 try await committer.waitUntilDurable(decision.lookedAt)

@@ -3,6 +3,7 @@
 
 import TidemarkEvents
 import TidemarkModel
+import TidemarkRules
 
 /// The subscriptions of a store as they stood at some event, found by what they are about.
 ///

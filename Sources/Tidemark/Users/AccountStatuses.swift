@@ -57,7 +57,7 @@ extension Engine {
             return known
         }
         let picture = try picture(.visible)
-        let account = try account(of: .user(user), in: home, picture)?.account
+        let account = try picture.facts.account(of: .user(user), in: home)?.account
         let status = account?.status ?? .available
         // Otherwise this picture shows an older state than the next one will.
         let asOf = picture.lastSystemSequence

@@ -2,44 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkLog
-package import TidemarkModel
+import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
-/// An account as a store holds it.
-package struct StoredAccount: Sendable {
-    /// What is said about the user.
-    package let account: UserAccount
-    /// Position of the last event that it rests on.
-    package let lastSequence: UInt64
-}
-
 extension Engine {
-    /// The account that an address, a number or a name leads to, whether or not its user wants to be
-    /// found; `nil` if there is none.
-    ///
-    /// What an owner needs who adds somebody to a share. O(1), however many users there are.
-    func account(
-        of lookup: UserLookup,
-        in database: DatabaseID,
-        _ picture: ViewPicture
-    ) throws(SyncError) -> StoredAccount? {
-        let name = AccountRecords.recordName(of: lookup)
-        guard let record = try record(named: name, of: .users, in: database, picture) else {
-            return nil
-        }
-        let body = try record.readBody()
-        guard case .user = lookup else {
-            guard let user = AccountRecords.owner(in: body),
-                let found = try account(of: .user(user), in: database, picture)
-            else { return nil }
-            let last = max(found.lastSequence, record.sequence.rawValue)
-            return StoredAccount(account: found.account, lastSequence: last)
-        }
-        return AccountRecords.account(in: body).map {
-            StoredAccount(account: $0, lastSequence: record.sequence.rawValue)
-        }
-    }
-
     /// What a caller may know of the user that a look-up leads to; `nil` if there is nobody, or
     /// nobody who wants to be found.
     func identity(
@@ -47,7 +14,7 @@ extension Engine {
         as caller: Caller,
         _ picture: ViewPicture
     ) throws(SyncError) -> UserIdentity? {
-        guard let found = try account(of: lookup, in: caller.database, picture)?.account,
+        guard let found = try picture.facts.account(of: lookup, in: caller.database)?.account,
             found.isDiscoverable || found.user == caller.user
         else { return nil }
         return found.identity(by: lookup)
@@ -88,7 +55,7 @@ extension Engine {
     func contacts(as caller: Caller) throws(SyncError) -> [UserIdentity] {
         let user = try currentUser(as: caller)
         let picture = try picture(.visible)
-        let account = try account(of: .user(user), in: caller.database, picture)?.account
+        let account = try picture.facts.account(of: .user(user), in: caller.database)?.account
         return try (account?.contacts ?? []).map { (lookup) throws(SyncError) in
             try identity(of: lookup, as: caller, picture)
         }.compactMap(\.self)
@@ -110,10 +77,10 @@ extension Engine {
         try await committer.waitForRoom()
         while true {
             let picture = try picture(.appended)
-            let old = try self.account(of: .user(account.user), in: database, picture)
+            let old = try picture.facts.account(of: .user(account.user), in: database)
             for address in account.addresses {
                 let name = AccountRecords.recordName(of: address)
-                let record = try record(named: name, of: .users, in: database, picture)
+                let record = try picture.facts.record(named: name, of: .users, in: database)
                 guard let record, let owner = AccountRecords.owner(in: try record.readBody()),
                     owner != account.user
                 else { continue }

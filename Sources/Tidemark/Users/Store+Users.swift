@@ -3,6 +3,7 @@
 
 import TidemarkLog
 public import TidemarkModel
+import TidemarkRules
 
 /// The operator's door to users: no permission of a user matters here.
 extension Store {
@@ -15,7 +16,7 @@ extension Store {
         let engine = try engine
         let database = DatabaseID(container: container, environment: environment, scope: .public)
         let picture = try engine.picture(.visible)
-        return try engine.account(of: .user(user), in: database, picture)?.account
+        return try picture.facts.account(of: .user(user), in: database)?.account
     }
 
     /// Everybody about whom something was said, in the order of their names' bytes.
@@ -27,7 +28,7 @@ extension Store {
     ) throws(SyncError) -> [UserAccount] {
         let engine = try engine
         let database = DatabaseID(container: container, environment: environment, scope: .public)
-        let records = try engine.records(of: .users, in: database, try engine.picture(.visible))
+        let records = try engine.picture(.visible).facts.records(of: .users, in: database)
         let accounts = try records.map { (record) throws(SyncError) in
             AccountRecords.account(in: try record.readBody())
         }

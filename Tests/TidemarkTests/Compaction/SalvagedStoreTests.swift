@@ -4,6 +4,7 @@
 import TestSupport
 import Testing
 import Tidemark
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 import TidemarkViews

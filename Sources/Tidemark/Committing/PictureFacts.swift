@@ -1,0 +1,65 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+/// The facts that a picture of the zone views shows, and the log behind it.
+private struct PictureFacts: Facts {
+    let picture: ViewPicture
+
+    var hash: StoreHash { picture.hash }
+    var bound: UInt64 { picture.bound }
+
+    func epoch(of zone: ZoneIdentity) throws(SyncError) -> ZoneEpoch {
+        try SyncError.wrapping { () throws(ViewIndexError) in try picture.epoch(of: zone) }
+    }
+
+    func endReason(of zone: UInt64) throws(SyncError) -> ZoneDeletionReason? {
+        try SyncError.wrapping { () throws(ViewIndexError) in try picture.zone(zone).end?.reason }
+    }
+
+    func zones(of database: DatabaseID) throws(SyncError) -> [LivingZone] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.zones(of: database, after: 0, limit: .max)
+        }.map { LivingZone(key: $0.key, identity: $0.identity) }
+    }
+
+    func versions(at slots: [ViewKey]) throws(SyncError) -> [RecordVersion?] {
+        try SyncError.wrapping { () throws(ViewIndexError) in try picture.versions(at: slots) }
+    }
+
+    func liveVersions(in zone: UInt64) throws(SyncError) -> [RecordVersion] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.changes(in: zone, after: 0, quiet: .max, limit: .max)
+        }
+    }
+
+    func records(at sequences: [SequenceNumber]) throws(SyncError) -> [StoredRecord] {
+        try picture.views.records(at: sequences)
+    }
+
+    func referrers(
+        of target: UInt64,
+        in zone: UInt64,
+        limit: Int
+    ) throws(SyncError) -> [Referrer] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.referrers(of: target, in: zone, limit: limit)
+        }
+    }
+
+    func audience(of record: ViewKey) throws(SyncError) -> UInt64? {
+        try SyncError.wrapping { () throws(ViewIndexError) in try picture.audience(of: record) }
+    }
+}
+
+extension ViewPicture {
+    /// The picture as decisions read it.
+    ///
+    /// Allocates: a request asks for it once.
+    var facts: any Facts { PictureFacts(picture: self) }
+}

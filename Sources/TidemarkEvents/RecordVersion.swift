@@ -1,0 +1,56 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkLog
+
+/// The last event of one record: where its body or tombstone is, and which of the two it is.
+package struct RecordVersion: Hashable, Sendable {
+    /// The record's slot in its zone.
+    package var slot: UInt64
+    /// Position of the record's last event.
+    package var sequence: SequenceNumber
+    /// Whether that event saved or deleted it.
+    package var state: RecordState
+
+    package init(slot: UInt64, sequence: SequenceNumber, state: RecordState) {
+        self.slot = slot
+        self.sequence = sequence
+        self.state = state
+    }
+}
+
+/// What one event did to one record: all that a zone view needs of it, in words of 64 bits.
+package struct SlotChange: Hashable, Sendable {
+    /// The zone's key.
+    package var zone: UInt64
+    /// The record's slot in the zone.
+    package var slot: UInt64
+    /// Position of the event; zero until it has one.
+    package var sequence: UInt64
+    /// Position of the record's event before this one; zero if this is the slot's first.
+    package var previous: UInt64
+    /// What the record is from here on.
+    package var state: RecordState
+    /// What the record was before; no state if this is the slot's first event.
+    package var previousState: RecordState?
+    /// Whether the slot is not the hash of the record's name, because another name had that.
+    package var isProbed = false
+
+    package init(
+        zone: UInt64,
+        slot: UInt64,
+        sequence: UInt64 = 0,
+        previous: UInt64,
+        state: RecordState,
+        previousState: RecordState?,
+        isProbed: Bool = false
+    ) {
+        self.zone = zone
+        self.slot = slot
+        self.sequence = sequence
+        self.previous = previous
+        self.state = state
+        self.previousState = previousState
+        self.isProbed = isProbed
+    }
+}

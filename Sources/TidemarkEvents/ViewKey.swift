@@ -1,0 +1,19 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A key: two words, ordered by the first, then the second (stored big-endian).
+package struct ViewKey: Hashable, Comparable, Sendable {
+    /// The more significant word: a zone, a database, or half of a hash.
+    package var high: UInt64
+    /// The less significant word.
+    package var low: UInt64
+
+    package init(_ high: UInt64, _ low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    package static func < (lhs: ViewKey, rhs: ViewKey) -> Bool {
+        lhs.high == rhs.high ? lhs.low < rhs.low : lhs.high < rhs.high
+    }
+}

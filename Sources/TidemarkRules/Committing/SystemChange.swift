@@ -1,0 +1,68 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+import TidemarkLog
+package import TidemarkModel
+
+/// What is to change in a system zone.
+package struct SystemChange: Sendable {
+    /// The zone.
+    package var zone: SystemZone
+    /// Records to save, as a whole.
+    package var saves: [RecordSave] = []
+    /// Records to delete.
+    package var deletions: [Name] = []
+
+    /// Nothing to change yet.
+    package init(zone: SystemZone, saves: [RecordSave] = [], deletions: [Name] = []) {
+        self.zone = zone
+        self.saves = saves
+        self.deletions = deletions
+    }
+
+    /// Whether nothing is to change.
+    package var isEmpty: Bool { saves.isEmpty && deletions.isEmpty }
+}
+
+extension CommitPlan {
+    /// Adds a change of a system zone, after creating the zone if it is not there.
+    ///
+    /// `facts` are those that the plan was begun over.
+    package mutating func add(
+        _ change: SystemChange,
+        of database: DatabaseID,
+        by author: Authorship,
+        over facts: any Facts
+    ) throws(SyncError) {
+        if change.isEmpty { return }
+        var zones = ConsultedZones(includesSystem: true)
+        let zone = try zones.index(
+            of: change.zone.zone,
+            in: change.zone.home(for: database),
+            creating: .every,
+            facts,
+            Limits()
+        )
+        if let error = zones[zone].error { throw error }
+        let names = change.saves.map(\.recordID.name) + change.deletions
+        assert(Set(names).count == names.count, "a record comes twice in one change: \(names)")
+        let items = names.map { name in
+            ConsultedItem(name: name, zone: zone, slot: facts.hash.slot(ofName: name))
+        }
+        var consulted = try ConsultedItems(items, in: zones, facts)
+        let newcomers = change.saves.indices.filter { consulted.items[$0].old == nil }
+        try consulted.settle(newcomers, in: zones, facts)
+        for item in consulted.items { restsOn(item.slot, in: zones[zone].key) }
+        let key = zones[zone].key ?? createZone(zones[zone])
+        for (save, item) in zip(change.saves, consulted.items) {
+            try self.save(item, over: item.live, in: key, save, author)
+        }
+        for item in consulted.items.dropFirst(change.saves.count) {
+            guard let live = item.live else { continue }
+            let type = try live.readBody().recordTypeBytes
+            delete(item, in: key, type: type, holding: nil)
+        }
+        if change.zone.isRestedOn { changesSystemZone = true }
+    }
+}

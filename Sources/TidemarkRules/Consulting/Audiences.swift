@@ -1,0 +1,75 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+import TidemarkLog
+package import TidemarkModel
+
+/// Which audience a record has, or will have once a commit is there.
+package enum AudienceRef: Hashable, Sendable {
+    /// None: the record is under no share.
+    case none
+    /// That of a share that is there, by its key.
+    case known(UInt64)
+    /// That of a share which the commit begins, by the place of the share's record.
+    case new(RecordPlace)
+}
+
+/// The audiences of a state of the store.
+package struct Audiences {
+    private let facts: any Facts
+    private var living: [UInt64: Bool] = [:]
+
+    package init(_ facts: any Facts) {
+        self.facts = facts
+    }
+
+    /// The audience of a record, by zone and slot.
+    ///
+    /// One look-up.
+    package mutating func audience(of record: ViewKey) throws(SyncError) -> AudienceRef {
+        guard let key = try facts.audience(of: record), try isLiving(key) else { return .none }
+        return .known(key)
+    }
+
+    /// Whether the share of an audience is still there.
+    private mutating func isLiving(_ key: UInt64) throws(SyncError) -> Bool {
+        if let known = living[key] { return known }
+        let isLiving = try facts.endReason(of: key) == nil
+        living[key] = isLiving
+        return isLiving
+    }
+
+    /// The latest audience of a share of a zone, and the place of its name.
+    package func epoch(
+        ofShare token: String,
+        in zone: ZoneIdentity
+    ) throws(SyncError) -> ZoneEpoch {
+        try facts.epoch(of: zone.audience(ofShare: token))
+    }
+
+    /// The key of a share's audience; `nil` if the share is not there, or of a whole zone.
+    package func key(ofShare token: String, in zone: ZoneIdentity) throws(SyncError) -> UInt64? {
+        let epoch = try epoch(ofShare: token, in: zone)
+        return epoch.end == nil ? epoch.key : nil
+    }
+
+    /// All audiences of a zone.
+    ///
+    /// O(shares of the zone's owner).
+    package func all(in zone: ZoneIdentity) throws(SyncError) -> [LivingZone] {
+        let prefix = zone.zoneName.string + "\0"
+        return try facts.zones(of: zone.audience(ofShare: "").database)
+            .filter { $0.identity.zoneName.string.utf8.starts(with: prefix.utf8) }
+    }
+
+    /// Where a record is in an audience.
+    package func place(of slot: UInt64, in key: UInt64) throws(SyncError) -> AudiencePlace {
+        let version = try facts.versions(at: [ViewKey(key, slot)])[0]
+        return AudiencePlace(
+            key: key,
+            previous: version?.sequence.rawValue ?? 0,
+            previousState: version?.state
+        )
+    }
+}

@@ -1,0 +1,173 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+import TidemarkLog
+package import TidemarkModel
+
+/// One item of a request: a record that is to be saved or deleted, and what was found about it.
+package struct ConsultedItem: Sendable {
+    /// The record's name.
+    package var name: Name
+    /// The index of its zone among the request's zones.
+    package var zone: Int
+    /// The slot that is the record's, or would be.
+    package var slot: UInt64
+    /// How far that is from the name's hash.
+    package var probeCount: UInt8 = 0
+    /// The record's last event; `nil` if it has none.
+    package var old: StoredRecord?
+
+    package init(name: Name, zone: Int, slot: UInt64) {
+        self.name = name
+        self.zone = zone
+        self.slot = slot
+    }
+
+    /// The last event, if it saved the record.
+    package var live: StoredRecord? {
+        old.flatMap { $0.event.state == .live ? $0 : nil }
+    }
+}
+
+/// The items of one request with all that was looked up for them.
+package struct ConsultedItems: Sendable {
+    /// In the order of the request.
+    package private(set) var items: [ConsultedItem]
+    /// The highest position that was looked at.
+    package private(set) var lookedAt: UInt64
+    /// Whether two items may have the same slot, which hardly ever happens.
+    private var mayMeet: Bool
+
+    /// Looks everything up: the slots in the picture, then the events of those that were found.
+    ///
+    /// A record that was never there costs a look-up in the overlay and one in the index; others
+    /// also the decoding of the block that holds their last event.
+    package init(
+        _ items: [ConsultedItem],
+        in zones: ConsultedZones,
+        _ facts: any Facts
+    ) throws(SyncError) {
+        self.items = items
+        lookedAt = zones.zones.reduce(0) { max($0, $1.lookedAt) }
+        // In the order of the index, whose neighbours share a page.
+        let order = Self.inOrderOfSlots(items.indices, of: items)
+        mayMeet = zip(order, order.dropFirst()).contains { $0.isSameSlot(as: $1) }
+        var open = order.map(\.index)
+        while !open.isEmpty {
+            try lookUp(open, in: zones, facts)
+            open = try strangers(among: open)
+            for index in open { try moveOn(index) }
+        }
+    }
+
+    /// Gives new records slots of their own, where the names of several have the same hash.
+    ///
+    /// `newcomers` are the items that begin a record: only those take a slot. Which of them comes
+    /// first keeps it, the others move on to the next that is free.
+    package mutating func settle(
+        _ newcomers: [Int],
+        in zones: ConsultedZones,
+        _ facts: any Facts
+    ) throws(SyncError) {
+        while mayMeet {
+            let order = Self.inOrderOfSlots(newcomers, of: items)
+            var open = zip(order, order.dropFirst()).compactMap { first, second in
+                first.isSameSlot(as: second) ? second.index : nil
+            }
+            if open.isEmpty { return }
+            while !open.isEmpty {
+                for index in open { try moveOn(index) }
+                try lookUp(open, in: zones, facts)
+                open = open.filter { items[$0].old != nil }
+            }
+        }
+    }
+
+    private mutating func moveOn(_ index: Int) throws(SyncError) {
+        guard items[index].probeCount < .max else {
+            throw SyncError(
+                .internalError,
+                "256 record names of one zone have the same hash, which cannot happen by chance."
+            )
+        }
+        mayMeet = true
+        items[index].probeCount += 1
+        items[index].slot &+= 1
+        items[index].old = nil
+    }
+
+    /// The index of an item that names the same record as an item before it; `nil` if all differ.
+    package static func firstRepetition(in items: [ConsultedItem]) -> Int? {
+        let order = inOrderOfSlots(items.indices, of: items)
+        var repetition: Int?
+        for position in order.indices.dropFirst() {
+            // Names that meet in one slot lie together; there are hardly ever two.
+            var earlier = position - 1
+            while earlier >= 0, order[earlier].isSameSlot(as: order[position]) {
+                let index = order[position].index
+                if items[order[earlier].index].name == items[index].name {
+                    repetition = min(repetition ?? .max, index)
+                }
+                earlier -= 1
+            }
+        }
+        return repetition
+    }
+
+    /// Where an item is to be looked up: what items are sorted by, without moving them.
+    private struct Place {
+        var slot: UInt64
+        var zone: Int
+        var index: Int
+
+        func isSameSlot(as other: Place) -> Bool { slot == other.slot && zone == other.zone }
+    }
+
+    private static func inOrderOfSlots(
+        _ indexes: some Collection<Int>,
+        of items: [ConsultedItem]
+    ) -> [Place] {
+        var places = indexes.map { index in
+            Place(slot: items[index].slot, zone: items[index].zone, index: index)
+        }
+        places.sort { first, second in
+            if first.zone != second.zone { return first.zone < second.zone }
+            return first.slot == second.slot
+                ? first.index < second.index : first.slot < second.slot
+        }
+        return places
+    }
+
+    private mutating func lookUp(
+        _ open: [Int],
+        in zones: ConsultedZones,
+        _ facts: any Facts
+    ) throws(SyncError) {
+        let open = open.filter { zones.key(of: items[$0].zone) != nil }
+        if open.isEmpty { return }
+        let slots = open.map { ViewKey(zones.key(of: items[$0].zone) ?? 0, items[$0].slot) }
+        let versions = try facts.versions(at: slots)
+        let found = zip(open, versions).compactMap { index, version in
+            version.map { (index, $0.sequence) }
+        }
+        if found.isEmpty { return }
+        let records = try facts.records(at: found.map(\.1))
+        for ((index, sequence), record) in zip(found, records) {
+            items[index].old = record
+            lookedAt = max(lookedAt, sequence.rawValue)
+        }
+    }
+
+    /// The items whose slot is another name's.
+    private func strangers(among open: [Int]) throws(SyncError) -> [Int] {
+        var strangers: [Int] = []
+        for index in open {
+            guard let old = items[index].old else { continue }
+            try SyncError.wrapping { () throws(EventFormatError) in
+                if try !old.hasName(items[index].name) { strangers.append(index) }
+            }
+        }
+        return strangers
+    }
+}

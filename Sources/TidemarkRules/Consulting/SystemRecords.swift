@@ -1,0 +1,38 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+package import TidemarkModel
+
+/// Records of the zones that the store keeps for itself.
+extension Facts {
+    /// The live record of a system zone with a name; `nil` if there is none.
+    ///
+    /// Two look-ups and the reading of one event, however many records there are.
+    package func record(
+        named name: Name,
+        of zone: SystemZone,
+        in database: DatabaseID
+    ) throws(SyncError) -> StoredRecord? {
+        var zones = ConsultedZones(includesSystem: true)
+        let index = try zones.index(
+            of: zone.zone,
+            in: zone.home(for: database),
+            creating: .every,
+            self,
+            Limits()
+        )
+        let item = ConsultedItem(name: name, zone: index, slot: hash.slot(ofName: name))
+        return try ConsultedItems([item], in: zones, self).items[0].live
+    }
+
+    /// The live records of a system zone, oldest change first.
+    package func records(
+        of zone: SystemZone,
+        in database: DatabaseID
+    ) throws(SyncError) -> [StoredRecord] {
+        let epoch = try epoch(of: ZoneIdentity(database: database, zoneName: zone.zone.name))
+        guard let key = epoch.key, epoch.end == nil else { return [] }
+        return try records(at: try liveVersions(in: key).map(\.sequence))
+    }
+}

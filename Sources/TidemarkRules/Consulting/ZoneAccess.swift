@@ -1,0 +1,130 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+package import TidemarkModel
+
+/// What a participant may do in one zone of somebody else.
+package struct ZoneAccess: Sendable {
+    /// The parts that the participant takes, each with the key of what its share shows.
+    package private(set) var parts: [UInt64: Participation] = [:]
+    /// The part in the share of the whole zone, if it is shared as one.
+    private var whole: Participation?
+
+    package init() {}
+
+    package mutating func add(_ part: Participation, audience: UInt64) {
+        parts[audience] = part
+        if part.isZoneWide { whole = part }
+    }
+
+    /// Whether the participant sees every record of the zone.
+    package var showsAll: Bool { whole != nil }
+
+    /// Whether the participant sees the records of an audience.
+    package func mayRead(_ audience: AudienceRef) -> Bool {
+        permission(in: audience) != nil
+    }
+
+    /// Whether the participant may create, change and delete records of an audience.
+    package func mayWrite(_ audience: AudienceRef) -> Bool {
+        permission(in: audience) == .readWrite
+    }
+
+    /// Whether the participant may create, change and delete some records of the zone.
+    package var mayWriteSomething: Bool {
+        if let whole { return whole.permission == .readWrite }
+        return parts.values.contains { $0.permission == .readWrite }
+    }
+
+    private func permission(in audience: AudienceRef) -> SharePermission? {
+        if let whole { return whole.permission }
+        guard case .known(let key) = audience else { return nil }
+        return parts[key]?.permission
+    }
+
+    /// Why the participant may not change a record that is there; `nil` if they may, or it is not.
+    ///
+    /// A share's record is another matter: deleting it means leaving, and saving it has rules of
+    /// its own.
+    package func refusal(
+        ofChanging item: ConsultedItem,
+        in zone: ConsultedZone,
+        isDeletion: Bool,
+        _ audiences: inout Audiences
+    ) throws(SyncError) -> SyncError? {
+        guard let key = zone.key, let live = item.live else { return nil }
+        let body = try live.readBody()
+        if body.isShare { return nil }
+        let id = RecordID(recordName: item.name.string, zone: zone.zone)
+        let audience = try audiences.audience(of: ViewKey(key, item.slot))
+        guard mayWrite(audience) else {
+            return .permissionFailure(
+                "The record \(id) is not among those that the caller may change."
+            )
+        }
+        return isDeletion && body.shareName != nil ? .rootIsItsOwners(id) : nil
+    }
+
+    /// The participant's part in a share.
+    package func part(inShare name: String) -> Participation? {
+        parts.values.first { $0.shareName == Name(name) }
+    }
+
+    /// Whether the participant may say who takes part in a share.
+    package func mayChangeShare(named name: String) -> Bool {
+        part(inShare: name)?.role == .administrator
+    }
+}
+
+/// The zones of others that a user takes part in.
+package struct SharedZones: Sendable {
+    package private(set) var zones: [ZoneID: ZoneAccess] = [:]
+    /// Position of the last event that it rests on.
+    package private(set) var lookedAt: UInt64 = 0
+
+    package init(_ participations: [KnownParticipation]) {
+        for known in participations {
+            lookedAt = max(lookedAt, known.sequence.rawValue)
+            guard known.participation.showsSomething, let audience = known.audience else {
+                continue
+            }
+            zones[known.participation.zone, default: ZoneAccess()]
+                .add(known.participation, audience: audience)
+        }
+    }
+}
+
+extension Caller {
+    /// The user whose shared database it is.
+    package var participant: UserID {
+        database.owner == .current ? user ?? .current : database.owner
+    }
+}
+
+extension Record {
+    /// The record as a participant sees it: links that are somebody else's are left out.
+    package func shown(to access: ZoneAccess?) -> Record {
+        guard let access, var share, !access.mayChangeShare(named: body.recordName),
+            share.participants.contains(where: { !$0.linkToken.isEmpty })
+        else { return self }
+        for index in share.participants.indices { share.participants[index].linkToken = "" }
+        guard let fields = try? share.fields(beside: self.fields) else { return self }
+        return Record(
+            zone: zone,
+            changeTag: changeTag,
+            body: RecordBody(
+                RecordHeader(
+                    recordName: Name(body.recordName),
+                    recordType: Name(body.recordType),
+                    created: created,
+                    modified: modified,
+                    parentName: body.parentName.map { Name($0) },
+                    shareName: body.shareName.map { Name($0) }
+                ),
+                fields: fields
+            )
+        )
+    }
+}

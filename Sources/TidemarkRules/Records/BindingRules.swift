@@ -1,0 +1,314 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+package import TidemarkModel
+
+/// What the bindings between records mean for a request: targets that must be there, deletions that
+/// take others along, and deletions that cannot be.
+///
+/// A save is refused if what it binds its record to is not there afterwards; a deletion is refused
+/// if a record that stays has the deleted one as its parent, or validates it. What is refused may
+/// decide about others, so it goes round until nothing changes; each round refuses more.
+package struct BindingRules {
+    /// The records that go with the deletion at an index.
+    package private(set) var cascades: [Int: [ConsultedItem]] = [:]
+
+    /// Whether a record that the request does not save is not shown to the caller, for whom it is then
+    /// as if it were not there.
+    package var isHidden: (ConsultedItem) throws(SyncError) -> Bool = { _ in false }
+
+    private let request: ModifyRecordsRequest
+    private let items: [ConsultedItem]
+    private let limits: Limits
+    private let hash: StoreHash
+    private var neighbours: Neighbours
+    /// The item of each record that the request names.
+    private let named: [RecordPlace: Int]
+    /// What each save that may bind would be bound to.
+    private var bindings: [Int: [Name: Binding]] = [:]
+
+    /// Whether a request has anything to do with bindings.
+    package static func concern(
+        _ request: ModifyRecordsRequest,
+        _ verdicts: [Verdict]
+    ) -> Bool {
+        verdicts.indices.contains { index in
+            switch verdicts[index] {
+            // What `mayBind` says, without a copy of the save.
+            case .save: request.saves[index].parent.isSet || request.saves[index].fields.bind
+            case .delete: true
+            case .nothingToDo, .refused, .conflict: false
+            }
+        }
+    }
+
+    /// Prepares the rules for a request whose records were looked up.
+    package init(
+        _ request: ModifyRecordsRequest,
+        _ items: [ConsultedItem],
+        _ limits: Limits,
+        _ neighbours: Neighbours
+    ) {
+        self.request = request
+        self.items = items
+        self.limits = limits
+        self.neighbours = neighbours
+        hash = neighbours.hash
+        var named: [RecordPlace: Int] = [:]
+        for (index, item) in items.enumerated() { named[RecordPlace(item)] = index }
+        self.named = named
+    }
+
+    /// What else was looked at; the plan rests on it.
+    package var consulted: Neighbours { neighbours }
+
+    /// Refuses what must not be, and finds what goes with each deletion.
+    package mutating func settle(_ verdicts: inout [Verdict]) throws(SyncError) {
+        for index in request.saves.indices {
+            guard case .save = verdicts[index] else { continue }
+            bindings[index] = try bindingsAfterwards(index)
+        }
+        while true {
+            var refusals = try refusedSaves(verdicts)
+            if refusals.isEmpty { refusals = try refusedDeletions(verdicts) }
+            if refusals.isEmpty { return }
+            for (index, error) in refusals { verdicts[index] = .refused(error) }
+        }
+    }
+
+    private func recordID(_ index: Int) -> RecordID { request.record(at: index) }
+}
+
+// MARK: - Saves
+
+extension BindingRules {
+    /// What a saved record is bound to once the save is done.
+    private func bindingsAfterwards(_ index: Int) throws(SyncError) -> [Name: Binding]? {
+        let save = request.saves[index]
+        let old = items[index].live
+        guard save.mayBind || old?.event.binds == true else { return nil }
+        let body = try save.body(over: old?.readBody())
+        return body.namedBindings
+    }
+
+    /// The saves whose targets are not there, or that would be deleted by the same request.
+    private mutating func refusedSaves(
+        _ verdicts: [Verdict]
+    ) throws(SyncError) -> [(Int, SyncError)] {
+        var refusals: [(Int, SyncError)] = []
+        var added: [RecordPlace: Int] = [:]
+        for (index, targets) in bindings.sorted(by: { $0.key < $1.key }) {
+            guard case .save = verdicts[index] else { continue }
+            let before = try items[index].live?.readBody().namedBindings ?? [:]
+            do throws(SyncError) {
+                let ordered = targets.sorted { $0.key < $1.key }
+                let new = ordered.filter { !(before[$0.key] ?? []).isSuperset(of: $0.value) }
+                for (name, _) in ordered {
+                    let target = RecordPlace(zone: items[index].zone, name: name)
+                    if case .delete? = named[target].map({ verdicts[$0] }) {
+                        throw .targetDeleted(recordID(index), name)
+                    }
+                }
+                for (name, _) in new {
+                    let target = RecordPlace(zone: items[index].zone, name: name)
+                    guard try isThere(target, verdicts) else {
+                        throw .targetMissing(recordID(index), name)
+                    }
+                }
+                for (name, binding) in new where binding.contains(.parent) {
+                    try checkLine(of: index, from: name, verdicts)
+                }
+                for (name, binding) in new where binding.contains(.deleteSelf) {
+                    let target = RecordPlace(zone: items[index].zone, name: name)
+                    added[target, default: 0] += 1
+                    try checkCount(of: target, adding: added[target] ?? 1, index)
+                }
+            } catch {
+                guard error.code != .internalError else { throw error }
+                refusals.append((index, error))
+            }
+        }
+        return refusals
+    }
+
+    /// Whether a target is there for the caller once the request is done, if it is not deleted by it.
+    private mutating func isThere(
+        _ target: RecordPlace,
+        _ verdicts: [Verdict]
+    ) throws(SyncError) -> Bool {
+        if let index = named[target] {
+            if case .save = verdicts[index] { return true }
+            guard items[index].live != nil else { return false }
+            return try !isHidden(items[index])
+        }
+        guard let item = try neighbours.item(target), item.live != nil else { return false }
+        return try !isHidden(item)
+    }
+
+    /// Refuses a parent that is a share, the record itself or below it, and lines that are too long.
+    private mutating func checkLine(
+        of index: Int,
+        from parent: Name,
+        _ verdicts: [Verdict]
+    ) throws(SyncError) {
+        let zone = items[index].zone
+        var next: Name? = parent
+        var seen: Set<Name> = []
+        for _ in 0..<limits.ancestorsPerRecord {
+            // A circle further up is refused where another save of the request closes it.
+            guard let name = next, seen.insert(name).inserted else { return }
+            if name == items[index].name { throw .parentCycle(recordID(index)) }
+            let place = RecordPlace(zone: zone, name: name)
+            let isShare: Bool
+            if let other = named[place], case .save = verdicts[other] {
+                isShare = request.saves[other].isShare
+                next = bindings[other]?.first { $0.value.contains(.parent) }?.key
+            } else {
+                let body = try neighbours.record(place)?.readBody()
+                isShare = body?.isShare ?? false
+                next = body?.parentName.map { Name($0) }
+            }
+            // What a share shows is below its root; its own record is no place in the tree.
+            if isShare { throw .parentIsShare(recordID(index), name) }
+        }
+        throw .lineTooLong(recordID(index), limit: limits.ancestorsPerRecord)
+    }
+
+    /// Refuses more records that are deleted with a target than one may have.
+    private mutating func checkCount(
+        of target: RecordPlace,
+        adding count: Int,
+        _ index: Int
+    ) throws(SyncError) {
+        let limit = limits.deleteSelfReferencesPerTarget
+        let referrers = try neighbours.referrers(of: target, limit: limit)
+        let deletedWith = referrers.count { $0.binding.contains(.deleteSelf) }
+        guard deletedWith + count <= limit else {
+            throw .tooManyReferences(recordID(index), target.name, limit: limit)
+        }
+    }
+}
+
+// MARK: - Deletions
+
+extension BindingRules {
+    /// The deletions that records which stay stand against, and the saves of records that the
+    /// others would delete.
+    private mutating func refusedDeletions(
+        _ verdicts: [Verdict]
+    ) throws(SyncError) -> [(Int, SyncError)] {
+        cascades = [:]
+        var gone: Set<RecordPlace> = []
+        var obstacles: [Int: [RecordPlace]] = [:]
+        for index in items.indices {
+            guard case .delete = verdicts[index] else { continue }
+            gone.insert(RecordPlace(items[index]))
+        }
+        let roots = items.indices.filter { if case .delete = verdicts[$0] { true } else { false } }
+        for root in roots {
+            var open = [RecordPlace(items[root])]
+            while let target = open.popLast() {
+                for referrer in try bound(to: target, verdicts) {
+                    let place = RecordPlace(referrer.item)
+                    if gone.contains(place) { continue }
+                    if referrer.binding.contains(.deleteSelf) {
+                        gone.insert(place)
+                        cascades[root, default: []].append(referrer.item)
+                        open.append(place)
+                    } else {
+                        obstacles[root, default: []].append(place)
+                    }
+                }
+            }
+        }
+        var refusals: [(Int, SyncError)] = []
+        for (root, places) in obstacles {
+            if let staying = places.first(where: { !gone.contains($0) }) {
+                var name: Name? = staying.name
+                if let item = try neighbours.item(staying), try isHidden(item) { name = nil }
+                refusals.append((root, .stillReferredTo(recordID(root), by: name)))
+            }
+        }
+        if !refusals.isEmpty { return refusals }
+        for item in cascades.values.joined() {
+            guard let index = named[RecordPlace(item)], case .save = verdicts[index] else {
+                continue
+            }
+            refusals.append((index, .savedAndDeleted(recordID(index))))
+        }
+        return refusals
+    }
+
+    /// The records that are bound to a target once the request's saves are done.
+    private mutating func bound(
+        to target: RecordPlace,
+        _ verdicts: [Verdict]
+    ) throws(SyncError) -> [(item: ConsultedItem, binding: Binding)] {
+        var bound: [(item: ConsultedItem, binding: Binding)] = []
+        for (item, stored) in try neighbours.sources(of: target) {
+            if let index = named[RecordPlace(item)], case .save = verdicts[index] { continue }
+            bound.append((item, stored))
+        }
+        for (index, targets) in bindings where items[index].zone == target.zone {
+            guard case .save = verdicts[index], let binding = targets[target.name] else { continue }
+            bound.append((items[index], binding))
+        }
+        return bound
+    }
+}
+
+extension RecordSave {
+    /// Whether the save may bind its record to another one.
+    package var mayBind: Bool { parent.isSet || fields.bind }
+
+    /// The record's parent once it is saved over a version.
+    package func parentName(over old: RecordBody?) -> Name? {
+        switch parent {
+        case .unchanged: old?.parentName.map { Name($0) }
+        case .set(let name): name
+        case .removed: nil
+        }
+    }
+
+    /// What the record holds once it is saved over a version; when and by whom is left open.
+    package func body(over old: RecordBody?) -> RecordBody {
+        let nobody = Authorship(time: 0, user: nil)
+        return RecordBody(
+            RecordHeader(
+                recordName: Name(recordID.recordName),
+                recordType: Name(recordType),
+                created: nobody,
+                modified: nobody,
+                parentName: parentName(over: old)
+            ),
+            setting: fields,
+            extent: policy.extent,
+            over: old,
+            of: 1
+        )
+    }
+}
+
+extension Fields {
+    /// Whether a reference binds the record to another one.
+    fileprivate var bind: Bool {
+        guard hasReferences else { return false }
+        var bind = false
+        visitBindings { _, _ in bind = true }
+        return bind
+    }
+}
+
+extension RecordBody {
+    /// What the record is bound to, by name.
+    package var namedBindings: [Name: Binding] {
+        var bindings: [Name: Binding] = [:]
+        visitBindings { name, binding in
+            let name = name.withUnsafeBytes { Name(String(decoding: $0, as: UTF8.self)) }
+            bindings[name, default: []].formUnion(binding)
+        }
+        return bindings
+    }
+}

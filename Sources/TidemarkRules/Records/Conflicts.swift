@@ -1,0 +1,133 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+package import TidemarkLog
+package import TidemarkModel
+
+/// The conflicts of a request: what its items met, and what the caller is shown of that.
+package struct Conflicts {
+    private let request: ModifyRecordsRequest
+    private let author: Authorship
+    private let line: IncarnationLine
+    private let sight: VersionAccess
+    private let facts: any Facts
+
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - author: Who made the request, and when.
+    ///   - line: The store's incarnations, which tags are read by.
+    ///   - sight: The versions that the caller may be shown.
+    ///   - facts: The state that the request met.
+    package init(
+        of request: ModifyRecordsRequest,
+        by author: Authorship,
+        _ line: IncarnationLine,
+        _ sight: VersionAccess,
+        _ facts: any Facts
+    ) {
+        self.request = request
+        self.author = author
+        self.line = line
+        self.sight = sight
+        self.facts = facts
+    }
+
+    /// The error of an item that met another version of its record.
+    package func error(
+        at index: Int,
+        against server: StoredRecord?
+    ) throws(SyncError) -> SyncError {
+        let record = request.record(at: index)
+        guard let server else { return .recordNotFound(record) }
+        let records = try records(at: index, against: server)
+        return records.client.changeTag == nil
+            ? .recordExists(record, records) : .recordChanged(record, records)
+    }
+
+    /// The three records of a conflict.
+    ///
+    /// The ancestor is read from the log by the tag that the client held, so that clients which
+    /// keep no copies get it too; unless it is none that the caller may see.
+    package func records(
+        at index: Int,
+        against server: StoredRecord
+    ) throws(SyncError) -> ConflictRecords {
+        let id = request.record(at: index)
+        let isSave = index < request.saves.count
+        let tag =
+            isSave
+            ? request.saves[index].changeTag
+            : request.deletions[index - request.saves.count].changeTag
+        let access = sight.access(of: id.zone)
+        let serverRecord = try Record(server, in: id.zone, line).shown(to: access)
+        var ancestorRecord: Record?
+        var ancestorSequence = SequenceNumber.zero
+        if let tag, let held = TagContent(tag),
+            let stored = try facts.ancestor(held, of: Name(id.recordName), before: server, line),
+            try sight.shows(stored, in: id.zone)
+        {
+            ancestorRecord = try Record(stored, in: id.zone, line).shown(to: access)
+            ancestorSequence = stored.sequence
+        }
+        var body = (ancestorRecord ?? serverRecord).body
+        if isSave {
+            let save = request.saves[index]
+            body = RecordBody(
+                RecordHeader(
+                    recordName: Name(id.recordName),
+                    recordType: Name(save.recordType),
+                    created: author,
+                    modified: author
+                ),
+                setting: save.fields,
+                extent: save.policy.extent,
+                over: ancestorRecord?.body,
+                of: ancestorSequence.rawValue
+            )
+        }
+        return ConflictRecords(
+            client: Record(zone: id.zone, changeTag: tag, body: body).shown(to: access),
+            ancestor: ancestorRecord,
+            server: serverRecord
+        )
+    }
+}
+
+extension Facts {
+    /// The version that a client held; `nil` if the store does not have it, or it is not a version
+    /// of that record.
+    package func ancestor(
+        _ held: TagContent,
+        of name: Name,
+        before server: StoredRecord,
+        _ line: IncarnationLine
+    ) throws(SyncError) -> StoredRecord? {
+        guard held.sequence <= server.sequence, held.matches(held.sequence, in: line) else {
+            return nil
+        }
+        // A tag is only text: it may name any event of the store, which is none of this client's
+        // business unless it is about the same record of the same zone.
+        guard let stored = try? records(at: [held.sequence])[0],
+            stored.zone == server.zone, stored.event.state == .live
+        else { return nil }
+        return try SyncError.wrapping { () throws(EventFormatError) in
+            try stored.hasName(name) ? stored : nil
+        }
+    }
+}
+
+extension Record {
+    /// A record as clients get it, from its event.
+    package init(
+        _ stored: StoredRecord,
+        in zone: ZoneID,
+        _ line: IncarnationLine
+    ) throws(SyncError) {
+        self.init(
+            zone: zone,
+            changeTag: TagContent(of: stored.sequence, in: line).tag,
+            body: try stored.readBody()
+        )
+    }
+}

@@ -1,0 +1,83 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkModel
+
+/// References are written without their zone where that is the record's own, so that equal records
+/// have equal bytes, however a client spelt them.
+extension ModifyRecordsRequest {
+    /// The request with references to each record's own zone written without it.
+    ///
+    /// Those to other zones stay as they are: the rules refuse them. O(fields) where no reference
+    /// names a zone.
+    package func withLocalReferences(
+        in database: DatabaseID
+    ) throws(SyncError) -> ModifyRecordsRequest {
+        guard saves.indices.contains(where: { saves[$0].fields.namesZones }) else { return self }
+        var request = self
+        for (index, save) in saves.enumerated() {
+            request.saves[index].fields = try save.fields.withLocalReferences(
+                to: save.recordID.zone,
+                in: database
+            )
+        }
+        return request
+    }
+}
+
+extension Fields {
+    /// Whether any reference names the zone of its target.
+    var namesZones: Bool { hasReferences && contains(where: \.namesZone) }
+
+    /// The fields with references to one zone written without it; others stay as they are.
+    package func withLocalReferences(
+        to zone: ZoneID,
+        in database: DatabaseID
+    ) throws(SyncError) -> Fields {
+        guard namesZones else { return self }
+        func local(_ link: Reference) -> Reference {
+            guard let target = link.zone, target.isSame(as: zone, in: database) else { return link }
+            return Reference(recordName: link.recordName, action: link.action)
+        }
+        var builder = FieldsBuilder()
+        for field in self {
+            let value: FieldValue? =
+                switch field.value {
+                case .reference(let link): .reference(local(link))
+                case .referenceList(let links): .referenceList(links.map(local))
+                case let other: other
+                }
+            try builder.set(field.name, value, isEncrypted: field.isEncrypted)
+        }
+        return try builder.finish()
+    }
+}
+
+extension Fields.Element {
+    /// Whether the field holds a reference that names the zone of its target.
+    var namesZone: Bool {
+        guard type == .reference || type == .referenceList else { return false }
+        return firstZone != nil
+    }
+
+    /// The first zone that a reference of the field names.
+    package var firstZone: ZoneID? {
+        switch value {
+        case .reference(let link): link.zone
+        case .referenceList(let links): links.lazy.compactMap(\.zone).first
+        default: nil
+        }
+    }
+}
+
+extension ZoneID {
+    /// Whether both are one zone for whoever uses a database.
+    fileprivate func isSame(as other: ZoneID, in database: DatabaseID) -> Bool {
+        func owner(_ zone: ZoneID) -> String {
+            zone.ownerName == ZoneID.currentOwner
+                ? database.owner.userRecordName : zone.ownerName
+        }
+        return zoneName.utf8.elementsEqual(other.zoneName.utf8)
+            && owner(self).utf8.elementsEqual(owner(other).utf8)
+    }
+}

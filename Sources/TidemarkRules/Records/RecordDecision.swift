@@ -1,0 +1,450 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+package import TidemarkLog
+package import TidemarkModel
+
+/// A request to save and delete records, looked up and decided: what becomes of every item, and
+/// the commit that makes it so.
+package struct RecordDecision: Sendable {
+    /// What becomes of an item.
+    package enum Outcome: Sendable {
+        /// Done by the event with this index in the commit.
+        case event(Int)
+        /// Done; nothing had to change.
+        case nothingToDo
+        /// Refused, because of the version at a position (zero if none stood against it).
+        case refused(SyncError, against: SequenceNumber)
+    }
+
+    /// First the saves, then the deletions, each in the order of the request.
+    package private(set) var outcomes: [Outcome] = []
+    /// The commit; without events if nothing has to change.
+    package var plan: CommitPlan
+    /// The highest position that the decision rests on: until it is durable, nobody may hear of it.
+    package var lookedAt: SequenceNumber {
+        SequenceNumber(
+            rawValue: max(
+                consulted.lookedAt,
+                neighboursLookedAt,
+                schema?.lastSequence ?? 0,
+                access?.lastSequence ?? 0
+            )
+        )
+    }
+
+    private var consulted: ConsultedItems
+    package let zones: ConsultedZones
+    /// `nil` where schemas are not checked.
+    private var schema: GrowingSchema?
+    /// `nil` where the caller may do everything.
+    private let access: PublicAccess?
+    private let facts: any Facts
+    private var neighboursLookedAt: UInt64 = 0
+    /// What stands for each zone's key in the plan; `nil` while nothing was done in it.
+    private var zoneKeys: [UInt64?]
+
+    /// Starts a decision over what was looked up.
+    package init(
+        _ consulted: ConsultedItems,
+        in zones: ConsultedZones,
+        under schema: GrowingSchema?,
+        with access: PublicAccess?,
+        naming assets: ConsultedAssets?,
+        over facts: any Facts,
+        time: Int64
+    ) {
+        self.consulted = consulted
+        self.zones = zones
+        self.schema = schema
+        self.access = access
+        zoneKeys = zones.zones.map(\.key)
+        self.facts = facts
+        plan = CommitPlan(time: time, received: time, bound: facts.bound, hash: facts.hash)
+        plan.assets = assets
+    }
+
+    /// Whether no event is part of it.
+    package var isEmpty: Bool { plan.eventCount == 0 }
+
+    /// Decides all items.
+    package mutating func decide(
+        _ request: ModifyRecordsRequest,
+        as caller: Caller,
+        by rules: RecordRules,
+        _ shares: ShareRules
+    ) throws(SyncError) {
+        reserveCapacity(for: request)
+        let author = Authorship(
+            time: plan.draft.time,
+            user: caller.user,
+            device: caller.device
+        )
+        let sight = VersionAccess(access: access, shared: zones.shared)
+        let conflicts = Conflicts(of: request, by: author, rules.line, sight, facts)
+        let audiences = Audiences(facts)
+        var verdicts = try verdicts(on: request, by: rules, audiences)
+        var cascades = try bind(request, &verdicts, rules.limits, audiences)
+        var passages = ShareTransitions(audiences)
+        while true {
+            passages.rules = try sharing(request, verdicts, cascades, shares, audiences)
+            let refusals = try passages.rules?.settle() ?? [:]
+            for (index, error) in refusals {
+                verdicts[origin(of: index, cascades)] = .refused(error)
+            }
+            let isSpread = request.isAtomic && spread(&verdicts, request)
+            // What is refused may decide about what is left.
+            if passages.rules == nil || refusals.isEmpty && !isSpread { break }
+            cascades = try bind(request, &verdicts, rules.limits, audiences)
+        }
+        try consulted.settle(newcomers(of: verdicts), in: zones, facts)
+        for index in items.indices {
+            plan.restsOn(items[index].slot, in: zones.key(of: items[index].zone))
+        }
+        if let consequences = passages.rules?.consequences {
+            try plan.add(consequences, of: caller.database, by: author, over: facts)
+        }
+        try passages.begin(&plan, zones)
+        if let rules = passages.rules {
+            neighboursLookedAt = max(neighboursLookedAt, rules.consulted.lookedAt)
+        }
+        if let schema, let grown = try schema.grown(by: request.saves, where: verdicts.isSave) {
+            let change = try SystemChange.schema(from: schema.current, to: grown)
+            try plan.add(change, of: caller.database, by: author, over: facts)
+        }
+        for (index, verdict) in verdicts.enumerated() {
+            switch verdict {
+            case .save:
+                let event = try save(index, request.saves[index], author, &passages)
+                outcomes.append(.event(event))
+            case .delete:
+                let event = try delete(index, request, author, &passages)
+                outcomes.append(.event(event))
+                for item in cascades[index] ?? [] { try cascade(item, &passages) }
+            case .nothingToDo:
+                outcomes.append(.nothingToDo)
+            case .refused(let error):
+                outcomes.append(.refused(error, against: .zero))
+            case .conflict:
+                let against = items[index].live?.sequence ?? .zero
+                outcomes.append(
+                    .refused(
+                        try conflicts.error(at: index, against: items[index].live),
+                        against: against
+                    )
+                )
+            }
+        }
+        if rules.touchesTargets { try touch(request, verdicts, cascades, &passages) }
+        try passages.finish(&plan, zones, author)
+    }
+
+    /// Gives new tags to the records that are referred to.
+    private mutating func touch(
+        _ request: ModifyRecordsRequest,
+        _ verdicts: [Verdict],
+        _ cascades: [Int: [ConsultedItem]],
+        _ passages: inout ShareTransitions
+    ) throws(SyncError) {
+        let neighbours = Neighbours(zones, facts)
+        let touched = try TouchedRecords(by: request, verdicts, items, beside: cascades, neighbours)
+        plan.restsOn(touched.consulted)
+        neighboursLookedAt = max(neighboursLookedAt, touched.consulted.lookedAt)
+        for item in touched.items {
+            guard let zone = zones.key(of: item.zone) else { continue }
+            // Whoever may not read it does not change its tag either.
+            if let live = item.live,
+                try access?.refusal(of: .read, on: live.readBody()) != nil
+            {
+                continue
+            }
+            try passages.touch(item, in: zone, as: zones.access(of: item.zone), &plan)
+        }
+    }
+
+    /// Applies the rules about bindings; returns what goes with each deletion.
+    private mutating func bind(
+        _ request: ModifyRecordsRequest,
+        _ verdicts: inout [Verdict],
+        _ limits: Limits,
+        _ audiences: Audiences
+    ) throws(SyncError) -> [Int: [ConsultedItem]] {
+        guard BindingRules.concern(request, verdicts) else { return [:] }
+        var bindings = BindingRules(request, items, limits, Neighbours(zones, facts))
+        bindings.isHidden = { [zones] (item) throws(SyncError) in
+            guard let access = zones.access(of: item.zone), let key = zones.key(of: item.zone)
+            else {
+                return false
+            }
+            var audiences = audiences
+            return !access.mayRead(try audiences.audience(of: ViewKey(key, item.slot)))
+        }
+        try bindings.settle(&verdicts)
+        plan.restsOn(bindings.consulted)
+        neighboursLookedAt = max(neighboursLookedAt, bindings.consulted.lookedAt)
+        return bindings.cascades
+    }
+
+    /// The rules about shares, if the request has to do with them; what goes with a deletion comes
+    /// after the items.
+    private func sharing(
+        _ request: ModifyRecordsRequest,
+        _ verdicts: [Verdict],
+        _ cascades: [Int: [ConsultedItem]],
+        _ shares: ShareRules,
+        _ audiences: Audiences
+    ) throws(SyncError) -> SharingRules? {
+        // Whatever a participant saves has to be under a share.
+        var concerns =
+            !cascades.isEmpty
+            || items.indices.contains { zones.access(of: items[$0].zone) != nil }
+        for (index, verdict) in verdicts.enumerated() where !concerns {
+            switch verdict {
+            case .save:
+                // What `hasToDoWithShares` says, without a copy of the save.
+                concerns =
+                    request.saves[index].parent.isSet
+                    || request.saves[index].boxedShare.hasContent
+                    || request.saves[index].typeName == Share.typeName
+                    || items[index].live?.bodyReadBefore.hasToDoWithShares ?? false
+            case .delete:
+                concerns = try items[index].live?.readBody().hasToDoWithShares ?? false
+            case .nothingToDo, .refused, .conflict:
+                break
+            }
+        }
+        if !concerns { return nil }
+        let changes: [PlannedChange] = verdicts.enumerated().map { index, verdict in
+            switch verdict {
+            case .save: .save(request.saves[index], over: items[index].live)
+            case .delete: .delete
+            case .nothingToDo, .refused, .conflict: .nothing
+            }
+        }
+        let cascaded = cascades.sorted { $0.key < $1.key }.flatMap(\.value)
+        return SharingRules(
+            items + cascaded,
+            changes + cascaded.map { _ in .delete },
+            cascadeCount: cascaded.count,
+            in: zones,
+            by: shares,
+            Neighbours(zones, facts),
+            audiences
+        )
+    }
+
+    /// The item that a record which goes with a deletion goes with.
+    private func origin(of index: Int, _ cascades: [Int: [ConsultedItem]]) -> Int {
+        var end = items.count
+        if index < end { return index }
+        for (root, cascaded) in cascades.sorted(by: { $0.key < $1.key }) {
+            end += cascaded.count
+            if index < end { return root }
+        }
+        return 0
+    }
+
+    private var items: [ConsultedItem] { consulted.items }
+
+    /// Makes room for a commit of new records, so that it is not moved while it grows.
+    private mutating func reserveCapacity(for request: ModifyRecordsRequest) {
+        outcomes.reserveCapacity(items.count)
+        var byteCount = 0
+        for index in request.saves.indices {
+            byteCount += request.saves[index].fields.bytes.count + CommitPlan.usualHeaderByteCount
+        }
+        plan.reserveCapacity(eventCount: items.count, byteCount: byteCount)
+    }
+
+    /// The items that begin a record.
+    private func newcomers(of verdicts: [Verdict]) -> [Int] {
+        verdicts.indices.filter { index in
+            verdicts.isSave(index) && items[index].old == nil
+        }
+    }
+
+    private mutating func verdicts(
+        on request: ModifyRecordsRequest,
+        by rules: RecordRules,
+        _ audiences: Audiences
+    ) throws(SyncError) -> [Verdict] {
+        var audiences = audiences
+        let saves = request.saves
+        var verdicts: [Verdict] = []
+        verdicts.reserveCapacity(items.count)
+        for index in items.indices {
+            let isDeletion = index >= saves.count
+            if let error = try denial(at: index, isDeletion: isDeletion, &audiences) {
+                verdicts.append(.refused(error))
+            } else if isDeletion {
+                let deletion = request.deletions[index - saves.count]
+                verdicts.append(rules.verdict(on: deletion, items[index]))
+            } else {
+                // Once: a copy of a save costs as much as a rule.
+                let save = saves[index]
+                let line = rules.line
+                let verdict = try rules.verdict(on: save, items[index]) {
+                    (held) throws(SyncError) in
+                    try items[index].live.flatMap { (live) throws(SyncError) in
+                        try facts.ancestor(held, of: items[index].name, before: live, line)
+                    }
+                }
+                if case .save = verdict, let error = refusal(of: save, at: index) {
+                    verdicts.append(.refused(error))
+                } else {
+                    verdicts.append(verdict)
+                }
+            }
+        }
+        return verdicts
+    }
+
+    /// Why the caller may not change an item's record, whatever the change; `nil` if nothing is
+    /// against it.
+    private func denial(
+        at index: Int,
+        isDeletion: Bool,
+        _ audiences: inout Audiences
+    ) throws(SyncError) -> SyncError? {
+        let zone = items[index].zone
+        if let error = zones.error(of: zone) { return error }
+        if let access, let live = items[index].live,
+            let error = try access.refusal(of: .write, on: live.readBody())
+        {
+            return error
+        }
+        return try zones.access(of: zone)?.refusal(
+            ofChanging: items[index],
+            in: zones[zone],
+            isDeletion: isDeletion,
+            &audiences
+        )
+    }
+
+    /// Why a save is refused that the records themselves allow; `nil` if it is not.
+    private mutating func refusal(of save: RecordSave, at index: Int) -> SyncError? {
+        if let access, items[index].live == nil,
+            let error = access.refusal(ofCreating: Name(save.recordType))
+        {
+            return error
+        }
+        if let error = plan.assets?.refusals[index] { return error }
+        return schema?.refusal(of: save, at: index)
+    }
+
+    /// In a zone that is all or nothing, refuses everything beside what failed.
+    ///
+    /// Says whether something is refused that was not before.
+    private func spread(_ verdicts: inout [Verdict], _ request: ModifyRecordsRequest) -> Bool {
+        var causes: [Int: Int] = [:]
+        for (index, verdict) in verdicts.enumerated() {
+            let zone = items[index].zone
+            switch verdict {
+            case .refused, .conflict:
+                if causes[zone] == nil, !zones[zone].identity.isImplicit { causes[zone] = index }
+            case .save, .delete, .nothingToDo:
+                break
+            }
+        }
+        if causes.isEmpty { return false }
+        var isSpread = false
+        for (index, verdict) in verdicts.enumerated() {
+            guard let cause = causes[items[index].zone] else { continue }
+            switch verdict {
+            case .save, .delete, .nothingToDo:
+                isSpread = true
+                verdicts[index] = .refused(
+                    .batchFailed(request.record(at: index), because: request.record(at: cause))
+                )
+            case .refused, .conflict:
+                break
+            }
+        }
+        return isSpread
+    }
+
+    // MARK: - Events
+
+    private mutating func save(
+        _ index: Int,
+        _ save: RecordSave,
+        _ author: Authorship,
+        _ passages: inout ShareTransitions
+    ) throws(SyncError) -> Int {
+        let item = items[index]
+        let zone = zoneKey(item.zone)
+        if passages.rules == nil {
+            try plan.save(item, over: item.live, in: zone, save, author)
+        } else {
+            var save = save
+            if let fields = passages.rules?.fields[index] { save.fields = fields }
+            let place = try passages.pass(item, index, in: zone, &plan)
+            try plan.save(
+                item,
+                over: item.live,
+                in: zone,
+                save,
+                author,
+                share: passages.rules?.links[index] ?? .unchanged,
+                audience: place
+            )
+        }
+        return plan.eventCount - 1
+    }
+
+    private mutating func delete(
+        _ index: Int,
+        _ request: ModifyRecordsRequest,
+        _ author: Authorship,
+        _ passages: inout ShareTransitions
+    ) throws(SyncError) -> Int {
+        let item = items[index]
+        let zone = zoneKey(item.zone)
+        let place = try passages.pass(item, index, in: zone, &plan, isDeletion: true)
+        if let leave = passages.rules?.leaves[index] {
+            try plan.save(item, over: item.live, in: zone, leave, author, audience: place)
+        } else {
+            let type = try item.live?.readBody().recordTypeBytes ?? []
+            let tag = request.deletions[index - request.saves.count].changeTag
+            plan.delete(item, in: zone, type: type, holding: tag, audience: place)
+        }
+        return plan.eventCount - 1
+    }
+
+    /// Deletes a record with one that it refers to.
+    private mutating func cascade(
+        _ item: ConsultedItem,
+        _ passages: inout ShareTransitions
+    ) throws(SyncError) {
+        let zone = zoneKey(item.zone)
+        let index = items.count + passages.cascadedCount
+        passages.cascadedCount += 1
+        let place = try passages.pass(item, index, in: zone, &plan, isDeletion: true)
+        let type = try item.live?.readBody().recordTypeBytes ?? []
+        plan.delete(item, in: zone, type: type, holding: nil, audience: place)
+    }
+
+    /// What stands for a zone's key, after creating the zone if that has to be.
+    private mutating func zoneKey(_ zone: Int) -> UInt64 {
+        if let key = zoneKeys[zone] { return key }
+        let key = plan.createZone(zones[zone])
+        zoneKeys[zone] = key
+        return key
+    }
+}
+
+extension [Verdict] {
+    /// Whether an item is a record that is saved.
+    fileprivate func isSave(_ index: Int) -> Bool {
+        if case .save = self[index] { true } else { false }
+    }
+}
+
+extension ModifyRecordsRequest {
+    /// The record of an item: first the saves, then the deletions.
+    package func record(at index: Int) -> RecordID {
+        index < saves.count
+            ? saves[index].recordID : deletions[index - saves.count].recordID
+    }
+}

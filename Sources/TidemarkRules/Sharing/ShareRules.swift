@@ -1,0 +1,301 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+package import TidemarkModel
+
+/// What becomes of a share when somebody saves it: pure, over the share as it was.
+package struct ShareRules {
+    /// Whose zone it is.
+    package var owner: UserID
+    /// Milliseconds since 1970.
+    package var time: Int64
+    /// How many may take part, and how long names may be.
+    package var limits: Limits
+    /// Whether a new share has to come with its root in one request.
+    package var needsRoot = false
+    /// Makes ids and links, which nobody can guess.
+    package var random: @Sendable () -> UInt64
+    /// Finds the user whom an address leads to.
+    package var find: (UserLookup) throws(SyncError) -> UserID?
+
+    package init(
+        owner: UserID = .current,
+        time: Int64,
+        limits: Limits,
+        random: @escaping @Sendable () -> UInt64,
+        find: @escaping (UserLookup) throws(SyncError) -> UserID? = { _ in nil }
+    ) {
+        self.owner = owner
+        self.time = time
+        self.limits = limits
+        self.random = random
+        self.find = find
+    }
+
+    /// 128 random bits as text.
+    package static func unguessable(_ random: () -> UInt64) -> String {
+        String(random(), radix: 36) + String(random(), radix: 36)
+    }
+
+    /// A new share.
+    package func created(
+        _ content: ShareContent,
+        named name: RecordID
+    ) throws(SyncError) -> Share {
+        let isZoneWide = name.recordName == Share.zoneWideName
+        guard isZoneWide == (content.root == nil) else {
+            throw SyncError(
+                .invalidArguments,
+                isZoneWide
+                    ? "The share \(name) is of a whole zone by its name, and names a root record."
+                    : "The share \(name) names no root record; a share of a whole zone is named "
+                        + "\(Share.zoneWideName)."
+            )
+        }
+        var owner = ShareParticipant(
+            id: Self.unguessable(random),
+            user: self.owner,
+            role: .owner,
+            permission: .readWrite
+        )
+        owner.acceptance = .accepted
+        owner.added = time
+        let empty = Share(
+            root: content.root.map { Name($0) },
+            publicPermission: content.publicPermission,
+            participants: [owner],
+            token: Self.unguessable(random)
+        )
+        return try changed(empty, content, named: name)
+    }
+
+    /// A share after somebody who may change it has.
+    package func changed(
+        _ old: Share,
+        _ content: ShareContent,
+        named name: RecordID
+    ) throws(SyncError) -> Share {
+        if let root = content.root, Name(root) != old.root {
+            throw SyncError(.invalidArguments, "The share \(name) keeps its root record.")
+        }
+        var share = old
+        share.publicPermission = content.publicPermission
+        share.allowsAccessRequests = content.allowsAccessRequests
+        share.blocked = content.blocked ?? old.blocked
+        let isOpen = share.publicPermission != .none
+        share.participants = old.participants.filter { $0.role == .owner }
+        if isOpen {
+            for var participant in old.participants where participant.role == .publicUser {
+                participant.permission = share.publicPermission
+                share.participants.append(participant)
+            }
+        }
+        try checkOwner(among: content.participants, of: name)
+        for var asked in content.participants
+        where asked.role != .owner && asked.role != .publicUser {
+            if asked.user == nil { asked.user = try user(of: asked) }
+            if asked.user == owner { continue }
+            var known = old.participants.first { $0.isSame(as: asked) }
+            if known?.role == .owner { continue }
+            if known?.role == .publicUser {
+                if isOpen { continue }
+                // Who came by the link goes with it, and can be invited like anybody else.
+                known = nil
+                asked.id = ""
+            }
+            if known == nil, isOpen { throw Self.cannotInvite(to: name) }
+            // Opening a share to everybody takes back the invitations that nobody has accepted.
+            if let known, isOpen, known.acceptance == .pending { continue }
+            let participant = try invited(asked, known, old, name)
+            guard !share.participants.contains(where: { $0.isSame(as: participant) }) else {
+                throw SyncError(.invalidArguments, "The share \(name) names a participant twice.")
+            }
+            share.participants.append(participant)
+        }
+        guard share.participants.count <= limits.participantsPerShare else {
+            throw SyncError(
+                .tooManyParticipants,
+                "The share \(name) would have \(share.participants.count) participants; "
+                    + "\(limits.participantsPerShare) are allowed, its owner included."
+            )
+        }
+        share.requesters = old.requesters.filter { user in
+            content.requesters?.contains(user) ?? true && !share.blocked.contains(user)
+                && share.participant(user) == nil
+        }
+        return share
+    }
+
+    /// Refuses a share with another owner: who is sent as one would be left out otherwise.
+    private func checkOwner(
+        among participants: [ShareParticipant],
+        of name: RecordID
+    ) throws(SyncError) {
+        for participant in participants where participant.role == .owner {
+            guard let user = participant.user, user != owner, user != .current else { continue }
+            throw SyncError(
+                .invalidArguments,
+                "The share \(name) belongs to \(owner.userRecordName), and \(user.userRecordName) "
+                    + "cannot be its owner; give this participant another role."
+            )
+        }
+    }
+
+    /// The user whom the address of a participant leads to.
+    private func user(of asked: ShareParticipant) throws(SyncError) -> UserID? {
+        if !asked.email.isEmpty { return try find(.email(asked.email)) }
+        return asked.phone.isEmpty ? nil : try find(.phone(asked.phone))
+    }
+
+    private func invited(
+        _ asked: ShareParticipant,
+        _ known: ShareParticipant?,
+        _ old: Share,
+        _ name: RecordID
+    ) throws(SyncError) -> ShareParticipant {
+        var participant = known ?? asked
+        participant.role = asked.role
+        participant.permission = asked.permission
+        if known != nil { return participant }
+        let isUser = asked.user.map { !$0.userRecordName.isEmpty } ?? false
+        let isReachable =
+            isUser || !asked.email.isEmpty || !asked.phone.isEmpty || asked.isOneTime
+        guard isReachable, !asked.id.utf8.contains(UInt8(ascii: "/")),
+            asked.id.utf8.count <= limits.nameByteCount
+        else {
+            throw SyncError(
+                .invalidArguments,
+                "A participant of the share \(name) has no user, e-mail address, phone number or "
+                    + "one-time link, or an id with a slash or of more than "
+                    + "\(limits.nameByteCount) bytes."
+            )
+        }
+        for lookup in asked.lookups { try lookup.normalized.check(limits) }
+        if asked.id.isEmpty { participant.id = Self.unguessable(random) }
+        participant.acceptance = .pending
+        participant.added = time
+        participant.linkToken = asked.isOneTime ? Self.unguessable(random) : ""
+        participant.isApprovedRequester = asked.user.map { old.requesters.contains($0) } ?? false
+        return participant
+    }
+
+    private static func cannotInvite(to name: RecordID) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "The share \(name) is open to whoever has its link, so nobody can be invited; set its "
+                + "public permission to none first."
+        )
+    }
+}
+
+extension ShareParticipant {
+    /// By what the participant was named, all of it.
+    fileprivate var lookups: [UserLookup] {
+        var lookups: [UserLookup] = []
+        if let user, !user.userRecordName.isEmpty { lookups.append(.user(user)) }
+        if !email.isEmpty { lookups.append(.email(email)) }
+        if !phone.isEmpty { lookups.append(.phone(phone)) }
+        return lookups
+    }
+
+    /// Whether both are one participant: by id, or by how they are reached.
+    fileprivate func isSame(as other: ShareParticipant) -> Bool {
+        if !id.isEmpty, id == other.id { return true }
+        if let user, user == other.user { return true }
+        func isSame(_ text: String, _ other: String, _ lookup: (String) -> UserLookup) -> Bool {
+            if text.isEmpty || other.isEmpty { return false }
+            return text == other || lookup(text).normalized == lookup(other).normalized
+        }
+        return isSame(email, other.email, UserLookup.email)
+            || isSame(phone, other.phone, UserLookup.phone)
+    }
+}
+
+extension Share {
+    /// What the change from an older version of the share, or none, does to links and to those who
+    /// take part.
+    package func consequences(
+        after old: Share?,
+        of name: Name,
+        in zone: ZoneIdentity
+    ) throws(SyncError) -> SystemChange {
+        var change = SystemChange(zone: .shares)
+        let target = ShareLinkTarget(
+            owner: zone.database.owner,
+            zoneName: zone.zoneName,
+            shareName: name
+        )
+        if old == nil { change.saves.append(try ShareRecords.save(target, as: token)) }
+        let links = Set(old?.participants.map(\.linkToken) ?? [])
+        for participant in participants
+        where !participant.linkToken.isEmpty && !links.contains(participant.linkToken) {
+            var own = target
+            own.participantID = participant.id
+            change.saves.append(try ShareRecords.save(own, as: participant.linkToken))
+        }
+        for participant in participants where participant != old?.member(participant.id) {
+            guard let participation = participation(of: participant, target) else { continue }
+            change.saves.append(try ShareRecords.save(participation))
+        }
+        try end(old?.participants.filter { member($0.id) == nil } ?? [], target, &change)
+        return change
+    }
+
+    /// What the share's end does to links and to those who take part.
+    func consequencesOfEnd(
+        of name: Name,
+        in zone: ZoneIdentity
+    ) throws(SyncError) -> SystemChange {
+        var change = SystemChange(zone: .shares)
+        let target = ShareLinkTarget(
+            owner: zone.database.owner,
+            zoneName: zone.zoneName,
+            shareName: name
+        )
+        change.deletions.append(Name(token))
+        try end(participants, target, &change)
+        return change
+    }
+
+    private func end(
+        _ participants: [ShareParticipant],
+        _ target: ShareLinkTarget,
+        _ change: inout SystemChange
+    ) throws(SyncError) {
+        for participant in participants {
+            if !participant.linkToken.isEmpty {
+                change.deletions.append(Name(participant.linkToken))
+            }
+            guard var participation = participation(of: participant, target) else { continue }
+            participation.isMember = false
+            change.saves.append(try ShareRecords.save(participation))
+        }
+    }
+
+    private func member(_ id: String) -> ShareParticipant? {
+        participants.first { $0.id == id }
+    }
+
+    /// The part that somebody takes in the share; `nil` for its owner, and for those who have not
+    /// accepted.
+    private func participation(
+        of participant: ShareParticipant,
+        _ target: ShareLinkTarget
+    ) -> Participation? {
+        guard participant.role != .owner, participant.acceptance == .accepted,
+            let user = participant.user
+        else { return nil }
+        return Participation(
+            token: token,
+            participantID: participant.id,
+            user: user,
+            owner: target.owner,
+            zoneName: target.zoneName,
+            shareName: target.shareName,
+            role: participant.role,
+            permission: participant.permission,
+            isMember: true
+        )
+    }
+}

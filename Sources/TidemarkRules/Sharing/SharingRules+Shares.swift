@@ -1,0 +1,293 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+package import TidemarkModel
+
+/// Which shares a commit begins, changes and ends.
+extension SharingRules {
+    mutating func settleSave(
+        _ index: Int,
+        _ save: RecordSave,
+        over old: StoredRecord?
+    ) throws(SyncError) {
+        let id = recordID(index)
+        guard save.isShare else {
+            if save.share != nil {
+                refusals[index] = SyncError(
+                    .invalidArguments,
+                    "The record \(id) is of type \(save.recordType); only records of type "
+                        + "\(Share.recordType) share something."
+                )
+            }
+            return
+        }
+        do throws(SyncError) {
+            try settleShare(index, save, id, over: old)
+        } catch {
+            guard error.code != .internalError else { throw error }
+            refusals[index] = error
+        }
+    }
+
+    private mutating func settleShare(
+        _ index: Int,
+        _ save: RecordSave,
+        _ id: RecordID,
+        over old: StoredRecord?
+    ) throws(SyncError) {
+        let zone = zones[items[index].zone].identity
+        let before = try old.flatMap { (old) throws(SyncError) in Share(try old.readBody().fields) }
+        if var shares {
+            shares.owner = zone.database.owner
+            guard zone.database.scope == .private else {
+                throw .badDatabase(zone.database, "share records")
+            }
+            guard !zone.isImplicit else {
+                throw SyncError(
+                    .invalidArguments,
+                    "The default zone cannot be shared, nor can its records; use a custom zone."
+                )
+            }
+            if let access = access(index), !access.mayChangeShare(named: id.recordName) {
+                throw .permissionFailure(
+                    "The share \(id) can be changed by its owner and its administrators alone."
+                )
+            }
+            let content = save.share ?? before.map { ShareContent($0) }
+            guard let content else {
+                throw SyncError(
+                    .invalidArguments,
+                    "The share \(id) says neither what is shared nor with whom."
+                )
+            }
+            let after: Share
+            if let before {
+                after = try shares.changed(before, content, named: id)
+            } else {
+                after = try shares.created(content, named: id)
+            }
+            fields[index] = try after.fields(beside: save.fields)
+            let change = try after.consequences(after: before, of: id.name, in: zone)
+            consequences.saves += change.saves
+            consequences.deletions += change.deletions
+            if before == nil { try begin(after, index, zone) }
+        } else if let share = Share(save.fields),
+            try audiences.key(ofShare: share.token, in: zone) == nil
+        {
+            try begin(share, index, zone)
+        }
+    }
+
+    private mutating func begin(
+        _ share: Share,
+        _ index: Int,
+        _ zone: ZoneIdentity
+    ) throws(SyncError) {
+        let id = recordID(index)
+        if let root = share.root {
+            let zoneWide = place(Name(Share.zoneWideName), beside: index)
+            if try isThere(zoneWide) { throw .alreadyShared(id, by: zoneWide.name) }
+            let rootPlace = place(root, beside: index)
+            guard try isThere(rootPlace) else {
+                if shares == nil {
+                    rootless.append((rootPlace, id.name))
+                    return
+                }
+                throw SyncError(
+                    .unknownItem,
+                    "There is no record \(root) to share; save it first or in the same request."
+                )
+            }
+            if shares != nil, try isShare(rootPlace) {
+                throw SyncError(
+                    .invalidArguments,
+                    "The share \(id) would share \(root), which is a share's own record; share the "
+                        + "record whose tree it is about."
+                )
+            }
+            if shares?.needsRoot == true, named[rootPlace] == nil {
+                throw SyncError(
+                    .invalidArguments,
+                    "The new share \(id) was sent without its root record \(root), and this store is "
+                        + "strict; save both in one request."
+                )
+            }
+            if let other = try shareName(of: rootPlace), other != id.name {
+                throw .alreadyShared(RecordID(recordName: root.string, zone: id.zone), by: other)
+            }
+            if linkByRoot[rootPlace] != nil {
+                throw .alreadyShared(RecordID(recordName: root.string, zone: id.zone), by: root)
+            }
+            linkByRoot[rootPlace] = .set(id.name)
+            begun.append((RecordPlace(items[index]), share.token))
+            if let rootIndex = named[rootPlace], isChanged(rootIndex) {
+                links[rootIndex] = .set(id.name)
+            } else {
+                try imply(.set(id.name), onRoot: rootPlace)
+            }
+        } else if !(try audiences.all(in: zone).isEmpty)
+            || begun.contains(where: { $0.place.zone == items[index].zone })
+        {
+            throw SyncError(
+                .alreadyShared,
+                "The zone \(id.zone) holds shares of single records, and cannot be shared as a "
+                    + "whole."
+            )
+        }
+    }
+
+    /// Begins the shares that were imported before the roots that the commit saves.
+    mutating func beginWaiting() throws(SyncError) {
+        for (root, name) in waiting.sorted(by: { $0.value < $1.value }) {
+            let place = RecordPlace(zone: root.zone, name: name)
+            // What the commit itself does to the share or its root is settled.
+            if linkByRoot[root] != nil || named[place].map({ isChanged($0) }) ?? false { continue }
+            guard let index = named[root], let item = try item(place),
+                let body = try item.live?.readBody(), let share = Share(body.fields),
+                share.root == root.name,
+                try audiences.key(ofShare: share.token, in: zones[root.zone].identity) == nil
+            else { continue }
+            linkByRoot[root] = .set(name)
+            links[index] = .set(name)
+            begun.append((place, share.token))
+            moves.append(Move(item: item, from: .none, to: .new(place)))
+        }
+    }
+
+    mutating func settleDeletion(_ index: Int) throws(SyncError) {
+        guard let body = try items[index].live?.readBody() else { return }
+        let id = recordID(index)
+        // Without a name: who may not see a record is not told of it.
+        if access(index) != nil, isCascaded(index), body.isShare || body.shareName != nil {
+            refusals[index] = .cascadesToTheOwners
+            return
+        }
+        if body.isShare {
+            if let access = access(index) {
+                do throws(SyncError) {
+                    try leave(index, body, access)
+                } catch {
+                    guard error.code != .internalError else { throw error }
+                    refusals[index] = error
+                }
+            } else {
+                try end(id.name, body, index)
+            }
+        } else if let share = body.shareName {
+            if access(index) != nil {
+                refusals[index] = .rootIsItsOwners(id)
+                return
+            }
+            let sharePlace = place(Name(share), beside: index)
+            if let shareIndex = named[sharePlace] {
+                switch changes[shareIndex] {
+                case .delete:
+                    return
+                case .save:
+                    refusals[shareIndex] = .savedAndDeleted(recordID(shareIndex))
+                    return
+                case .nothing:
+                    break
+                }
+            }
+            guard let record = try neighbours.item(sharePlace), let stored = record.live else {
+                return
+            }
+            let shareBody = try stored.readBody()
+            try end(Name(share), shareBody, index)
+            implied.append((Implied(item: record, save: nil), Passage(from: .none, to: .none)))
+        }
+    }
+
+    /// Ends a share whose record is deleted, with or after its root.
+    private mutating func end(_ name: Name, _ body: RecordBody, _ index: Int) throws(SyncError) {
+        let zone = zones[items[index].zone].identity
+        guard let share = Share(body.fields) else { return }
+        if let key = try audiences.key(ofShare: share.token, in: zone) { ended.append(key) }
+        if shares != nil {
+            let change = try share.consequencesOfEnd(of: name, in: zone)
+            consequences.saves += change.saves
+            consequences.deletions += change.deletions
+        }
+        guard let root = share.root else { return }
+        let rootPlace = place(root, beside: index)
+        linkByRoot[rootPlace] = .removed
+        if let rootIndex = named[rootPlace], isChanged(rootIndex) {
+            links[rootIndex] = .removed
+            return
+        }
+        try imply(.removed, onRoot: rootPlace)
+    }
+
+    /// Takes the caller out of a share whose record they delete.
+    private mutating func leave(
+        _ index: Int,
+        _ body: RecordBody,
+        _ access: ZoneAccess
+    ) throws(SyncError) {
+        let id = recordID(index)
+        guard let before = Share(body.fields), let part = access.part(inShare: id.recordName) else {
+            throw .permissionFailure("The caller does not take part in the share \(id).")
+        }
+        var after = before
+        after.participants.removeAll { $0.id == part.participantID }
+        let zone = zones[items[index].zone].identity
+        let change = try after.consequences(after: before, of: id.name, in: zone)
+        consequences.saves += change.saves
+        consequences.deletions += change.deletions
+        leaves[index] = RecordSave(
+            id,
+            type: Share.recordType,
+            fields: try after.fields(beside: Fields()),
+            policy: .changedKeys
+        )
+    }
+
+    /// Changes the root of a share that begins or ends, where the commit does not name it.
+    private mutating func imply(_ link: ShareLink, onRoot place: RecordPlace) throws(SyncError) {
+        guard let item = try neighbours.item(place), let live = item.live else { return }
+        let save = RecordSave(
+            RecordID(recordName: place.name.string, zone: zones[place.zone].zone),
+            type: try live.readBody().recordType,
+            fields: Fields(),
+            policy: .changedKeys
+        )
+        implied.append(
+            (Implied(item: item, save: save, link: link), Passage(from: .none, to: .none))
+        )
+    }
+
+    /// A record of the commit, or beside it.
+    package mutating func item(_ place: RecordPlace) throws(SyncError) -> ConsultedItem? {
+        if let index = named[place] { return items[index] }
+        return try neighbours.item(place)
+    }
+
+    /// Whether a record is there once the commit is done.
+    package mutating func isThere(_ place: RecordPlace) throws(SyncError) -> Bool {
+        if let index = named[place] {
+            switch changes[index] {
+            case .save: return true
+            case .delete: return false
+            case .nothing: return items[index].live != nil
+            }
+        }
+        return try neighbours.record(place) != nil
+    }
+
+    /// Whether a record that is there once the commit is done is a share's.
+    private mutating func isShare(_ place: RecordPlace) throws(SyncError) -> Bool {
+        if let index = named[place], case .save(let save, _) = changes[index] {
+            return save.isShare
+        }
+        return try item(place)?.live?.readBody().isShare ?? false
+    }
+
+    /// The share that a record is the root of before the commit.
+    private mutating func shareName(of place: RecordPlace) throws(SyncError) -> Name? {
+        let stored = try item(place)?.live
+        return try stored?.readBody().shareName.map { Name($0) }
+    }
+}

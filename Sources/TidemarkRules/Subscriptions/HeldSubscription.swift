@@ -1,0 +1,95 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkModel
+
+/// Who has subscriptions, and where: a user in one database.
+package struct SubscriptionHolder: Hashable, Sendable {
+    package var user: UserID
+    package var database: DatabaseID
+
+    package init(
+        user: UserID,
+        database: DatabaseID
+    ) {
+        self.user = user
+        self.database = database
+    }
+
+    /// The database with the user's notifications.
+    package var collection: DatabaseID {
+        DatabaseID(
+            container: database.container,
+            environment: database.environment,
+            scope: .private,
+            owner: user
+        )
+    }
+}
+
+extension SubscriptionHolder {
+    /// The shared database, with the name of whose it is: `__defaultOwner__` is whoever asks.
+    package var sharedDatabase: DatabaseID {
+        DatabaseID(
+            container: database.container,
+            environment: database.environment,
+            scope: .shared,
+            owner: database.owner == .current ? user : database.owner
+        )
+    }
+}
+
+/// A subscription of somebody.
+package struct HeldSubscription: Sendable {
+    package var holder: SubscriptionHolder
+    package var subscription: Subscription
+
+    package init(
+        holder: SubscriptionHolder,
+        subscription: Subscription
+    ) {
+        self.holder = holder
+        self.subscription = subscription
+    }
+
+    /// The name of its record: unique in the store.
+    package var recordName: Name { Self.recordName(of: subscription.name, holder) }
+
+    /// The name of the record of a subscription by its id.
+    package static func recordName(of id: Name, _ holder: SubscriptionHolder) -> Name {
+        let database = holder.database
+        return Name(
+            [
+                database.container.identifier.escaped, database.environment.rawValue,
+                holder.user.userRecordName.escaped, database.scope.name,
+                database.owner.userRecordName.escaped, id.string,
+            ].joined(separator: "/")
+        )
+    }
+
+    /// What tells it from the other subscriptions of the user in the same container.
+    var nameInCollection: String {
+        [
+            holder.database.scope.name, holder.database.owner.userRecordName.escaped,
+            subscription.id.escaped,
+        ].joined(separator: "/")
+    }
+}
+
+extension String {
+    /// The text without slashes: they and percent signs are written as in URLs.
+    package var escaped: String {
+        guard utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "%") }) else {
+            return self
+        }
+        var escaped = ""
+        for scalar in unicodeScalars {
+            switch scalar {
+            case "%": escaped += "%25"
+            case "/": escaped += "%2F"
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
+    }
+}

@@ -1,0 +1,255 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+package import TidemarkLog
+package import TidemarkModel
+
+/// A request to save and delete subscriptions, looked up and decided.
+package struct SubscriptionDecision {
+    /// Whose subscriptions they are.
+    package let holder: SubscriptionHolder
+    /// First the saves, then the deletions, each in the order of the request.
+    package private(set) var outcomes: [ItemOutcome] = []
+    /// The commit; without events if nothing has to change.
+    package var plan: CommitPlan
+    /// The highest position that the decision rests on.
+    package private(set) var lookedAt = SequenceNumber.zero
+
+    /// What the holder has, as the request leaves it.
+    private var entries: [Name: SavedSubscription]
+    private var changed: Set<Name> = []
+
+    /// Decides a request.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - caller: The user and device that made it.
+    ///   - holder: The caller as the holder of subscriptions.
+    ///   - entries: What the holder has.
+    ///   - schema: What the container's schema says about subscriptions.
+    ///   - limits: How much of everything is allowed.
+    ///   - facts: The state that the request met.
+    ///   - time: Milliseconds since 1970.
+    ///
+    /// - Throws: What keeps the state from being read.
+    package init(
+        _ request: ModifySubscriptionsRequest,
+        as caller: Caller,
+        _ holder: SubscriptionHolder,
+        with entries: [Name: SavedSubscription],
+        under schema: SubscriptionSchema,
+        _ limits: Limits,
+        over facts: any Facts,
+        time: Int64
+    ) throws(SyncError) {
+        self.holder = holder
+        self.entries = entries
+        plan = CommitPlan(time: time, received: time, bound: facts.bound, hash: facts.hash)
+        let author = Authorship(time: time, user: caller.user, device: caller.device)
+        var change = SystemChange(zone: .subscriptions)
+        var schema = schema
+        // What is deleted makes room for what is saved.
+        for id in request.deletions {
+            let name = Name(id)
+            if let entry = self.entries.removeValue(forKey: name) {
+                change.deletions.append(HeldSubscription.recordName(of: name, holder))
+                look(at: entry)
+            }
+            changed.insert(name)
+        }
+        var isDone: [Bool] = []
+        for subscription in request.saves {
+            let outcome = try decide(subscription, limits, facts, &schema)
+            if let save = outcome.save { change.saves.append(save) }
+            outcomes.append(outcome.outcome)
+            isDone.append(outcome.save != nil)
+        }
+        outcomes += request.deletions.map { _ in .nothingToDo }
+        if let grown = try schema.change {
+            try plan.add(grown, of: holder.database, by: author, over: facts)
+        }
+        try plan.add(change, of: holder.database, by: author, over: facts)
+        // The first answer waits for the whole commit.
+        let last = ItemOutcome.event(max(plan.eventCount - 1, 0))
+        for index in isDone.indices where isDone[index] { outcomes[index] = last }
+    }
+
+    /// What the holder has once the commit is appended; saved ones stand at its end.
+    package func saved(at sequence: UInt64) -> [Name: SavedSubscription] {
+        entries.mapValues { entry in
+            entry.sequence > 0
+                ? entry
+                : SavedSubscription(subscription: entry.subscription, sequence: sequence)
+        }
+    }
+
+    private mutating func look(at entry: SavedSubscription) {
+        lookedAt = max(lookedAt, SequenceNumber(rawValue: entry.sequence))
+    }
+
+    /// Decides one save.
+    private mutating func decide(
+        _ subscription: Subscription,
+        _ limits: Limits,
+        _ facts: any Facts,
+        _ schema: inout SubscriptionSchema
+    ) throws(SyncError) -> (save: RecordSave?, outcome: ItemOutcome) {
+        let held = HeldSubscription(holder: holder, subscription: subscription)
+        do throws(SyncError) {
+            try subscription.check(in: holder.database, limits)
+            try checkZone(of: subscription, limits, facts)
+            if let old = entries[subscription.name] {
+                look(at: old)
+                let oldHeld = HeldSubscription(holder: holder, subscription: old.subscription)
+                if try SubscriptionRecords.fields(oldHeld) == SubscriptionRecords.fields(held) {
+                    return (nil, .nothingToDo)
+                }
+            }
+            if let duplicate = duplicate(of: subscription) {
+                look(at: duplicate)
+                throw .duplicateSubscription(subscription.id, of: duplicate.subscription.id)
+            }
+            try schema.admit(subscription)
+            let save = try SubscriptionRecords.save(held)
+            entries[subscription.name] = SavedSubscription(
+                subscription: subscription,
+                sequence: 0
+            )
+            return (save, .nothingToDo)
+        } catch {
+            return (nil, ItemOutcome(error))
+        }
+    }
+
+    /// Refuses a subscription to a zone that is not there.
+    private func checkZone(
+        of subscription: Subscription,
+        _ limits: Limits,
+        _ facts: any Facts
+    ) throws(SyncError) {
+        let zone: ZoneID?
+        switch subscription.kind {
+        case .query(let query): zone = query.zone
+        case .zone(let id, _): zone = id
+        case .database: zone = nil
+        }
+        guard let zone else { return }
+        var zones = ConsultedZones()
+        let index = try zones.index(
+            of: zone,
+            in: holder.database,
+            creating: .implicit,
+            facts,
+            limits
+        )
+        if let error = zones[index].error { throw error }
+    }
+
+    /// Another subscription of the holder that fires whenever this one does.
+    private func duplicate(of subscription: Subscription) -> SavedSubscription? {
+        guard case .query(let query) = subscription.kind else { return nil }
+        return entries.first { name, entry in
+            guard name != subscription.name, case .query(let other) = entry.subscription.kind else {
+                return false
+            }
+            return other.isSame(as: query)
+        }?.value
+    }
+}
+
+extension Subscription.RecordQuery {
+    /// Whether both are about the same in one database, where a zone is known by its name alone.
+    fileprivate func isSame(as other: Subscription.RecordQuery) -> Bool {
+        guard zone?.name == other.zone?.name else { return false }
+        var other = other
+        other.zone = zone
+        return self == other
+    }
+}
+
+/// What the schema of a container says about subscriptions: as about queries.
+package struct SubscriptionSchema {
+    private let isStrict: Bool
+    private let environment: Environment
+    private let current: Schema?
+    private var grown: Schema?
+
+    /// - Parameters:
+    ///   - schema: The schema; `nil` where schemas are not checked.
+    ///   - environment: The environment that the schema is of.
+    ///   - isStrict: Whether what CloudKit refuses is refused.
+    package init(_ schema: Schema?, in environment: Environment, isStrict: Bool) {
+        self.isStrict = isStrict
+        self.environment = environment
+        current = schema
+    }
+
+    /// What the commit changes in the schema; `nil` for nothing.
+    package var change: SystemChange? {
+        get throws(SyncError) {
+            guard let current, let grown, grown != current else { return nil }
+            return try SystemChange.schema(from: current, to: grown)
+        }
+    }
+
+    /// Refuses a subscription that asks for what there is not.
+    ///
+    /// In development a type or a field may come later; indexes come with the subscription.
+    package mutating func admit(_ subscription: Subscription) throws(SyncError) {
+        guard case .query(let query) = subscription.kind else { return }
+        let asked = Query(recordType: query.recordType, predicate: query.predicate)
+        if isStrict, let refusal = asked.cloudKitRefusal { throw refusal }
+        guard let current else {
+            _ = try QueryRules.unchecked(asked)
+            return
+        }
+        let schema = grown ?? current
+        _ = try QueryRules(asked, under: schema)
+        let isLenient = environment == .development && !isStrict
+        guard let type = schema[Name(query.recordType)] else {
+            if isLenient { return }
+            throw .recordTypeNotFound(Name(query.recordType))
+        }
+        for key in subscription.content.desiredKeys {
+            try check(Name(key), in: type, isLenient: isLenient)
+        }
+        let changes = try QueryRules.growth(of: schema, for: asked, in: environment)
+        if !changes.isEmpty { grown = schema.applying(changes) }
+    }
+
+    private func check(
+        _ key: Name,
+        in type: Schema.RecordType,
+        isLenient: Bool
+    ) throws(SyncError) {
+        guard let field = type[key] else {
+            if isLenient { return }
+            throw .fieldNotFound(key, in: type.name)
+        }
+        let fits =
+            switch field.type {
+            case .plain(let type): type.fitsNotifications
+            case .number: true
+            case .encrypted, .numberList: false
+            }
+        guard fits else {
+            throw SyncError(
+                .invalidArguments,
+                "Field '\(key)' has a value type of \(field.type.reportedName), which notifications "
+                    + "cannot bring along: only texts, numbers, places, dates and references."
+            )
+        }
+    }
+}
+
+extension SyncError {
+    /// A second subscription that fires whenever another one of the user does.
+    static func duplicateSubscription(_ id: String, of other: String) -> SyncError {
+        SyncError(
+            .serverRejectedRequest,
+            "subscription is duplicate of '\(other)': \"\(id)\" asks for the same changes of the same "
+                + "records. Save it under that id, or delete that one first."
+        )
+    }
+}

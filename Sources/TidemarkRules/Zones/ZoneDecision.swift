@@ -1,0 +1,90 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+package import TidemarkLog
+package import TidemarkModel
+
+/// A request to create and delete zones, looked up and decided.
+package struct ZoneDecision: Sendable {
+    /// First the zones to create, then those to delete, each in the order of the request.
+    package private(set) var outcomes: [ItemOutcome] = []
+    /// The commit; without events if nothing has to change.
+    package var plan: CommitPlan
+    /// The highest position that the decision rests on.
+    package private(set) var lookedAt = SequenceNumber.zero
+
+    /// Decides a request over a picture.
+    package init(
+        _ request: ModifyZonesRequest,
+        as caller: Caller,
+        over facts: any Facts,
+        limits: Limits,
+        time: Int64
+    ) throws(SyncError) {
+        plan = CommitPlan(
+            time: time,
+            received: time,
+            bound: facts.bound,
+            hash: facts.hash
+        )
+        var zones = ConsultedZones()
+        var named: Set<Int> = []
+        var consequences = SystemChange(zone: .shares)
+        for (index, zone) in (request.saves + request.deletions).enumerated() {
+            let position = try zones.index(
+                of: zone,
+                in: caller.database,
+                creating: .every,
+                facts,
+                limits
+            )
+            guard named.insert(position).inserted else { throw .zoneNamedTwice(zone) }
+            lookedAt = max(lookedAt, SequenceNumber(rawValue: zones[position].lookedAt))
+            let isSave = index < request.saves.count
+            if isSave {
+                outcomes.append(create(zones[position], caller))
+                continue
+            }
+            outcomes.append(delete(zones[position], request.deletionReason, caller))
+            guard case .event = outcomes[index] else { continue }
+            let end = try SharesEnd(with: zones[position], facts)
+            for audience in end.audiences { plan.deleteZone(audience, request.deletionReason) }
+            consequences.saves += end.consequences.saves
+            consequences.deletions += end.consequences.deletions
+        }
+        let author = Authorship(time: time, user: caller.user)
+        try plan.add(consequences, of: caller.database, by: author, over: facts)
+    }
+
+    private mutating func create(_ zone: ConsultedZone, _ caller: Caller) -> ItemOutcome {
+        if let error = zone.error { return ItemOutcome(error) }
+        if zone.key != nil || zone.identity.isImplicit { return .nothingToDo }
+        guard caller.database.scope == .private else {
+            return ItemOutcome(.badDatabase(caller.database, "hold custom zones"))
+        }
+        _ = plan.createZone(zone)
+        return .event(plan.eventCount - 1)
+    }
+
+    private mutating func delete(
+        _ zone: ConsultedZone,
+        _ reason: ZoneDeletionReason,
+        _ caller: Caller
+    ) -> ItemOutcome {
+        if let error = zone.error { return ItemOutcome(error) }
+        guard !zone.identity.isImplicit else {
+            return ItemOutcome(.badDatabase(caller.database, "let its default zone be deleted"))
+        }
+        guard let key = zone.key else { return ItemOutcome(.zoneNotFound(zone.zone)) }
+        plan.deleteZone(key, reason)
+        return .event(plan.eventCount - 1)
+    }
+}
+
+extension ItemOutcome {
+    /// A refusal that no version of a record stands behind.
+    package init(_ error: SyncError) {
+        self = .refused(code: error.code.rawValue, message: error.message, against: .zero)
+    }
+}

@@ -1,0 +1,45 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+import TidemarkModel
+
+/// The changes of audiences in one stretch of the log, found by their record.
+package struct AudienceChanges: Sendable {
+    /// In the order of the log.
+    package private(set) var changes: [AudienceChange] = []
+    private var indexes: [ViewKey: [UInt32]] = [:]
+
+    /// Position of the last change; zero if there is none.
+    package var lastSequence: UInt64 { changes.last?.sequence ?? 0 }
+
+    /// Adds a change.
+    package mutating func append(_ change: AudienceChange) {
+        indexes[change.record, default: []].append(UInt32(truncatingIfNeeded: changes.count))
+        changes.append(change)
+    }
+
+    /// The audience that a record has at a bound, zero for none; `nil` if nothing is known here.
+    package func audience(of record: ViewKey, through bound: UInt64) -> UInt64? {
+        guard let indexes = indexes[record] else { return nil }
+        let last = indexes.last { changes[Int($0)].sequence <= bound }
+        return last.map { changes[Int($0)].audience }
+    }
+}
+
+extension ViewPicture {
+    /// The audience that sees a record by the share it is under; `nil` if it is under none.
+    ///
+    /// A share that has ended leaves its audience behind: see ``isLiving(audience:)``.
+    package func audience(of record: ViewKey) throws(ViewIndexError) -> UInt64? {
+        let bound = bound
+        let overlaid =
+            withCurrent { $0.audiences.audience(of: record, through: bound) }
+            ?? withFrozen { $0.audiences.audience(of: record, through: bound) }
+        if let overlaid { return overlaid == 0 ? nil : overlaid }
+        guard case .word(let key, _) = try snapshot.value(in: .audiences, for: record) else {
+            return nil
+        }
+        return key
+    }
+}

@@ -1,0 +1,66 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+import TidemarkModel
+
+/// The changes to bindings in one stretch of the log, found by their target.
+package struct ReferenceChanges: Sendable {
+    /// In the order of the log.
+    package private(set) var changes: [ReferenceChange] = []
+    private var indexes: [UInt64: [UInt32]] = [:]
+
+    /// Adds a change.
+    package mutating func append(_ change: ReferenceChange) {
+        indexes[change.key.high, default: []].append(UInt32(truncatingIfNeeded: changes.count))
+        changes.append(change)
+    }
+
+    /// Position of the last change under a key; zero if there is none.
+    package func lastSequence(under key: UInt64) -> UInt64 {
+        indexes[key]?.last.map { changes[Int($0)].sequence } ?? 0
+    }
+
+    /// Visits the changes under a key up to a position, oldest first.
+    package func visit(under key: UInt64, through bound: UInt64, _ visit: (ReferenceChange) -> Void)
+    {
+        for index in indexes[key] ?? [] {
+            let change = changes[Int(index)]
+            if change.sequence > bound { return }
+            visit(change)
+        }
+    }
+}
+
+extension Fold {
+    /// What a record's event does to its bindings: those that end, then those that stand.
+    ///
+    /// `body` is that of a save; a deletion has none.
+    func referenceChanges(
+        _ change: SlotChange,
+        _ event: RecordEvent,
+        _ body: RecordBody?
+    ) -> [ReferenceChange] {
+        var changes = event.released.map { target in
+            ReferenceChange(
+                zone: change.zone,
+                target: target,
+                source: change.slot,
+                sequence: change.sequence,
+                binding: []
+            )
+        }
+        for (target, binding) in body?.bindings(hash) ?? [] {
+            changes.append(
+                ReferenceChange(
+                    zone: change.zone,
+                    target: target,
+                    source: change.slot,
+                    sequence: change.sequence,
+                    binding: binding
+                )
+            )
+        }
+        return changes
+    }
+}
