@@ -179,6 +179,11 @@ let package = Package(
             swiftSettings: everywhere
         ),
         .testTarget(
+            name: "TidemarkRulesTests",
+            dependencies: ["TidemarkRules", "TidemarkEvents", "TidemarkLog", "TidemarkModel"],
+            swiftSettings: everywhere
+        ),
+        .testTarget(
             name: "TidemarkTests",
             dependencies: [
                 "Tidemark", "TidemarkRules", "TidemarkViews", "TidemarkEvents", "TidemarkLog",

@@ -10,6 +10,7 @@ package struct AudienceChange: Hashable, Sendable {
     /// The audience's key; zero for none.
     package var audience: UInt64
 
+    @inlinable @inline(__always)
     package init(record: ViewKey, sequence: UInt64 = 0, audience: UInt64) {
         self.record = record
         self.sequence = sequence

@@ -12,6 +12,7 @@ package struct RecordVersion: Hashable, Sendable {
     /// Whether that event saved or deleted it.
     package var state: RecordState
 
+    @inlinable @inline(__always)
     package init(slot: UInt64, sequence: SequenceNumber, state: RecordState) {
         self.slot = slot
         self.sequence = sequence
@@ -36,6 +37,7 @@ package struct SlotChange: Hashable, Sendable {
     /// Whether the slot is not the hash of the record's name, because another name had that.
     package var isProbed = false
 
+    @inlinable @inline(__always)
     package init(
         zone: UInt64,
         slot: UInt64,

@@ -17,6 +17,7 @@ package struct ReferenceChange: Hashable, Sendable {
     /// How the source is bound from here on; empty where it no longer is.
     package var binding: Binding
 
+    @inlinable @inline(__always)
     package init(
         zone: UInt64,
         target: UInt64,
@@ -52,6 +53,7 @@ package struct Referrer: Hashable, Sendable {
     /// How it is bound.
     package var binding: Binding
 
+    @inlinable @inline(__always)
     package init(slot: UInt64, binding: Binding) {
         self.slot = slot
         self.binding = binding

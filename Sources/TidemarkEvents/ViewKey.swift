@@ -8,12 +8,26 @@ package struct ViewKey: Hashable, Comparable, Sendable {
     /// The less significant word.
     package var low: UInt64
 
+    @inlinable @inline(__always)
     package init(_ high: UInt64, _ low: UInt64) {
         self.high = high
         self.low = low
     }
 
+    @inlinable @inline(__always)
     package static func < (lhs: ViewKey, rhs: ViewKey) -> Bool {
         lhs.high == rhs.high ? lhs.low < rhs.low : lhs.high < rhs.high
+    }
+
+    // Written out: the comparison that the compiler makes is not inlined in other targets.
+    @inlinable @inline(__always)
+    package static func == (lhs: ViewKey, rhs: ViewKey) -> Bool {
+        lhs.high == rhs.high && lhs.low == rhs.low
+    }
+
+    @inlinable @inline(__always)
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(high)
+        hasher.combine(low)
     }
 }

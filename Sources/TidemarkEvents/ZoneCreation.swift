@@ -10,6 +10,7 @@ package struct ZoneCreation: Hashable, Sendable {
     /// The time of its commit, in milliseconds since 1970.
     package var time: Int64
 
+    @inlinable @inline(__always)
     package init(identity: ZoneIdentity, place: ViewKey, time: Int64) {
         self.identity = identity
         self.place = place

@@ -13,6 +13,7 @@ package struct ZoneEpoch: Hashable, Sendable {
     /// How far that is from the name's hash.
     package var probeCount: UInt8
 
+    @inlinable @inline(__always)
     package init(key: UInt64?, end: UInt64?, place: ViewKey, probeCount: UInt8) {
         self.key = key
         self.end = end

@@ -37,7 +37,7 @@ struct ForgottenCommit {
         let run: CompactionRun
         let plan: CommitPlan
         do {
-            let views = try store.engine.views
+            let views = try store.parts.reader.views
             let picture = try views.picture(.visible)
             run =
                 try picture.compaction() ?? CompactionRun(history: 0, tombstones: 0, requests: 0)

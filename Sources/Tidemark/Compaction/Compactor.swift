@@ -7,7 +7,7 @@ import TidemarkModel
 /// Compacts a store by itself: looks at the log whenever a segment of it is finished.
 final class Compactor: Sendable {
     /// Wakes it.
-    let wakeup = WakeupSignal()
+    let wakeup = WakeupSignal<Upkeep>()
     private let queue = WorkQueue(label: "tidemark.compaction")
     private let last = Lock<Result<CompactionReport, SyncError>?>(nil)
 
@@ -15,9 +15,9 @@ final class Compactor: Sendable {
     var outcome: Result<CompactionReport, SyncError>? { last.withLock { $0 } }
 
     /// Begins to listen, if the store compacts itself, and looks at what an opening has found.
-    func begin(_ engine: Engine) {
-        guard engine.options.backgroundCompaction != nil else { return }
-        wakeup.connect(engine)
+    func begin(_ upkeep: Upkeep) {
+        guard upkeep.reader.options.backgroundCompaction != nil else { return }
+        wakeup.connect(upkeep)
         wakeup.arm(true)
         ring()
     }
@@ -36,13 +36,14 @@ final class Compactor: Sendable {
 
     /// Compacts once, if enough of the log was never compacted.
     func work() async {
-        guard let engine = wakeup.beginWork(), let background = engine.options.backgroundCompaction
+        guard let upkeep = wakeup.beginWork(),
+            let background = upkeep.reader.options.backgroundCompaction
         else { return }
         do throws(SyncError) {
-            let log = try engine.writer().log
+            let log = try upkeep.writer().log
             // The last one takes events.
             guard background.isDue(for: log.segmentLoads().dropLast()) else { return }
-            let report = try await engine.compact(
+            let report = try await upkeep.compact(
                 background.policy,
                 bytesPerSecond: background.bytesPerSecond
             )

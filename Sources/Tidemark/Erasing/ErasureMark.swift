@@ -29,7 +29,7 @@ extension CommitDraft {
     }
 }
 
-extension Engine {
+extension Reader {
     /// Refuses a token of a database, or of zones that are shared with its user, if something is gone
     /// that could not be told.
     ///

@@ -11,7 +11,7 @@ extension Store {
     /// Limits of requests and permissions do not apply, those of records do. Throws for a store that
     /// is closed or open for reading.
     public func beginImport() throws(SyncError) -> ChangeImport {
-        try ChangeImport(engine)
+        try ChangeImport(parts)
     }
 }
 
@@ -44,8 +44,8 @@ public struct ChangeImport: Sendable {
         public var root: String
     }
 
-    private let engine: Engine
-    private let writing: Engine.Writing
+    private let writer: Writer
+    private let notifications: Notifications
     /// How often a line's content came before in this import, by its hash.
     private var occurrences: [UInt64: UInt32] = [:]
     private var waiting = WaitingShares()
@@ -56,9 +56,9 @@ public struct ChangeImport: Sendable {
     /// Lines are appended this far ahead of the disk.
     private static let leadByteCount = 8 << 20
 
-    init(_ engine: Engine) throws(SyncError) {
-        self.engine = engine
-        writing = try engine.writer()
+    init(_ parts: OpenStore) throws(SyncError) {
+        writer = try parts.writer()
+        notifications = parts.notifications
     }
 
     /// Takes one line.
@@ -70,21 +70,21 @@ public struct ChangeImport: Sendable {
     public mutating func add(_ line: ChangeStreamLine) async throws(SyncError) -> Outcome {
         let known = LineIdentity(line)
         let request = requestIdentity(of: line, known)
-        try await writing.committer.waitForRoom()
-        try waiting.consult(line.database, in: engine)
+        try await writer.committer.waitForRoom()
+        try waiting.consult(line.database, in: writer.reader)
         while true {
-            let picture = try engine.picture(.appended)
+            let picture = try writer.reader.picture(.appended)
             if let first = try await commit(of: line, as: request, in: picture) {
                 lastAppended = max(lastAppended, first)
                 count(line, known)
                 return .skipped
             }
-            var decision = try ImportDecision(line, in: engine, over: picture, waiting)
+            var decision = try ImportDecision(line, by: writer, over: picture, waiting)
             let outcome = Outcome.applied(missingDeletionCount: decision.missingDeletionCount)
             if decision.plan.eventCount == 0 { decision.plan.noteRequest() }
             decision.seal(line, request.identity, isDerived: request.isDerived)
             guard
-                let placed = try await engine.append(
+                let placed = try await writer.append(
                     &decision.plan,
                     over: picture,
                     isLimited: false
@@ -94,7 +94,10 @@ public struct ChangeImport: Sendable {
             count(line, known)
             decision.note(in: &waiting)
             if decision.changes(.subscriptions) {
-                await writing.notifier.imported(placed.first.rawValue, placed.last.rawValue)
+                try await notifications.notifier().imported(
+                    placed.first.rawValue,
+                    placed.last.rawValue
+                )
             }
             if decision.changes(.users) { tellOfAccounts(placed.last) }
             try await stayClose(to: placed)
@@ -104,7 +107,7 @@ public struct ChangeImport: Sendable {
 
     /// Waits until every line that was taken is on disk.
     public mutating func finish() async throws(SyncError) {
-        try await writing.committer.waitUntilDurable(lastAppended)
+        try await writer.committer.waitUntilDurable(lastAppended)
     }
 
     /// Shares whose roots are not there, as of the last ``finish()``.
@@ -112,15 +115,15 @@ public struct ChangeImport: Sendable {
     /// An export of a compacted store may have a share's line before its root's; at the end of such
     /// an import none is left. O(shares that waited at any time).
     public func waitingShares() throws(SyncError) -> [WaitingShare] {
-        try waiting.all(in: engine)
+        try waiting.all(in: writer.reader)
     }
 
     /// Tells those who wait for accounts to change, once the change is durable: that needs no
     /// ``finish()``.
     private func tellOfAccounts(_ last: SequenceNumber) {
-        Task { [engine, writing] in
-            try await writing.committer.waitUntilDurable(last)
-            engine.accountNews.tellAll()
+        Task { [writer] in
+            try await writer.committer.waitUntilDurable(last)
+            writer.reader.accountNews.tellAll()
         }
     }
 
@@ -129,7 +132,7 @@ public struct ChangeImport: Sendable {
         appendedByteCount += placed.payloads.count
         if appendedByteCount > Self.leadByteCount {
             appendedByteCount = 0
-            try await writing.committer.waitUntilDurable(placed.last)
+            try await writer.committer.waitUntilDurable(placed.last)
         }
     }
 
@@ -151,7 +154,7 @@ public struct ChangeImport: Sendable {
             line.requestID ?? known.idStem + String(occurrences[Self.key(of: known), default: 0])
         let identity = RequestIdentity(
             id: id,
-            key: engine.views.hash.key(
+            key: writer.reader.views.hash.key(
                 ofRequest: id,
                 user: line.user.userRecordName,
                 database: line.database
@@ -172,14 +175,14 @@ public struct ChangeImport: Sendable {
         in picture: ViewPicture
     ) async throws(SyncError) -> SequenceNumber? {
         let (request, isDerived) = request
-        guard let answer = try engine.firstAnswer(to: request.key, in: picture) else {
+        guard let answer = try writer.firstAnswer(to: request.key, in: picture) else {
             return nil
         }
         // An id that was made of the line is of this line, also where an export of what it changed was
         // imported under the id before it.
         if isDerived || answer.contentHash == request.contentHash { return answer.first }
-        try await writing.committer.waitUntilDurable(answer.first)
-        let exported = try engine.line(ofCommitAt: answer.first)
+        try await writer.committer.waitUntilDurable(answer.first)
+        let exported = try writer.reader.line(ofCommitAt: answer.first)
         guard exported.map({ LineIdentity($0).contentHash }) == request.contentHash else {
             throw .requestIDReused(request.id)
         }

@@ -26,11 +26,11 @@ struct ImportDecision {
     /// Throws for a line that is not valid as a whole or in one of its changes.
     init(
         _ line: ChangeStreamLine,
-        in engine: Engine,
+        by writer: Writer,
         over picture: ViewPicture,
         _ waiting: WaitingShares
     ) throws(SyncError) {
-        let limits = engine.options.limits
+        let limits = writer.reader.options.limits
         try limits.check(
             Caller(
                 database: line.database,
@@ -40,13 +40,14 @@ struct ImportDecision {
                 requestID: line.requestID
             )
         )
-        reading = try LineReading(line, picture, limits)
+        let facts = picture.facts
+        reading = try LineReading(line, facts, limits)
         database = line.database
         keys = reading.epochs.map(\.zone.key)
-        passages = ShareTransitions(Audiences(picture.facts))
+        passages = ShareTransitions(Audiences(facts))
         plan = CommitPlan(
             time: line.time,
-            received: engine.now(),
+            received: writer.reader.now(),
             bound: picture.bound,
             hash: picture.hash
         )
@@ -59,24 +60,24 @@ struct ImportDecision {
         let author = Authorship(time: line.time, user: line.user, device: line.device)
         let rules = RecordRules(
             limits: limits,
-            line: engine.line,
+            line: writer.reader.line,
             scope: line.database.scope,
             isImport: true
         )
         let zones = ConsultedZones(reading.epochs.map(\.zone))
-        var consulted = try ConsultedItems(reading.items, in: zones, picture.facts)
+        var consulted = try ConsultedItems(reading.items, in: zones, facts)
         try consulted.settle(
             reading.steps.indices.filter { index in
                 consulted.items[index].old == nil && !reading.steps[index].change.isDeletion
             },
             in: zones,
-            picture.facts
+            facts
         )
         for item in consulted.items { plan.restsOn(item.slot, in: zones.key(of: item.zone)) }
         let saves = try saves()
-        try settleShares(consulted.items, saves, waiting, zones, picture, engine.views)
+        try settleShares(consulted.items, saves, waiting, zones, facts)
         try passages.begin(&plan, zones)
-        try decide(consulted.items, saves, by: rules, author, picture)
+        try decide(consulted.items, saves, by: rules, author, facts)
         try passages.finish(&plan, zones, author)
     }
 
@@ -108,8 +109,7 @@ struct ImportDecision {
         _ saves: [RecordSave?],
         _ waiting: WaitingShares,
         _ zones: ConsultedZones,
-        _ picture: ViewPicture,
-        _ views: ZoneViews
+        _ facts: any Facts
     ) throws(SyncError) {
         let changes: [PlannedChange] = items.indices.map { index in
             if let save = saves[index] {
@@ -133,8 +133,8 @@ struct ImportDecision {
             changes,
             in: zones,
             by: nil,
-            Neighbours(zones, picture.facts),
-            Audiences(picture.facts)
+            Neighbours(zones, facts),
+            Audiences(facts)
         )
         rules.waiting = roots
         // Whoever takes part sees more from here on, though no system zone says so.
@@ -184,7 +184,7 @@ struct ImportDecision {
         _ saves: [RecordSave?],
         by rules: RecordRules,
         _ author: Authorship,
-        _ picture: ViewPicture
+        _ facts: any Facts
     ) throws(SyncError) {
         for epoch in reading.epochs.indices {
             guard let reason = reading.epochs[epoch].end else { continue }
@@ -194,7 +194,7 @@ struct ImportDecision {
             }
             for audience in passages.begun(in: epoch) { plan.deleteZone(audience, reason) }
             if keys[epoch] != nil, reading.epochs[epoch].zone.key != nil {
-                let audiences = Audiences(picture.facts)
+                let audiences = Audiences(facts)
                 for audience in try audiences.all(in: reading.epochs[epoch].zone.identity) {
                     plan.deleteZone(audience.key, reason)
                 }

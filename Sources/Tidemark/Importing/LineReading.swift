@@ -58,7 +58,7 @@ struct LineReading {
     /// Throws if it names a zone that there cannot be.
     init(
         _ line: ChangeStreamLine,
-        _ picture: ViewPicture,
+        _ facts: any Facts,
         _ limits: Limits
     ) throws(SyncError) {
         items.reserveCapacity(line.changes.count)
@@ -71,12 +71,12 @@ struct LineReading {
                 of: change.zone,
                 in: system?.home(for: line.database) ?? line.database,
                 creating: .every,
-                picture.facts,
+                facts,
                 limits
             )
-            if let error = zones[zone].error { throw error }
+            if let error = zones.error(of: zone) { throw error }
             if zone == latest.count { begin(zones[zone]) }
-            add(change, in: zone, picture.hash)
+            add(change, in: zone, facts.hash)
         }
         if let repetition = ConsultedItems.firstRepetition(in: items) { collapse(from: repetition) }
     }

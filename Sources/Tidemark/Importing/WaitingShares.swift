@@ -35,14 +35,14 @@ struct WaitingShares: Sendable {
     /// Finds the shares of a container's environment that an earlier import left waiting.
     ///
     /// O(shares) once for each container and environment; O(1) afterwards.
-    mutating func consult(_ database: DatabaseID, in engine: Engine) throws(SyncError) {
+    mutating func consult(_ database: DatabaseID, in reader: Reader) throws(SyncError) {
         let home = database.ofSystemZones
         guard consulted.insert(home).inserted else { return }
-        let picture = try engine.picture(.visible)
+        let picture = try reader.picture(.visible)
         let links = ZoneIdentity(database: home, zoneName: SystemZone.shares.zone.name)
-        guard let key = try engine.livingZones(of: home, picture).first(where: { $1 == links })?.key
+        guard let key = try reader.livingZones(of: home, picture).first(where: { $1 == links })?.key
         else { return }
-        let records = try ZoneRecords(engine.liveSequences(in: key, picture), from: engine.source)
+        let records = try ZoneRecords(reader.liveSequences(in: key, picture), from: reader.source)
         let audiences = Audiences(picture.facts)
         _ = try records.visit { (_, body) throws(SyncError) in
             guard let link = ShareRecords.link(in: body), link.participantID == nil else {
@@ -51,7 +51,7 @@ struct WaitingShares: Sendable {
             let zone = link.zoneIdentity(in: home)
             if link.shareName != Name(Share.zoneWideName),
                 try audiences.key(ofShare: body.recordName, in: zone) == nil,
-                let root = try Self.share(link.shareName, of: zone, in: engine)?.root
+                let root = try Self.share(link.shareName, of: zone, in: reader)?.root
             {
                 add(link.shareName, of: root, in: zone)
             }
@@ -60,11 +60,11 @@ struct WaitingShares: Sendable {
     }
 
     /// Those that still wait, in the order of their zones and names.
-    func all(in engine: Engine) throws(SyncError) -> [ChangeImport.WaitingShare] {
-        let audiences = Audiences(try engine.picture(.visible).facts)
+    func all(in reader: Reader) throws(SyncError) -> [ChangeImport.WaitingShare] {
+        let audiences = Audiences(try reader.picture(.visible).facts)
         var found: [ChangeImport.WaitingShare] = []
         for (root, name) in shares {
-            guard let share = try Self.share(name, of: root.zone, in: engine),
+            guard let share = try Self.share(name, of: root.zone, in: reader),
                 share.root == root.name,
                 try audiences.key(ofShare: share.token, in: root.zone) == nil
             else { continue }
@@ -86,11 +86,11 @@ struct WaitingShares: Sendable {
     private static func share(
         _ name: Name,
         of zone: ZoneIdentity,
-        in engine: Engine
+        in reader: Reader
     ) throws(SyncError) -> Share? {
         let id = RecordID(recordName: name.string, zone: zone.zone)
         do throws(SyncError) {
-            return try engine.record(id, of: zone.database, asOf: nil).share
+            return try reader.record(id, of: zone.database, asOf: nil).share
         } catch  where error.code != .internalError {
             return nil
         }

@@ -83,37 +83,42 @@ struct StoreOpening {
         let checkpointer = makeCheckpointer(views.index, log)
         checkpointer.begin(views)
         log.sealLeftovers()
-        let engine = Engine(
+        let reader = Reader(
             options: options,
             source: log,
             views: views,
             line: line,
             blobs: BlobStore(folder, log.environment.fileSystem),
             journalReader: JournalReader(folder, of: log.store, log.environment.fileSystem),
-            environment: log.environment,
-            writing: Engine.Writing(
-                log: log,
-                committer: Committer(
-                    log: log,
-                    views: views,
-                    checkpointer: checkpointer,
-                    clock: ClockWatch(log.environment, limit: options.clockJumpLimit)
-                ),
-                checkpointer: checkpointer,
-                queries: queries(of: log, views),
-                notifier: notifier,
-                journal: OpenJournal(folder, of: log.store, line.current, options, log.environment),
-                compactor: compactor,
-                arrivals: arrivals
-            )
+            journal: OpenJournal(folder, of: log.store, line.current, options, log.environment),
+            environment: log.environment
         )
-        begin(notifier, engine)
+        let writer = Writer(
+            reader,
+            log: log,
+            committer: Committer(
+                log: log,
+                views: views,
+                checkpointer: checkpointer,
+                clock: ClockWatch(log.environment, limit: options.clockJumpLimit)
+            ),
+            checkpointer: checkpointer
+        )
+        let parts = OpenStore(
+            reader,
+            writer,
+            indexes: queries(of: log, views),
+            notifier,
+            compactor,
+            arrivals
+        )
+        begin(notifier, parts.notifications)
         // In a simulation nothing happens by itself.
-        if !environment.log.writesInline { compactor.begin(engine) }
+        if !environment.log.writesInline { compactor.begin(parts.upkeep) }
         // An empty log has the lowest of all times.
         let ahead = log.lastTime.subtractingSaturated(log.environment.now())
         return Store(
-            engine,
+            parts,
             access: creating ? .creating : .writing,
             recovery: report,
             clockLag: max(0, ahead)
@@ -195,20 +200,27 @@ struct StoreOpening {
             source: reader,
             line: line
         ).openForReading(reader, progress)
-        let engine = Engine(
-            options: options,
-            source: reader,
-            views: views,
-            line: line,
-            blobs: BlobStore(folder, reader.fileSystem),
-            journalReader: JournalReader(folder, of: reader.store, reader.fileSystem),
-            environment: environment.log,
-            writing: nil
+        let parts = OpenStore(
+            Reader(
+                options: options,
+                source: reader,
+                views: views,
+                line: line,
+                blobs: BlobStore(folder, reader.fileSystem),
+                journalReader: JournalReader(folder, of: reader.store, reader.fileSystem),
+                journal: nil,
+                environment: environment.log
+            ),
+            nil,
+            indexes: nil,
+            nil,
+            nil,
+            nil
         )
         // Damage is told by those who need what is damaged.
         let last = try? reader.event(at: reader.durableSequence)
         let ahead = last?.commit.time.subtractingSaturated(environment.log.now()) ?? 0
-        return Store(engine, access: .reading, recovery: nil, clockLag: max(0, ahead))
+        return Store(parts, access: .reading, recovery: nil, clockLag: max(0, ahead))
     }
 
     /// Checks that a limited address space has room for the threads and their heaps, the caches, and the
@@ -242,10 +254,10 @@ struct StoreOpening {
 
     /// Lets notifications be made in the background; in a simulation they are made when somebody waits
     /// for them.
-    private func begin(_ notifier: Notifier, _ engine: Engine) {
-        if !environment.log.writesInline { notifier.wakeup.connect(engine) }
+    private func begin(_ notifier: Notifier, _ store: Notifications) {
+        if !environment.log.writesInline { notifier.wakeup.connect(store) }
         // If it is not known whether there are subscriptions, that is found out when it rings.
-        if (try? notifier.begin(engine)) == nil { notifier.wakeup.arm(true) }
+        if (try? notifier.begin(store)) == nil { notifier.wakeup.arm(true) }
     }
 
     private var logConfiguration: LogConfiguration {

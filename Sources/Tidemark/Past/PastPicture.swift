@@ -17,11 +17,11 @@ package struct PastPicture: Sendable {
     /// When it was taken, by the store's clock: milliseconds since 1970.
     package let now: Int64
 
-    init(_ engine: Engine, showing points: [SequenceNumber]) throws(SyncError) {
-        picture = try engine.picture(.visible)
-        for point in points { _ = try engine.check(point, picture) }
-        log = PastLog(source: engine.source, line: engine.line)
-        now = engine.now()
+    init(_ reader: Reader, showing points: [SequenceNumber]) throws(SyncError) {
+        picture = try reader.picture(.visible)
+        for point in points { _ = try reader.check(point, picture) }
+        log = PastLog(source: reader.source, line: reader.line)
+        now = reader.now()
     }
 
     /// The hashes of the store.
@@ -158,23 +158,5 @@ package struct PastLog: Sendable {
             }
         }
         if let failure { throw SyncError(failure) }
-    }
-}
-
-extension Store {
-    /// The store at this moment, for those who ask what came before, and what it was after some events.
-    ///
-    /// Throws if the store cannot say any more what it was after one of them, or never had it.
-    package func pastPicture(
-        showing points: [SequenceNumber] = []
-    ) throws(SyncError) -> PastPicture {
-        try PastPicture(engine, showing: points)
-    }
-
-    /// Reads what may be all of the log, off the threads that tasks run on.
-    package func reading<Answer: Sendable>(
-        _ body: @escaping @Sendable () throws(SyncError) -> Answer
-    ) async throws(SyncError) -> Answer {
-        try await engine.blockingWork.run(body)
     }
 }

@@ -3,7 +3,7 @@
 
 import TidemarkEvents
 package import TidemarkLog
-package import TidemarkModel
+import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
@@ -62,21 +62,9 @@ package struct ListedRecord: Sendable {
     }
 }
 
-extension Store {
-    /// Whether a user is shown a record as it is now, or by what; `database` is the one that holds the
-    /// record.
-    package func visibility(
-        of record: RecordID,
-        in database: DatabaseID,
-        to user: UserID?
-    ) throws(SyncError) -> RecordVisibility {
-        try engine.visibility(of: record, in: database, to: user)
-    }
-}
-
-extension Engine {
+extension Reader {
     /// See ``Store/visibility(of:in:to:)``.
-    fileprivate func visibility(
+    func visibility(
         of record: RecordID,
         in database: DatabaseID,
         to user: UserID?
@@ -90,7 +78,9 @@ extension Engine {
             picture.facts,
             options.limits
         )
-        guard let key = zones.key(of: 0), zones[0].error == nil else { return .hidden(.zoneGone) }
+        guard let key = zones.key(of: 0), zones.error(of: 0) == nil else {
+            return .hidden(.zoneGone)
+        }
         let item = try consult(record.name, in: zones, picture)
         if database.scope == .public {
             let access = try access(of: Caller(database: database, user: user), picture)

@@ -11,15 +11,15 @@ import TidemarkViews
 /// saw.
 struct SharedMemberships {
     private let parts: [KnownParticipation]
-    private let engine: Engine
+    private let reader: Reader
     /// Lists that the participant came to or left after the token.
     private let fresh: Set<UInt64>
     private var known: [UInt64: [Range<UInt64>]] = [:]
 
     /// Describes the stays of somebody who takes part, or took part, in the shares of a zone.
-    init(of parts: [KnownParticipation], since start: SequenceNumber, _ engine: Engine) {
+    init(of parts: [KnownParticipation], since start: SequenceNumber, _ reader: Reader) {
         self.parts = parts
-        self.engine = engine
+        self.reader = reader
         fresh = Set(parts.filter { $0.sequence > start }.compactMap(\.audience))
     }
 
@@ -56,7 +56,7 @@ struct SharedMemberships {
                 end = next.rawValue
                 next = previous
                 if next == .zero { break }
-                let record = try engine.views.records(at: [next])[0]
+                let record = try reader.views.records(at: [next])[0]
                 let isLive = record.event.state == .live
                 participation =
                     isLive ? ShareRecords.participation(in: try record.readBody()) : nil
@@ -100,7 +100,7 @@ struct SharedMemberships {
         of sequence: SequenceNumber,
         in audience: UInt64
     ) throws(SyncError) -> (sequence: SequenceNumber, state: RecordState?)? {
-        guard let event = try engine.source.event(at: sequence), !event.isNote else { return nil }
+        guard let event = try reader.source.event(at: sequence), !event.isNote else { return nil }
         let place = try SyncError.wrapping { () throws(EventFormatError) -> AudiencePlace? in
             if AudienceEvent.isOne(event.payload.span.bytes) {
                 return try AudienceEvent(event.payload.span.bytes).place

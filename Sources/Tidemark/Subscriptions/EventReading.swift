@@ -14,16 +14,16 @@ struct EventReading {
     /// What the events came to.
     private(set) var batch = NotificationBatch()
 
-    private let engine: Engine
+    private let store: Notifications
     private let picture: ViewPicture
     /// What the holders of subscriptions in public databases may read.
     private var accesses: [SubscriptionHolder: PublicAccess] = [:]
     private var candidates: [Int] = []
 
     /// Begins where something else has ended.
-    init(_ following: Following, _ engine: Engine, _ picture: ViewPicture) {
+    init(_ following: Following, _ store: Notifications, _ picture: ViewPicture) {
         self.following = following
-        self.engine = engine
+        self.store = store
         self.picture = picture
     }
 
@@ -36,7 +36,7 @@ struct EventReading {
     ) throws(SyncError) {
         var count = 0
         var reached = following.position
-        try engine.source.visit(
+        try store.reader.source.visit(
             from: SequenceNumber(rawValue: following.position).next,
             through: SequenceNumber(rawValue: end)
         ) { (event) throws(SyncError) in
@@ -144,7 +144,7 @@ struct EventReading {
         in zone: ZoneIdentity
     ) throws(SyncError) -> NotifiedChange? {
         if CommitEnvelope.isOfImport(event.envelope.span.bytes) { return nil }
-        let envelope = try engine.readEnvelope(event.envelope)
+        let envelope = try store.reader.readEnvelope(event.envelope)
         return NotifiedChange(
             sequence: event.sequence.rawValue,
             zone: zone,
@@ -216,7 +216,7 @@ struct EventReading {
             zone,
             among: following.set,
             asOf: position.rawValue,
-            engine,
+            store,
             picture
         )
     }
@@ -268,7 +268,7 @@ struct EventReading {
     private func deletedBody(_ tombstone: StoredRecord) throws(SyncError) -> RecordBody? {
         let previous = tombstone.event.previous
         guard previous > 0 else { return nil }
-        let stored = try engine.views.records(at: [SequenceNumber(rawValue: previous)])[0]
+        let stored = try store.reader.views.records(at: [SequenceNumber(rawValue: previous)])[0]
         return stored.event.state == .live ? try stored.readBody() : nil
     }
 
@@ -323,8 +323,10 @@ struct EventReading {
     ) throws(SyncError) -> Query.Matcher {
         if let matcher = standing.matcher { return matcher }
         let type =
-            engine.options.checksSchema
-            ? try engine.schema(of: change.zone.database, picture).schema[Name(query.recordType)]
+            store.reader.options.checksSchema
+            ? try store.reader.schema(of: change.zone.database, picture).schema[
+                Name(query.recordType)
+            ]
             : nil
         let searched = type?.fields.filter { $0.indexes.contains(.searchable) }.map(\.name.string)
         return try Query.Matcher(
@@ -339,10 +341,12 @@ struct EventReading {
         _ body: RecordBody,
         _ holder: SubscriptionHolder
     ) throws(SyncError) -> Bool {
-        guard holder.database.scope == .public, engine.options.checksSchema else { return true }
+        guard holder.database.scope == .public, store.reader.options.checksSchema else {
+            return true
+        }
         if accesses[holder] == nil {
             let caller = Caller(database: holder.database, user: holder.user)
-            accesses[holder] = try engine.access(of: caller, picture)
+            accesses[holder] = try store.reader.access(of: caller, picture)
         }
         return accesses[holder]?.refusal(of: .read, on: body) == nil
     }
@@ -355,14 +359,14 @@ struct EventReading {
     ) throws(SyncError) {
         if numbers.isEmpty { return }
         let sequence = SequenceNumber(rawValue: change.sequence)
-        let tag = TagContent(of: sequence, in: engine.line).tag.text
+        let tag = TagContent(of: sequence, in: store.reader.line).tag.text
         for number in numbers {
             guard let standing = following.set[number] else { continue }
             let save = try NotificationRecords.save(
                 standing.held,
                 change,
                 tag: tag,
-                characterLimit: engine.options.limits.charactersPerNotificationField
+                characterLimit: store.reader.options.limits.charactersPerNotificationField
             )
             batch.add(save, for: standing.held.holder)
             if case .query(let query) = standing.held.subscription.kind,

@@ -74,12 +74,12 @@ struct Following {
     }
 }
 
-extension Engine {
+extension Notifications {
     /// Begins where the last notifications ended: with the subscriptions that stood there.
     ///
     /// O(subscriptions of the store).
     func beginFollowing() throws(SyncError) -> Following {
-        let picture = try picture(.visible)
+        let picture = try reader.picture(.visible)
         let zone: UInt64
         do throws(ViewIndexError) {
             let identity = ZoneIdentity(
@@ -102,7 +102,7 @@ extension Engine {
         }
         var following = Following(position: kept, subscriptionsZone: zone)
         var first = UInt64.max
-        for stored in try views.records(at: versions.map(\.sequence)) {
+        for stored in try reader.views.records(at: versions.map(\.sequence)) {
             guard let old = try version(of: stored, asOf: kept, earliest: &first) else { continue }
             let body = try old.readBody()
             if record.spent.contains(old.sequence.rawValue) {
@@ -142,14 +142,14 @@ extension Engine {
             let previous = record.event.previous
             if previous == 0 { return nil }
             if isDeletion, try isOwnCommit(at: record.sequence) { return nil }
-            record = try views.records(at: [SequenceNumber(rawValue: previous)])[0]
+            record = try reader.views.records(at: [SequenceNumber(rawValue: previous)])[0]
         }
         return record.event.state == .live ? record : nil
     }
 
     /// Whether the store itself made the commit of an event: only such commits have no user.
     private func isOwnCommit(at sequence: SequenceNumber) throws(SyncError) -> Bool {
-        guard let event = try source.event(at: sequence) else { return false }
+        guard let event = try reader.source.event(at: sequence) else { return false }
         return CommitEnvelope.isOfStore(event.envelope.span.bytes)
     }
 }

@@ -38,17 +38,17 @@ struct NotificationRetention {
     /// O(1) while neither may be, else O(notifications of the collection).
     mutating func keepWithinBounds(
         _ collection: DatabaseID,
-        _ engine: Engine
+        _ store: Notifications
     ) throws(SyncError) -> SequenceNumber? {
-        let limit = max(engine.options.limits.notificationsPerUser, 0)
-        if let known = known[collection], known.count <= limit, engine.now() <= known.due {
+        let limit = max(store.reader.options.limits.notificationsPerUser, 0)
+        if let known = known[collection], known.count <= limit, store.reader.now() <= known.due {
             return nil
         }
         let floor = known[collection]?.floor ?? 0
         while true {
-            let picture = try engine.picture(.appended)
-            let time = engine.now()
-            let overdue = try engine.overdueNotifications(
+            let picture = try store.reader.picture(.appended)
+            let time = store.reader.now()
+            let overdue = try store.overdueNotifications(
                 in: collection,
                 after: floor,
                 limit: limit,
@@ -57,7 +57,7 @@ struct NotificationRetention {
             )
             var placed: SequenceNumber?
             if !overdue.names.isEmpty {
-                placed = try engine.drop(overdue, from: collection, at: time, picture)
+                placed = try store.drop(overdue, from: collection, at: time, picture)
                 if placed == nil { continue }
             }
             if known.count >= Self.collectionLimit { known = [:] }
@@ -85,7 +85,7 @@ struct OverdueNotifications {
     var due = Int64.max
 }
 
-extension Engine {
+extension Notifications {
     /// Looks for what is too much or too old among the notifications of a collection above a position.
     fileprivate func overdueNotifications(
         in collection: DatabaseID,
@@ -100,12 +100,12 @@ extension Engine {
         let versions: [RecordVersion] = try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.changes(in: key, after: floor, quiet: .max, limit: .max)
         }
-        let durable = source.durableSequence
+        let durable = reader.source.durableSequence
         let wanted = versions.map(\.sequence).filter { $0 <= durable }
         let excess = versions.count > limit ? versions.count - limit + limit / 16 : 0
-        let lifetime = options.notificationLifetime
+        let lifetime = reader.options.notificationLifetime
         found.due = Self.sum(time, lifetime)
-        try source.visit(wanted) { (event) throws(SyncError) in
+        try reader.source.visit(wanted) { (event) throws(SyncError) in
             let body = try notificationBody(event)
             // Those of zones and databases are few, and the next takes the place of the last.
             guard NotificationRecords.isOfQuery(body) else { return true }
@@ -144,7 +144,12 @@ extension Engine {
         at time: Int64,
         _ picture: ViewPicture
     ) throws(SyncError) -> SequenceNumber? {
-        var plan = CommitPlan(time: time, received: time, bound: picture.bound, hash: views.hash)
+        var plan = CommitPlan(
+            time: time,
+            received: time,
+            bound: picture.bound,
+            hash: reader.views.hash
+        )
         let author = Authorship(time: time, user: nil)
         let change = SystemChange(zone: .notifications, deletions: overdue.names)
         try plan.add(change, of: collection, by: author, over: picture.facts)

@@ -16,7 +16,7 @@ actor Notifier {
     nonisolated let queue = WorkQueue(label: "tidemark.notifier")
     nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
     /// Wakes it.
-    nonisolated let wakeup = WakeupSignal()
+    nonisolated let wakeup = WakeupSignal<Notifications>()
     /// Tells those who wait for notifications, by the database that these are in.
     nonisolated let news = Broadcast<DatabaseID>()
 
@@ -46,8 +46,8 @@ actor Notifier {
     // MARK: Following the log
 
     /// Listens if there is something to listen for, as an opening has found it.
-    nonisolated func begin(_ engine: Engine) throws(SyncError) {
-        let picture = try engine.picture(.visible)
+    nonisolated func begin(_ store: Notifications) throws(SyncError) {
+        let picture = try store.reader.picture(.visible)
         let identity = ZoneIdentity(
             database: .ofStore,
             zoneName: Name(SystemZone.subscriptions.rawValue)
@@ -73,11 +73,11 @@ actor Notifier {
 
     /// Makes the notifications of what is durable, if that was not tried in vain a moment ago.
     private func work() async {
-        guard let engine = wakeup.beginWork() else { return }
-        let target = engine.source.durableSequence.rawValue
+        guard let store = wakeup.beginWork() else { return }
+        let target = store.reader.source.durableSequence.rawValue
         if target < nextAttempt { return }
         do {
-            try await catchUp(through: target, engine)
+            try await catchUp(through: target, store)
             failureCount = 0
             nextAttempt = 0
         } catch {
@@ -89,14 +89,14 @@ actor Notifier {
 
     /// Makes the notifications of all events up to a durable position, and waits until they are
     /// durable.
-    func catchUp(through target: UInt64, _ engine: Engine) async throws(SyncError) {
-        let committer = try engine.writer().committer
+    func catchUp(through target: UInt64, _ store: Notifications) async throws(SyncError) {
+        let committer = try store.writer().committer
         while true {
             // What the store has kept is read from what is durable: all that was made has to be.
             if following == nil { try await committer.waitUntilDurable(lastMade) }
-            guard try position(engine) < target else { break }
+            guard try position(store) < target else { break }
             try await committer.waitForRoom()
-            try step(through: target, engine)
+            try step(through: target, store)
         }
         // Also for what another call has made: it may still be on its way.
         try await committer.waitUntilDurable(lastMade)
@@ -104,7 +104,7 @@ actor Notifier {
         untold = []
         news.tell(about: told)
         for collection in told {
-            guard let dropped = try retention.keepWithinBounds(collection, engine) else { continue }
+            guard let dropped = try retention.keepWithinBounds(collection, store) else { continue }
             lastMade = max(lastMade, dropped)
         }
         try await committer.waitUntilDurable(lastMade)
@@ -112,20 +112,20 @@ actor Notifier {
 
     /// Makes the notifications of all events up to a durable position, and keeps that they are made:
     /// no later start reads events before it.
-    func settle(through target: UInt64, _ engine: Engine) async throws(SyncError) {
-        try await catchUp(through: target, engine)
+    func settle(through target: UInt64, _ store: Notifications) async throws(SyncError) {
+        try await catchUp(through: target, store)
         guard var following, following.subscriptionsZone != 0,
             following.keptPosition < target
         else { return }
-        lastMade = try commit(NotificationBatch(), &following, engine)
+        lastMade = try commit(NotificationBatch(), &following, store)
         self.following = following
-        try await engine.writer().committer.waitUntilDurable(lastMade)
+        try await store.writer().committer.waitUntilDurable(lastMade)
     }
 
     /// How far notifications are made; the end of the log while there are no subscriptions.
-    private func position(_ engine: Engine) throws(SyncError) -> UInt64 {
+    private func position(_ store: Notifications) throws(SyncError) -> UInt64 {
         if let following { return following.position }
-        let begun = try engine.beginFollowing()
+        let begun = try store.beginFollowing()
         following = begun
         return begun.position
     }
@@ -134,10 +134,10 @@ actor Notifier {
     ///
     /// Nothing is awaited here, so that nobody comes between. If it fails, everything begins anew with
     /// what the store has kept.
-    private func step(through end: UInt64, _ engine: Engine) throws(SyncError) {
+    private func step(through end: UInt64, _ store: Notifications) throws(SyncError) {
         guard let begun = following else { return }
         following = nil
-        var reading = EventReading(begun, engine, try engine.picture(.visible))
+        var reading = EventReading(begun, store, try store.reader.picture(.visible))
         try reading.read(
             through: end,
             eventLimit: Self.eventLimit,
@@ -147,7 +147,7 @@ actor Notifier {
         let batch = reading.batch
         let unkept = following.position - following.keptPosition
         if !batch.isEmpty || unkept >= Self.unkeptLimit {
-            lastMade = try commit(batch, &following, engine)
+            lastMade = try commit(batch, &following, store)
             for group in batch.groups {
                 untold.insert(group.collection)
                 retention.count(group.saves.count, in: group.collection)
@@ -162,17 +162,17 @@ actor Notifier {
     private func commit(
         _ batch: NotificationBatch,
         _ following: inout Following,
-        _ engine: Engine
+        _ store: Notifications
     ) throws(SyncError) -> SequenceNumber {
-        let committer = try engine.writer().committer
+        let committer = try store.writer().committer
         while true {
-            let picture = try engine.picture(.appended)
-            let time = engine.now()
+            let picture = try store.reader.picture(.appended)
+            let time = store.reader.now()
             var plan = CommitPlan(
                 time: time,
                 received: time,
                 bound: picture.bound,
-                hash: engine.views.hash
+                hash: store.reader.views.hash
             )
             let author = Authorship(time: time, user: nil)
             for group in batch.groups {
@@ -210,34 +210,34 @@ actor Notifier {
     func modify(
         _ request: ModifySubscriptionsRequest,
         as caller: Caller,
-        _ engine: Engine
+        _ store: Notifications
     ) async throws(SyncError) -> ModifySubscriptionsResult {
-        let committer = try engine.writer().committer
+        let committer = try store.writer().committer
         let content = try request.contentBytes(as: caller)
-        let key = engine.identity(of: caller, content)
+        let key = try store.writer().identity(of: caller, content)
         try await committer.waitForRoom()
         while true {
-            let picture = try engine.picture(.appended)
-            if let key, let answer = try engine.firstAnswer(to: key, in: picture) {
+            let picture = try store.reader.picture(.appended)
+            if let key, let answer = try store.writer().firstAnswer(to: key, in: picture) {
                 try await committer.waitUntilDurable(answer.last)
                 return request.result(of: answer.outcomes)
             }
-            let holder = try engine.holder(of: caller)
-            let checksSchema = engine.options.checksSchema
-            let schema = checksSchema ? try engine.schema(of: holder.database, picture) : nil
+            let holder = try store.reader.holder(of: caller)
+            let checksSchema = store.reader.options.checksSchema
+            let schema = checksSchema ? try store.reader.schema(of: holder.database, picture) : nil
             var decision = try SubscriptionDecision(
                 request,
                 as: caller,
                 holder,
-                with: try catalog(engine, picture)[holder],
+                with: try catalog(store, picture)[holder],
                 under: SubscriptionSchema(
                     schema?.schema,
                     in: holder.database.environment,
-                    isStrict: engine.options.isStrict
+                    isStrict: store.reader.options.isStrict
                 ),
-                engine.options.limits,
+                store.reader.options.limits,
                 over: picture.facts,
-                time: engine.now()
+                time: store.reader.now()
             )
             decision.plan.seal(as: caller, key, outcomes: decision.outcomes)
             if decision.plan.eventCount == 0 {
@@ -255,11 +255,11 @@ actor Notifier {
     /// The subscriptions of a holder, in the order of their ids' bytes.
     func subscriptions(
         of holder: SubscriptionHolder,
-        _ engine: Engine
+        _ store: Notifications
     ) async throws(SyncError) -> [Name: Subscription] {
-        let entries = try catalog(engine, try engine.picture(.appended))[holder]
+        let entries = try catalog(store, try store.reader.picture(.appended))[holder]
         let last = entries.values.map(\.sequence).max() ?? 0
-        try await engine.writer().committer.waitUntilDurable(SequenceNumber(rawValue: last))
+        try await store.writer().committer.waitUntilDurable(SequenceNumber(rawValue: last))
         return entries.mapValues(\.subscription)
     }
 
@@ -270,11 +270,11 @@ actor Notifier {
     }
 
     private func catalog(
-        _ engine: Engine,
+        _ store: Notifications,
         _ picture: ViewPicture
     ) throws(SyncError) -> SubscriptionCatalog {
         if let known { return known }
-        let found = try engine.subscriptionCatalog(picture)
+        let found = try store.reader.subscriptionCatalog(picture)
         known = found
         return found
     }

@@ -36,15 +36,19 @@ struct Sharers {
         _ zone: ZoneIdentity,
         among set: SubscriptionSet,
         asOf position: UInt64,
-        _ engine: Engine,
+        _ store: Notifications,
         _ picture: ViewPicture
     ) throws(SyncError) -> [Int] {
         if changeCount == set.changeCount {
             if let known = numbers[key] { return known }
         } else {
             for database in set.shared.keys where databases.insert(database).inserted {
-                for known in try engine.participations(of: database.owner, in: database, picture) {
-                    if let part = try version(of: known, asOf: position, engine) {
+                for known in try store.reader.participations(
+                    of: database.owner,
+                    in: database,
+                    picture
+                ) {
+                    if let part = try version(of: known, asOf: position, store) {
                         take(part, in: database)
                     }
                 }
@@ -84,12 +88,12 @@ struct Sharers {
     private func version(
         of known: KnownParticipation,
         asOf position: UInt64,
-        _ engine: Engine
+        _ store: Notifications
     ) throws(SyncError) -> Participation? {
         if known.sequence.rawValue <= position { return known.participation }
         var previous = known.previous
         while previous > .zero {
-            let record = try engine.views.records(at: [previous])[0]
+            let record = try store.reader.views.records(at: [previous])[0]
             if previous.rawValue <= position {
                 guard record.event.state == .live else { return nil }
                 return ShareRecords.participation(in: try record.readBody())

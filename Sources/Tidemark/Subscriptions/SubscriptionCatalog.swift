@@ -30,7 +30,7 @@ struct SubscriptionCatalog: Sendable {
     }
 }
 
-extension Engine {
+extension Reader {
     /// All subscriptions that a picture shows.
     ///
     /// O(subscriptions of the store).
@@ -41,5 +41,18 @@ extension Engine {
             catalog.set(held, at: record.sequence.rawValue)
         }
         return catalog
+    }
+
+    /// Refuses a request for too many subscriptions.
+    func checkCount(ofSubscriptions ids: [String]) throws(SyncError) {
+        guard ids.count <= options.limits.itemsPerRequest else {
+            throw .tooManyItems(ids.count, limit: options.limits.itemsPerRequest)
+        }
+    }
+
+    /// The holder of a caller's subscriptions and notifications.
+    func holder(of caller: Caller) throws(SyncError) -> SubscriptionHolder {
+        guard let user = caller.user else { throw .notAuthenticated(caller.database) }
+        return SubscriptionHolder(user: user, database: caller.database)
     }
 }

@@ -55,12 +55,15 @@ package struct ConsultedZones: Sendable {
     }
 
     /// The zone with an index.
+    @inlinable @inline(__always)
     package subscript(index: Int) -> ConsultedZone { zones[index] }
 
     /// The key of the zone with an index; `nil` if the request's commit has to create it.
+    @inlinable @inline(__always)
     package func key(of index: Int) -> UInt64? { zones[index].key }
 
     /// Why nothing can be done in the zone with an index; `nil` if something can.
+    @inlinable @inline(__always)
     package func error(of index: Int) -> SyncError? { zones[index].error }
 
     /// What a participant may do in the zone with an index; `nil` for those whose database it is in.

@@ -95,10 +95,10 @@ import TidemarkModel
         let anna = scratch.client()
         let asset = try await anna.upload([1])
         let stored = try scratch.store.assets()
-        let engine = try scratch.store.engine
+        let upkeep = try scratch.store.parts.upkeep
         // The save has found the bytes, and is about to be committed.
         scratch.files.afterNextStatus { _ in
-            let taken = try? engine.take(stored, writtenBefore: .max)
+            let taken = try? upkeep.take(stored, writtenBefore: .max)
             #expect(taken == stored)
         }
         #expect(try await anna.attach(asset, to: "a").error?.code == .assetFileNotFound)
@@ -112,11 +112,11 @@ import TidemarkModel
         let anna = scratch.client()
         let asset = try await anna.upload([1])
         let stored = try scratch.store.assets()
-        let engine = try scratch.store.engine
-        engine.views.overlay.withLock { $0.assets.beginCollection() }
+        let upkeep = try scratch.store.parts.upkeep
+        upkeep.reader.views.overlay.withLock { $0.assets.beginCollection() }
         _ = try await anna.attach(asset, to: "a").get()
-        #expect(try engine.take(stored, writtenBefore: .max) == [])
-        engine.views.overlay.withLock { $0.assets.endCollection() }
+        #expect(try upkeep.take(stored, writtenBefore: .max) == [])
+        upkeep.reader.views.overlay.withLock { $0.assets.endCollection() }
         #expect(try await anna.download("a") == [1])
     }
 

@@ -74,7 +74,7 @@ final class ScratchAssets: Sendable {
 
     /// Where an asset's file is.
     func path(of asset: AssetReference, in database: DatabaseID = .standard) throws -> String {
-        try store.engine.blobs.path(of: HeldBlob(asset.blob, of: BlobHolder(database)))
+        try store.parts.reader.blobs.path(of: HeldBlob(asset.blob, of: BlobHolder(database)))
     }
 }
 

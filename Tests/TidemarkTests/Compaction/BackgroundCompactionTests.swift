@@ -130,18 +130,19 @@ import TidemarkModel
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating, options: Self.options())
         defer { try? store.close() }
-        let engine = try store.engine
-        let writing = try engine.writer()
+        let upkeep = try store.parts.upkeep
+        let log = try upkeep.writer().log
+        let compactor = try #require(upkeep.compactor)
         // As if a call of `compact` were under way.
-        #expect(engine.compacting.withLock { $0.begin() })
+        #expect(upkeep.compacting.withLock { $0.begin() })
         let client = Client(store: store)
         try await client.createZone()
-        _ = try await Self.save(client) { writing.log.segmentLoads().count > 2 }
-        await writing.compactor.work()
+        _ = try await Self.save(client) { log.segmentLoads().count > 2 }
+        await compactor.work()
         #expect(try store.lastCompaction == nil)
-        engine.compacting.withLock { $0.end() }
-        await writing.compactor.work()
-        _ = writing.compactor.wakeup.endWork()
+        upkeep.compacting.withLock { $0.end() }
+        await compactor.work()
+        _ = compactor.wakeup.endWork()
         #expect(try store.lastCompaction?.get() != nil)
     }
 

@@ -259,24 +259,24 @@ import TidemarkViews
         var prying = bob
         prying.caller.database = DatabaseID(owner: UserID("_anna"))
         await #expect(throws: SyncError.self) { try await prying.changes() }
-        let engine = try store.engine
+        let reader = try store.parts.reader
         let all = try entries(of: store).count
         #expect(all == 1 + 3 + 1)
         let zone = ZoneIdentity(database: other.caller.database, zoneName: other.zone.name)
-        #expect(try engine.removeFromJournal { $0.concerns(zone) } == 1)
+        #expect(try reader.removeFromJournal { $0.concerns(zone) } == 1)
         #expect(try told(store).map(\.zone) == [anna.zone, anna.zone])
-        #expect(try engine.removeFromJournal { $0.concerns(UserID("_bob")) } == 2)
+        #expect(try reader.removeFromJournal { $0.concerns(UserID("_bob")) } == 2)
         #expect(try told(store).map(\.caller.user) == [UserID("_anna")])
         #expect(try refused(store).isEmpty)
     }
 }
 
-extension Engine {
+extension Reader {
     /// Removes entries of the journal, as an erasure does.
     fileprivate func removeFromJournal(
         where isUnwanted: (JournalEntry.Content) -> Bool
     ) throws -> Int {
-        try writer().journal.journal.removeEntries { bytes in
+        try #require(journal).journal.removeEntries { bytes in
             guard let content = try? JournalEntry.Content(bytes) else { return true }
             return isUnwanted(content)
         }

@@ -168,7 +168,7 @@ import Darwin
         #expect(error?.code == .serviceUnavailable)
         let scratch = try scratch { $0.throttling.writesPerStore = 1 }
         let anna = scratch.client()
-        return try await scratch.store.engine.write(in: [], as: anna.caller) {
+        return try await scratch.store.parts.writer().write(in: [], as: anna.caller) {
             try? await Self.error { try await anna.modify([try anna.save("a", ["n": 1])]) }
         }
     }
@@ -181,7 +181,7 @@ import Darwin
 
     @Sendable private static func zoneBusy() async throws -> SyncError? {
         let (scratch, notes) = try await notes { $0.throttling.writesPerZone = 1 }
-        return try await scratch.store.engine.write(in: [notes.zone], as: notes.caller) {
+        return try await scratch.store.parts.writer().write(in: [notes.zone], as: notes.caller) {
             try? await Self.error { try await notes.modify([try notes.save("a", ["n": 1])]) }
         }
     }

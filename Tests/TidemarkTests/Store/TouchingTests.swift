@@ -49,10 +49,10 @@ import TidemarkModel
 
     /// Events of records in zones that are no system zones.
     private func events(after start: SequenceNumber) throws -> [StoredRecord] {
-        let engine = try store.engine
-        let picture = try engine.picture(.visible)
+        let reader = try store.parts.reader
+        let picture = try reader.picture(.visible)
         var events: [StoredRecord] = []
-        try engine.source.scan(from: start.next, through: store.lastSequence) { event in
+        try reader.source.scan(from: start.next, through: store.lastSequence) { event in
             let identity = try? picture.zone(event.zone).identity
             if identity?.isSystem == false,
                 let stored = try? StoredRecord(event.sequence, zone: event.zone, event.payload)
@@ -221,7 +221,8 @@ import TidemarkModel
         let counted = try scratch.store.usage(of: .standard).total
         #expect(counted.assetByteCount == 3)
         let wanted = UsageCounts.Reservation(.standard, growth: 1)
-        let carriedOn = try scratch.store.engine.usages.withLock { $0.reserve(wanted, quota: 0) }
+        let usages = try scratch.store.parts.writer().usages
+        let carriedOn = usages.withLock { $0.reserve(wanted, quota: 0) }
         #expect(carriedOn == .refused(byteCount: counted.byteCount))
         scratch.wait(2 * ScratchAssets.day)
         #expect(try await scratch.store.collectAssets().isEmpty)
@@ -253,7 +254,7 @@ import TidemarkModel
         var next = try #require(
             try await notes.fetch("a")[0].get().changeTag.flatMap { TagContent($0)?.sequence }
         )
-        let views = try store.engine.views
+        let views = try store.parts.reader.views
         var touches = 0
         while true {
             let stored = try views.records(at: [next])[0]

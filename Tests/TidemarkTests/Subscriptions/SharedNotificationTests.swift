@@ -84,8 +84,9 @@ import TidemarkModel
         )
         _ = try await anna.modify([try anna.node("leaf", under: "root", ["n": 3])]).saves[0].get()
         // All of it in one reading, as after a time without a notifier.
-        let engine = try store.engine
-        var reading = EventReading(Following(position: 0), engine, try engine.picture(.visible))
+        let notifications = try store.parts.notifications
+        let picture = try notifications.reader.picture(.visible)
+        var reading = EventReading(Following(position: 0), notifications, picture)
         try reading.read(
             through: store.lastSequence.rawValue,
             eventLimit: .max,
@@ -97,7 +98,7 @@ import TidemarkModel
     /// Lets what happens from here on be looked at in one go, when somebody waits for it.
     private func holdUpNotifier() async throws {
         try await store.waitUntilNotified()
-        try store.engine.writer().notifier.wakeup.arm(false)
+        try store.parts.notifications.notifier().wakeup.arm(false)
     }
 
     @Test
@@ -137,7 +138,7 @@ import TidemarkModel
         try await holdUpNotifier()
         _ = try await anna.modify([try anna.node("leaf", ["n": 2])]).saves[0].get()
         try await carol.subscribe(Subscription("hers", .database()))
-        try store.engine.writer().notifier.wakeup.arm(false)
+        try store.parts.notifications.notifier().wakeup.arm(false)
         _ = try await anna.modify([try anna.node("leaf", ["n": 3])]).saves[0].get()
         #expect(try await carol.summary() == ["hers database"])
     }

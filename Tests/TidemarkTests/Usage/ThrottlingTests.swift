@@ -77,7 +77,7 @@ import TidemarkModel
         let notes = scratch.client(zone: ZoneID(zoneName: "Notes"))
         let other = scratch.client(zone: ZoneID(zoneName: "Other"))
         for client in [notes, other] { try await client.createZone() }
-        try await scratch.store.engine.write(in: [notes.zone], as: notes.caller) {
+        try await scratch.store.parts.writer().write(in: [notes.zone], as: notes.caller) {
             let busy = await error { try await notes.modify([try notes.save("a", ["n": 1])]) }
             #expect(busy?.code == .zoneBusy)
             #expect(busy?.retryAfter == 3)
@@ -91,10 +91,10 @@ import TidemarkModel
     @Test func `a store that is written to by many is not available for more`() async throws {
         let scratch = try scratch { $0.writesPerStore = 2 }
         let notes = scratch.client()
-        let engine = try scratch.store.engine
-        try await engine.write(in: [], as: notes.caller) {
+        let writer = try scratch.store.parts.writer()
+        try await writer.write(in: [], as: notes.caller) {
             #expect(await error { try await notes.modify([try notes.save("a", ["n": 1])]) } == nil)
-            try? await engine.write(in: [], as: notes.caller) {
+            try? await writer.write(in: [], as: notes.caller) {
                 let refused = await error {
                     try await notes.modify([try notes.save("b", ["n": 1])])
                 }

@@ -22,7 +22,7 @@ import TidemarkModel
     /// The sum that the store carries on; `nil` where it has not counted.
     private func carried(_ store: Store, _ database: DatabaseID = .standard) throws -> Int? {
         let wanted = UsageCounts.Reservation(database, growth: 1)
-        let outcome = try store.engine.usages.withLock { $0.reserve(wanted, quota: 0) }
+        let outcome = try store.parts.writer().usages.withLock { $0.reserve(wanted, quota: 0) }
         return if case .refused(let byteCount) = outcome { byteCount } else { nil }
     }
 

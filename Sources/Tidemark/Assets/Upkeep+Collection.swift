@@ -1,0 +1,93 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+
+extension Upkeep {
+    /// How long a blob that nothing names is kept, in milliseconds: a day.
+    private static let assetGrace: Int64 = 24 * 60 * 60 * 1000
+
+    /// See ``Store/collectAssets(isDryRun:)``.
+    func collectAssets(isDryRun: Bool) async throws(SyncError) -> [StoredAsset] {
+        let committer = try writer().committer
+        let limit = reader.now() - Self.assetGrace
+        var candidates = try await reader.blockingWork.run { () throws(SyncError) in
+            try self.blobs(writtenBefore: limit)
+        }
+        if candidates.isEmpty { return [] }
+        let start = reader.views.overlay.withLock { overlay in
+            overlay.assets.beginCollection()
+            return SequenceNumber(rawValue: overlay.appended)
+        }
+        defer { reader.views.overlay.withLock { $0.assets.endCollection() } }
+        try await committer.waitUntilDurable(start)
+        let old = candidates
+        candidates = try await reader.blockingWork.run { () throws(SyncError) in
+            try self.remove(named: start, from: old)
+        }
+        let garbage = candidates.values.sorted { $0.path < $1.path }
+        if isDryRun { return garbage }
+        return try await reader.blockingWork.run { () throws(SyncError) in
+            try self.take(garbage, writtenBefore: limit)
+        }
+    }
+
+    /// The blobs of all databases that were written before a time.
+    private func blobs(
+        writtenBefore time: Int64
+    ) throws(SyncError) -> [HeldBlob: StoredAsset] {
+        do throws(FileError) {
+            var found: [HeldBlob: StoredAsset] = [:]
+            for holder in try reader.blobs.holders() {
+                for asset in try reader.storedAssets(of: holder) where asset.modified < time {
+                    found[asset.blob] = asset
+                }
+            }
+            return found
+        } catch {
+            throw SyncError(BlobError.file(error))
+        }
+    }
+
+    /// What is left of blobs after those that the log names up to a position.
+    private func remove(
+        named last: SequenceNumber,
+        from candidates: [HeldBlob: StoredAsset]
+    ) throws(SyncError) -> [HeldBlob: StoredAsset] {
+        var left = candidates
+        var named = NamedBlobs()
+        try reader.source.visit(from: SequenceNumber(rawValue: 1), through: last) {
+            (event) throws(EventFormatError) in
+            for asset in try named.assets(of: event) { left[asset.blob] = nil }
+            return !left.isEmpty
+        }
+        return left
+    }
+
+    /// Removes blobs that nothing names, each unless a commit has named it or somebody sent it since
+    /// they were looked for.
+    func take(
+        _ garbage: [StoredAsset],
+        writtenBefore time: Int64
+    ) throws(SyncError) -> [StoredAsset] {
+        do throws(FileError) {
+            var taken: [StoredAsset] = []
+            for asset in garbage {
+                // A rename, and nothing that waits: the lock is the serialization point.
+                let isTaken = try reader.views.overlay.withLock { overlay throws(FileError) in
+                    if overlay.assets.isNamed(asset.blob) { return false }
+                    let isTaken = try reader.blobs.take(asset.blob, writtenBefore: time)
+                    if isTaken { overlay.assets.noteTaken() }
+                    return isTaken
+                }
+                if isTaken { taken.append(asset) }
+            }
+            try reader.blobs.finishTaking(taken.map(\.blob))
+            return taken
+        } catch {
+            throw SyncError(BlobError.file(error))
+        }
+    }
+}

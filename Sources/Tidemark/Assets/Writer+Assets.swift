@@ -1,0 +1,96 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+
+// MARK: - Sending
+
+extension Writer {
+    /// See ``Store/uploadAsset(_:_:as:)``.
+    func uploadAsset<Pieces: AsyncSequence>(
+        _ pieces: Pieces,
+        _ request: UploadAssetRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
+        try reader.checkAccess(of: caller, writes: true)
+        let database = try writableDatabase(of: request.zone, as: caller)
+        let asset = try await storeAsset(pieces, announced: request.announced, in: database)
+        try reader.noteKnown(asset, in: database, by: caller)
+        return asset
+    }
+
+    /// See ``Store/storeAsset(_:announced:in:)``.
+    func storeAsset<Pieces: AsyncSequence>(
+        _ pieces: Pieces,
+        announced: AssetReference?,
+        in database: DatabaseID
+    ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
+        let limit = UInt64(clamping: reader.options.limits.bytesPerAsset)
+        if let announced {
+            if announced.byteCount > limit { throw SyncError(.tooLarge(limit: limit)) }
+            _ = try announced.blob
+        }
+        let upload = try explained { () throws(BlobError) in
+            try reader.blobs.upload(to: BlobHolder(database), limit: limit)
+        }
+        var iterator = pieces.makeAsyncIterator()
+        while let piece = try await iterator.nextPiece() {
+            try explained { () throws(BlobError) in try upload.append(piece) }
+        }
+        if let announced, announced.byteCount != upload.byteCount {
+            throw SyncError(
+                .assetFileModified,
+                "The asset was announced as one of \(announced.byteCount) bytes, and "
+                    + "\(upload.byteCount) came."
+            )
+        }
+        return try await reader.blockingWork.run { () throws(SyncError) in
+            let blob = try explained { () throws(BlobError) in
+                try upload.finish(announced: announced.flatMap { BlobID($0.checksum) })
+            }
+            return AssetReference(checksum: blob.checksum, byteCount: upload.byteCount)
+        }
+    }
+
+    /// See ``Store/heldAssets(_:as:)``.
+    func heldAssets(
+        _ request: HeldAssetsRequest,
+        as caller: Caller
+    ) throws(SyncError) -> [Bool] {
+        try reader.checkAccess(of: caller, writes: true)
+        let limit = reader.options.limits.itemsPerRequest
+        guard request.assets.count <= limit else {
+            throw .tooManyItems(request.assets.count, limit: limit)
+        }
+        let holder = BlobHolder(try writableDatabase(of: request.zone, as: caller))
+        var held: [Bool] = []
+        for asset in request.assets {
+            guard let blob = BlobID(asset.checksum) else {
+                held.append(false)
+                continue
+            }
+            let heldBlob = HeldBlob(blob, of: holder)
+            let status = try explained { () throws(BlobError) in
+                try reader.blobs.durableStatus(of: heldBlob)
+            }
+            let mayName = reader.knownAssets.withLock { $0.mayName(heldBlob, caller) }
+            held.append(mayName && status?.byteCount == asset.byteCount)
+        }
+        return held
+    }
+
+    /// The same, for a caller who is to save records there.
+    private func writableDatabase(
+        of zone: ZoneID,
+        as caller: Caller
+    ) throws(SyncError) -> DatabaseID {
+        let database = try reader.database(of: zone, as: caller)
+        guard database.isWritable else {
+            throw .permissionFailure("No share lets you save records in the zone \(zone).")
+        }
+        return database.id
+    }
+}

@@ -1,0 +1,40 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+/// What users take part in, as pictures of one moment show it.
+struct KnownParticipations: Sendable {
+    private struct Key: Hashable {
+        var user: UserID
+        var database: DatabaseID
+    }
+
+    private static let countLimit = 256
+    private var known: [Key: [KnownParticipation]] = [:]
+    private var sequence: UInt64 = 0
+
+    func participations(
+        of user: UserID,
+        in database: DatabaseID,
+        asOf sequence: UInt64
+    ) -> [KnownParticipation]? {
+        sequence == self.sequence ? known[Key(user: user, database: database)] : nil
+    }
+
+    mutating func keep(
+        _ participations: [KnownParticipation],
+        of user: UserID,
+        in database: DatabaseID,
+        asOf sequence: UInt64
+    ) {
+        guard sequence >= self.sequence else { return }
+        if sequence > self.sequence || known.count >= Self.countLimit { known = [:] }
+        self.sequence = sequence
+        known[Key(user: user, database: database)] = participations
+    }
+}

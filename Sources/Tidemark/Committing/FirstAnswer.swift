@@ -1,0 +1,85 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkViews
+
+/// A request's id, and what was asked under it.
+struct RequestIdentity {
+    let id: String
+    let key: RequestKey
+    let contentHash: UInt64
+}
+
+/// The commit that answered a request the first time.
+struct FirstAnswer {
+    /// What was asked, as a hash.
+    let contentHash: UInt64
+    /// Position of its first event.
+    let first: SequenceNumber
+    /// When the request was received, in milliseconds since 1970.
+    let received: Int64
+    /// What became of each item.
+    let outcomes: [ItemOutcome]
+    /// The last position that an outcome names: until it is durable, nobody may hear of it.
+    let last: SequenceNumber
+}
+
+extension Writer {
+    /// The identity of a caller's request, if it has an id.
+    func identity(
+        of caller: Caller,
+        _ content: @autoclosure () -> [UInt8]
+    ) -> RequestIdentity? {
+        caller.requestID.map { id in
+            let user = caller.user?.userRecordName ?? ""
+            return RequestIdentity(
+                id: id,
+                key: reader.views.hash.key(ofRequest: id, user: user, database: caller.database),
+                contentHash: reader.views.hash.content(content().span.bytes)
+            )
+        }
+    }
+
+    /// The commit that answered a request before; `nil` if none did, or too long ago.
+    ///
+    /// Throws `invalidArguments` if something else was asked under the id.
+    func firstAnswer(
+        to request: RequestIdentity,
+        in picture: ViewPicture
+    ) throws(SyncError) -> FirstAnswer? {
+        let answer = try firstAnswer(to: request.key, in: picture)
+        if let answer, answer.contentHash != request.contentHash {
+            throw .requestIDReused(request.id)
+        }
+        return answer
+    }
+
+    /// The same, whatever was asked under the id.
+    func firstAnswer(
+        to request: RequestKey,
+        in picture: ViewPicture
+    ) throws(SyncError) -> FirstAnswer? {
+        let first: UInt64? = try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.firstSequence(of: request)
+        }
+        guard let first else { return nil }
+        let (envelope, received) = try reader.envelope(ofCommitAt: SequenceNumber(rawValue: first))
+        guard let known = envelope.request, known.key == request else { return nil }
+        let isForgotten =
+            !known.neverExpires && received < reader.now() - reader.options.requestLifetime
+        if isForgotten { return nil }
+        let lastIndex = envelope.outcomes.reduce(0) { last, outcome in
+            if case .event(let index) = outcome { max(last, index) } else { last }
+        }
+        return FirstAnswer(
+            contentHash: known.contentHash,
+            first: SequenceNumber(rawValue: first),
+            received: received,
+            outcomes: envelope.outcomes,
+            last: SequenceNumber(rawValue: first + UInt64(lastIndex))
+        )
+    }
+}

@@ -1,0 +1,190 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension CommitPlan {
+    /// Puts the envelope on the commit: who asked, and what became of each item.
+    ///
+    /// Outcomes are kept for requests with an id alone: nobody can ask for the others again.
+    mutating func seal(
+        as caller: Caller,
+        _ request: RequestIdentity?,
+        outcomes: @autoclosure () -> [ItemOutcome]
+    ) {
+        self.request = request?.key
+        draft.envelope =
+            CommitEnvelope(
+                user: caller.user?.userRecordName,
+                device: caller.device,
+                build: caller.build,
+                request: request.map {
+                    CommitEnvelope.Request(id: $0.id, key: $0.key, contentHash: $0.contentHash)
+                },
+                outcomes: request == nil ? [] : outcomes()
+            ).bytes
+    }
+}
+
+extension RecordDecision.Outcome {
+    /// The outcome as an envelope keeps it.
+    var stored: ItemOutcome {
+        switch self {
+        case .event(let index): .event(index)
+        case .nothingToDo: .nothingToDo
+        case .refused(let error, let against):
+            .refused(code: error.code.rawValue, message: error.message, against: against)
+        }
+    }
+}
+
+extension Writer {
+    /// The answer to a request that was just decided and, where something had to change, committed.
+    func answers(
+        to request: ModifyRecordsRequest,
+        as caller: Caller,
+        _ decision: RecordDecision,
+        _ placed: Committer.Placed?
+    ) throws(SyncError) -> ModifyRecordsResult {
+        var result = ModifyRecordsResult(saves: [], deletions: [])
+        var refused: [SyncError.ItemError] = []
+        result.saves.reserveCapacity(request.saves.count)
+        for (index, outcome) in decision.outcomes.enumerated() {
+            switch outcome {
+            case .event(let event):
+                guard index < request.saves.count, let placed else {
+                    result.deletions.append(.success(request.record(at: index)))
+                    continue
+                }
+                let position = SequenceNumber(rawValue: placed.first.rawValue + UInt64(event))
+                let record = Record(
+                    zone: request.saves[index].recordID.zone,
+                    changeTag: TagContent(of: position, in: reader.line).tag,
+                    body: placed.body(at: decision.plan.bodyOffsets[event], ofEvent: event)
+                )
+                result.saves.append(.success(record))
+            case .nothingToDo:
+                result.deletions.append(.success(request.record(at: index)))
+            case .refused(let error, _):
+                result.add(error, isSave: index < request.saves.count)
+                refused.append(SyncError.ItemError(.record(request.record(at: index)), error))
+            }
+        }
+        reader.note(refused, of: .modifyRecords, by: caller)
+        return result
+    }
+
+    /// The first answer to a request, again.
+    func answers(
+        to request: ModifyRecordsRequest,
+        as caller: Caller,
+        from answer: FirstAnswer,
+        _ sight: VersionAccess,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> ModifyRecordsResult {
+        guard answer.outcomes.count == request.itemCount else {
+            throw SyncError(
+                .internalError,
+                "The commit at \(answer.first) keeps \(answer.outcomes.count) outcomes for a request "
+                    + "of \(request.itemCount) items."
+            )
+        }
+        var result = ModifyRecordsResult(saves: [], deletions: [])
+        var refused: [SyncError.ItemError] = []
+        let author = Authorship(time: answer.received, user: caller.user, device: caller.device)
+        let conflicts = Conflicts(of: request, by: author, reader.line, sight, picture.facts)
+        for (index, outcome) in answer.outcomes.enumerated() {
+            let isSave = index < request.saves.count
+            switch outcome {
+            case .event(let event) where isSave:
+                let position = SequenceNumber(rawValue: answer.first.rawValue + UInt64(event))
+                let stored = try reader.views.records(at: [position])[0]
+                result.saves.append(
+                    .success(try reader.record(stored, in: request.saves[index].recordID.zone))
+                )
+            case .event, .nothingToDo:
+                result.deletions.append(.success(request.record(at: index)))
+            case .refused(let code, let message, let against):
+                let error = try refusal(
+                    code,
+                    message,
+                    against,
+                    of: request,
+                    at: index,
+                    conflicts
+                )
+                result.add(error, isSave: isSave)
+                refused.append(SyncError.ItemError(.record(request.record(at: index)), error))
+            }
+        }
+        reader.note(refused, of: .modifyRecords, by: caller)
+        return result
+    }
+
+    /// A refusal that was kept, with the records of its conflict if it was one.
+    private func refusal(
+        _ code: Int,
+        _ message: String,
+        _ against: SequenceNumber,
+        of request: ModifyRecordsRequest,
+        at index: Int,
+        _ conflicts: Conflicts
+    ) throws(SyncError) -> SyncError {
+        let code = SyncError.Code(rawValue: code) ?? .internalError
+        guard against != .zero else { return SyncError(code, message) }
+        // Compaction keeps what requests have made, and not what they met.
+        if against <= reader.source.compactedThrough, try reader.source.event(at: against) == nil {
+            return SyncError(code, message)
+        }
+        let server = try reader.views.records(at: [against])[0]
+        let records = try conflicts.records(at: index, against: server)
+        return SyncError(code, message, conflict: records)
+    }
+}
+
+extension ModifyRecordsResult {
+    /// The same for a caller who may change records without reading them: of what is saved, the fields that
+    /// they sent; of a conflict, that there is one.
+    func withoutUnreadable(
+        to access: PublicAccess?,
+        _ request: ModifyRecordsRequest
+    ) -> ModifyRecordsResult {
+        guard let access else { return self }
+        var result = self
+        for (index, save) in zip(saves.indices, request.saves) {
+            switch saves[index] {
+            case .success(let record):
+                if access.refusal(of: .read, on: record.body) == nil { continue }
+                let sent = FieldSelection(save.fields.map(\.name))
+                result.saves[index] = .success(record.narrowed(to: sent))
+            case .failure(let error):
+                guard let server = error.conflict?.server,
+                    access.refusal(of: .read, on: server.body) != nil
+                else { continue }
+                result.saves[index] = .failure(SyncError(error.code, error.message))
+            }
+        }
+        for index in deletions.indices {
+            guard case .failure(let error) = deletions[index], let server = error.conflict?.server,
+                access.refusal(of: .read, on: server.body) != nil
+            else { continue }
+            result.deletions[index] = .failure(SyncError(error.code, error.message))
+        }
+        return result
+    }
+
+    fileprivate mutating func add(_ error: SyncError, isSave: Bool) {
+        if isSave { saves.append(.failure(error)) } else { deletions.append(.failure(error)) }
+    }
+}
+
+extension Committer.Placed {
+    /// The body that an event of the commit has saved, which begins at an offset of the payloads.
+    fileprivate func body(at offset: Int, ofEvent index: Int) -> RecordBody {
+        RecordBody(sound: payloads[offset..<events[index].payloadEnd])
+    }
+}

@@ -1,0 +1,47 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Writer {
+    /// Appends a plan as ``Committer/append(_:)`` does, unless it makes a database larger than its
+    /// quota.
+    ///
+    /// Costs nothing where no quota is set. Otherwise the first commit to a database after an opening
+    /// counts its records, and every commit looks at the versions that it replaces. What is not limited,
+    /// such as an import, is counted and not refused.
+    ///
+    /// Throws `quotaExceeded`.
+    func append(
+        _ plan: inout CommitPlan,
+        over picture: ViewPicture,
+        isLimited: Bool = true
+    ) async throws(SyncError) -> Committer.Placed? {
+        guard reader.options.limits.hasQuota else { return try committer.append(&plan) }
+        let effect = try usageEffect(of: plan, over: picture)
+        var reservations: [UsageCounts.Reservation] = []
+        do throws(SyncError) {
+            for wanted in effect.growths {
+                reservations.append(isLimited ? try await reserve(wanted, committer) : wanted)
+            }
+            guard let placed = try committer.append(&plan) else {
+                release(reservations)
+                return nil
+            }
+            usages.withLock { usages in
+                for reservation in reservations {
+                    usages.settle(reservation, at: placed.last.rawValue)
+                }
+                for database in effect.endings { usages.forget(database) }
+            }
+            return placed
+        } catch {
+            release(reservations)
+            throw error
+        }
+    }
+}

@@ -1,0 +1,70 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Writer {
+    /// Looks for the assets that saves name; `nil` if they name none.
+    ///
+    /// Asks the file system once for each asset that the version before does not name.
+    func consultAssets(
+        _ request: ModifyRecordsRequest,
+        _ items: ConsultedItems,
+        in zones: ConsultedZones,
+        as caller: Caller,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> ConsultedAssets? {
+        let saves = request.saves
+        guard saves.indices.contains(where: { saves[$0].fields.namesAssets }) else { return nil }
+        var assets = ConsultedAssets(takenCount: picture.takenBlobCount)
+        for (index, save) in request.saves.enumerated() where save.fields.namesAssets {
+            let item = items.items[index]
+            let holder = BlobHolder(zones[item.zone].identity.database)
+            var known: [BlobID: UInt64] = [:]
+            for asset in try item.live?.readBody().fields.assets ?? [] {
+                known[asset.blob] = asset.byteCount
+            }
+            for asset in save.fields.assets where known[asset.blob] != asset.byteCount {
+                let blob = HeldBlob(asset.blob, of: holder)
+                assets.blobs.append(blob)
+                guard assets.refusals[index] == nil else { continue }
+                assets.refusals[index] = try refusal(
+                    of: save,
+                    naming: blob,
+                    byteCount: asset.byteCount,
+                    as: caller
+                )
+            }
+        }
+        return assets
+    }
+
+    private func refusal(
+        of save: RecordSave,
+        naming blob: HeldBlob,
+        byteCount: UInt64,
+        as caller: Caller
+    ) throws(SyncError) -> SyncError? {
+        do throws(BlobError) {
+            guard reader.knownAssets.withLock({ $0.mayName(blob, caller) }),
+                let status = try reader.blobs.durableStatus(of: blob)
+            else {
+                return .assetNotHeld(save.recordID, blob.blob.description)
+            }
+            guard status.byteCount == byteCount else {
+                return .assetSizeDiffers(
+                    save.recordID,
+                    blob.blob.description,
+                    found: status.byteCount,
+                    said: byteCount
+                )
+            }
+            return nil
+        } catch {
+            throw SyncError(error)
+        }
+    }
+}

@@ -1,0 +1,132 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Limits {
+    /// How many bytes a database may take up; `nil` where nothing was set.
+    func quota(of scope: DatabaseScope) -> Int? {
+        scope == .public ? bytesPerPublicDatabase : bytesPerPrivateDatabase
+    }
+
+    /// Whether a database of some kind has a quota.
+    var hasQuota: Bool { bytesPerPublicDatabase != nil || bytesPerPrivateDatabase != nil }
+}
+
+extension Writer {
+    /// Gives back what was reserved for a commit that was not made.
+    func release(_ reservations: [UsageCounts.Reservation]) {
+        usages.withLock { usages in
+            for reservation in reservations { usages.release(reservation) }
+        }
+    }
+
+    /// What a plan does to the sums of databases.
+    struct UsageEffect {
+        /// By database, in the order in which the plan comes to them.
+        var growths: [UsageCounts.Reservation] = []
+        /// Databases that lose a zone.
+        var endings: [DatabaseID] = []
+
+        mutating func add(_ growth: Int, to database: DatabaseID) {
+            if let index = growths.firstIndex(where: { $0.database == database }) {
+                growths[index].growth = growths[index].growth.clampedSum(growth)
+            } else {
+                growths.append(UsageCounts.Reservation(database, growth: growth))
+            }
+        }
+    }
+
+    func usageEffect(
+        of plan: CommitPlan,
+        over picture: ViewPicture
+    ) throws(SyncError) -> UsageEffect {
+        var effect = UsageEffect()
+        for (index, change) in plan.effects.enumerated() {
+            switch change {
+            case .record(let change):
+                let identity = try identity(of: change.zone, in: plan, picture)
+                if identity.isSystem { continue }
+                var growth = 0
+                if change.state == .live {
+                    let end = plan.draft.events[index].payloadEnd
+                    let bytes = plan.draft.payloads[plan.bodyOffsets[index]..<end]
+                    growth = RecordBody(sound: bytes).countedByteCount
+                }
+                if change.previousState == .live {
+                    let previous = SequenceNumber(rawValue: change.previous)
+                    let old = try reader.views.records(at: [previous])[0]
+                    growth = growth.clampedSum(-(try old.readBody().countedByteCount))
+                }
+                effect.add(growth, to: identity.database)
+            case .zoneDeleted(let key, _):
+                effect.endings.append(try identity(of: key, in: plan, picture).database)
+            case .zoneCreated, .tombstonesForgotten, .compactionBegun, .nothing:
+                break
+            }
+        }
+        return effect
+    }
+
+    /// Which zone a key of a plan stands for.
+    private func identity(
+        of zone: UInt64,
+        in plan: CommitPlan,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> ZoneIdentity {
+        if let created = plan.createdZone(zone) { return created }
+        return try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.zone(zone).identity
+        }
+    }
+
+    /// Reserves what a commit adds, after counting the database if nobody has.
+    func reserve(
+        _ wanted: UsageCounts.Reservation,
+        _ committer: Committer
+    ) async throws(SyncError) -> UsageCounts.Reservation {
+        let database = wanted.database
+        guard let quota = reader.options.limits.quota(of: database.scope) else { return wanted }
+        while true {
+            switch usages.withLock({ $0.reserve(wanted, quota: quota) }) {
+            case .reserved(let reservation):
+                return reservation
+            case .refused(let byteCount):
+                throw .quotaExceeded(database, byteCount.clampedSum(wanted.growth), quota: quota)
+            case .notCounted:
+                try await count(database, committer)
+            }
+        }
+    }
+
+    private func count(_ database: DatabaseID, _ committer: Committer) async throws(SyncError) {
+        guard let id = usages.withLock({ $0.begin(database) }) else { return }
+        // Commits that were appended before the count began are not told to it: it must see them.
+        let appended = reader.views.overlay.withLock { $0.appended }
+        try await committer.waitUntilDurable(SequenceNumber(rawValue: appended))
+        let picture = try reader.picture(.visible)
+        let byteCount = try reader.usage(of: database, picture).total.byteCount
+        usages.withLock {
+            $0.end(id, of: database, byteCount: byteCount, bound: picture.bound)
+        }
+    }
+}
+
+extension SyncError {
+    /// A commit that would make a database too large.
+    fileprivate static func quotaExceeded(
+        _ database: DatabaseID,
+        _ byteCount: Int,
+        quota: Int
+    ) -> SyncError {
+        SyncError(
+            .quotaExceeded,
+            "The database \(database) would have \(byteCount) bytes of records and assets; its quota "
+                + "is \(quota)."
+        )
+    }
+}

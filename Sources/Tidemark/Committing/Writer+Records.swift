@@ -1,0 +1,132 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Writer {
+    /// See ``Store/modifyRecords(_:as:)``.
+    func modifyRecords(
+        _ request: ModifyRecordsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyRecordsResult {
+        try reader.checkAccess(of: caller, writes: true)
+        try request.check(reader.options.limits)
+        let key = identity(of: caller, request.contentBytes)
+        let request = try request.withLocalReferences(in: caller.database).withoutShareFields()
+        try await committer.waitForRoom()
+        while true {
+            let picture = try reader.picture(.appended)
+            let access = try reader.access(of: caller, picture)
+            if let key, let answer = try firstAnswer(to: key, in: picture) {
+                try await committer.waitUntilDurable(answer.last)
+                let sight = VersionAccess(
+                    access: access,
+                    shared: try reader.sharedZones(of: caller, picture)
+                )
+                return try answers(to: request, as: caller, from: answer, sight, picture)
+                    .withoutUnreadable(to: access, request)
+            }
+            var decision = try decide(request, as: caller, with: access, picture)
+            let outcomes = decision.outcomes
+            decision.plan.seal(as: caller, key, outcomes: outcomes.map(\.stored))
+            if decision.isEmpty {
+                try await committer.waitUntilDurable(decision.lookedAt)
+                let answer = try answers(to: request, as: caller, decision, nil)
+                reader.reportDrift(of: request, answer, as: caller, picture)
+                return answer.withoutUnreadable(to: access, request)
+            }
+            guard let placed = try await append(&decision.plan, over: picture) else { continue }
+            try await committer.waitUntilDurable(placed.last)
+            let answer = try answers(to: request, as: caller, decision, placed)
+            reader.reportDrift(of: request, answer, as: caller, picture)
+            return answer.withoutUnreadable(to: access, request)
+        }
+    }
+
+    /// Looks up and decides a request over a picture.
+    func decide(
+        _ request: ModifyRecordsRequest,
+        as caller: Caller,
+        with access: PublicAccess?,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> RecordDecision {
+        let facts = picture.facts
+        let shared = try reader.sharedZones(of: caller, picture)
+        let (consulted, zones) = try consult(request, as: caller, shared, facts)
+        let time = reader.now()
+        let limits = reader.options.limits
+        let schema =
+            try reader.options.checksSchema ? reader.schema(of: caller.database, picture) : nil
+        var decision = RecordDecision(
+            consulted,
+            in: zones,
+            under: schema.map { GrowingSchema($0, for: caller.database, limits: limits) },
+            with: access,
+            naming: try consultAssets(request, consulted, in: zones, as: caller, picture),
+            over: facts,
+            time: time
+        )
+        var rules = RecordRules(
+            limits: reader.options.limits,
+            line: reader.line,
+            scope: caller.database.scope,
+            userName: caller.userRecordName
+        )
+        rules.touchesTargets = reader.options.isStrict
+        let shares = shareRules(at: time, in: caller.database, facts)
+        try decision.decide(request, as: caller, by: rules, shares)
+        return decision
+    }
+
+    /// Looks up the records and zones that a request names.
+    private func consult(
+        _ request: ModifyRecordsRequest,
+        as caller: Caller,
+        _ shared: SharedZones?,
+        _ facts: any Facts
+    ) throws(SyncError) -> (ConsultedItems, ConsultedZones) {
+        var zones = ConsultedZones(shared: shared)
+        var items: [ConsultedItem] = []
+        items.reserveCapacity(request.itemCount)
+        for index in 0..<request.itemCount {
+            let record = request.record(at: index)
+            let zone = try zones.index(
+                of: record.zone,
+                in: caller.database,
+                creating: .implicit,
+                facts,
+                reader.options.limits
+            )
+            let slot = reader.views.hash.slot(ofName: record.name)
+            items.append(ConsultedItem(name: record.name, zone: zone, slot: slot))
+        }
+        if let repetition = ConsultedItems.firstRepetition(in: items) {
+            throw .recordNamedTwice(request.record(at: repetition))
+        }
+        return (try ConsultedItems(items, in: zones, facts), zones)
+    }
+}
+
+extension Writer {
+    /// The rules of shares.
+    func shareRules(
+        at time: Int64,
+        in database: DatabaseID,
+        _ facts: any Facts
+    ) -> ShareRules {
+        var rules = ShareRules(
+            time: time,
+            limits: reader.options.limits,
+            random: reader.random,
+            find: { (lookup) throws(SyncError) in
+                try facts.account(of: lookup, in: database)?.account.user
+            }
+        )
+        rules.needsRoot = reader.options.isStrict
+        return rules
+    }
+}

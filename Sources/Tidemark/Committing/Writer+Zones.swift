@@ -1,0 +1,47 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Writer {
+    /// See ``Store/modifyZones(_:as:)``.
+    func modifyZones(
+        _ request: ModifyZonesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyZonesResult {
+        try reader.checkAccess(of: caller, writes: true)
+        let itemCount = request.saves.count + request.deletions.count
+        guard itemCount <= reader.options.limits.itemsPerRequest else {
+            throw .tooManyItems(itemCount, limit: reader.options.limits.itemsPerRequest)
+        }
+        if caller.database.scope == .shared { return try await leaveZones(request, as: caller) }
+        let key = identity(of: caller, request.contentBytes)
+        try await committer.waitForRoom()
+        while true {
+            let picture = try reader.picture(.appended)
+            if let key, let answer = try firstAnswer(to: key, in: picture) {
+                try await committer.waitUntilDurable(answer.last)
+                return request.result(of: answer.outcomes)
+            }
+            var decision = try ZoneDecision(
+                request,
+                as: caller,
+                over: picture.facts,
+                limits: reader.options.limits,
+                time: reader.now()
+            )
+            decision.plan.seal(as: caller, key, outcomes: decision.outcomes)
+            if decision.plan.eventCount == 0 {
+                try await committer.waitUntilDurable(decision.lookedAt)
+            } else {
+                guard let placed = try await append(&decision.plan, over: picture) else { continue }
+                try await committer.waitUntilDurable(placed.last)
+            }
+            return request.result(of: decision.outcomes)
+        }
+    }
+}

@@ -1,0 +1,56 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+import TidemarkViews
+
+/// Decides and commits what changes an open store.
+///
+/// It owns the log and the counts that quotas rest on.
+final class Writer: Sendable {
+    /// Answers what decisions ask.
+    let reader: Reader
+    let log: SegmentLog
+    let committer: Committer
+    let checkpointer: Checkpointer
+    /// What databases take up that have a quota.
+    let usages = Lock(UsageCounts())
+
+    init(
+        _ reader: Reader,
+        log: SegmentLog,
+        committer: Committer,
+        checkpointer: Checkpointer
+    ) {
+        self.reader = reader
+        self.log = log
+        self.committer = committer
+        self.checkpointer = checkpointer
+    }
+}
+
+/// The writer of an open store, for parts that also serve a store that is open for reading.
+struct WriteAccess: Sendable {
+    /// `nil` in a store that is open for reading.
+    let ifAny: Writer?
+
+    init(_ writer: Writer?) {
+        ifAny = writer
+    }
+
+    /// The writer; throws in a store that is open for reading.
+    func callAsFunction() throws(SyncError) -> Writer {
+        guard let ifAny else { throw .openForReading }
+        return ifAny
+    }
+}
+
+extension SyncError {
+    /// A change of a store that is open for reading.
+    static let openForReading = SyncError(
+        .serviceUnavailable,
+        "The store is open for reading only.",
+        remedy: "Open the store for writing to change it."
+    )
+}

@@ -1,0 +1,367 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Upkeep {
+    /// See ``Store/compact(_:isDryRun:)``; no faster than so many bytes in a second, if that is given.
+    func compact(
+        _ policy: CompactionPolicy,
+        bytesPerSecond: Int? = nil,
+        isDryRun: Bool = false
+    ) async throws(SyncError) -> CompactionReport {
+        if isDryRun {
+            return try await reader.blockingWork.run { () throws(SyncError) in
+                let marks = try self.marks(policy, bytesPerSecond)
+                let plan = try self.plan(marks, in: try self.reader.picture(.appended))
+                return try self.dryRun(marks, plan, bytesPerSecond)
+            }
+        }
+        let log = try writer().log
+        guard compacting.withLock({ $0.begin() }) else {
+            throw SyncError(.zoneBusy, "A compaction of this store is under way.")
+        }
+        defer { compacting.withLock { $0.end() } }
+        do throws(SyncError) {
+            return try await run(policy, bytesPerSecond)
+        } catch {
+            guard error.code == .quotaExceeded, try useReserve(of: log) else { throw error }
+        }
+        defer { log.restoreReserve() }
+        return try await run(policy, bytesPerSecond)
+    }
+
+    private func useReserve(of log: SegmentLog) throws(SyncError) -> Bool {
+        try SyncError.wrapping { () throws(LogError) in
+            try log.useReserve()
+        }
+    }
+
+    /// Compacts once; what an earlier run has not done is done now.
+    private func run(
+        _ policy: CompactionPolicy,
+        _ bytesPerSecond: Int?
+    ) async throws(SyncError) -> CompactionReport {
+        let writer = try writer()
+        // What follows the log reads all that comes before the horizons once more, and then never.
+        let start = reader.source.durableSequence.rawValue
+        try await notifications.notifier().settle(through: start, notifications)
+        let marks = try await reader.blockingWork.run { () throws(SyncError) in
+            try self.marks(policy, bytesPerSecond)
+        }
+        let begun = try await begin(marks, writer)
+        try await writer.checkpointer.advance(reader.views, through: begun.last.rawValue)
+        try await queries.indexes?.advance(through: begun.last.rawValue)
+        try await waitForReaders()
+        var report = try await reader.blockingWork.run { () throws(SyncError) in
+            try self.rewrite(marks, begun.plan, through: begun.first, bytesPerSecond)
+        }
+        report.assetByteCount = try await collectAssets(isDryRun: false)
+            .reduce(0) { $0 + $1.byteCount }
+        return report
+    }
+
+    // MARK: Deciding
+
+    /// The horizons of zones that a compaction raises, and how far those of all others are.
+    private struct Plan: Sendable {
+        var raised: [(zone: ZoneStanding, horizon: UInt64)] = []
+        var horizons: [UInt64: UInt64] = [:]
+
+        func fates(_ marks: HistoryMarks) -> EventFates {
+            EventFates(marks, horizons: horizons, raised: Set(raised.map(\.zone.key)))
+        }
+    }
+
+    private func marks(
+        _ policy: CompactionPolicy,
+        _ bytesPerSecond: Int?
+    ) throws(SyncError) -> HistoryMarks {
+        let picture = try reader.picture(.visible)
+        let before: CompactionRun? = try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.compaction()
+        }
+        let time = reader.now()
+        try writer.ifAny?.committer.clock.check(time)
+        let question = HistoryMarks.Question(
+            policy: policy,
+            before: before ?? CompactionRun(history: 0, tombstones: 0, requests: 0),
+            now: time,
+            requestLifetime: reader.options.requestLifetime
+        )
+        var marks = HistoryMarks(question)
+        try SyncError.wrapping { () throws(LogError) in
+            let first = SequenceNumber(rawValue: 1)
+            try visit(from: first, through: reader.source.durableSequence, bytesPerSecond) {
+                (event) throws(EventFormatError) in try marks.add(event)
+            }
+        }
+        marks.finish()
+        return marks
+    }
+
+    /// Visits events of the log, as fast as it may, until the store is closed.
+    private func visit(
+        from first: SequenceNumber,
+        through last: SequenceNumber,
+        _ bytesPerSecond: Int?,
+        _ body: (LogEvent) throws(EventFormatError) -> Void
+    ) throws(LogError) {
+        var pace = pace(bytesPerSecond)
+        var failure: LogError?
+        try reader.source.scan(from: first, through: last) { event in
+            do throws(EventFormatError) {
+                try body(event)
+            } catch {
+                failure = LogError(.newerVersion, error.message)
+                return false
+            }
+            guard pace.count(event) else { return true }
+            do throws(LogError) {
+                try checkIsOpen()
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private func pace(_ bytesPerSecond: Int?) -> CompactionPace {
+        let log = reader.blockingWork.runsInline ? nil : writer.ifAny?.log
+        return CompactionPace(
+            bytesPerSecond: bytesPerSecond,
+            isBusy: { log?.isWriting ?? false },
+            isEnding: { [self] in compacting.withLock { $0.isOver } }
+        )
+    }
+
+    private func checkIsOpen() throws(LogError) {
+        try compacting.withLock { (state) throws(LogError) in try state.check() }
+    }
+
+    private func plan(
+        _ marks: HistoryMarks,
+        in picture: ViewPicture
+    ) throws(SyncError) -> Plan {
+        var plan = Plan()
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            for zone in try picture.zones() where zone.tombstoneHorizon > 0 {
+                plan.horizons[zone.key] = zone.tombstoneHorizon
+            }
+            for (list, horizon) in marks.horizons().sorted(by: { $0.key < $1.key }) {
+                let zone = try picture.zone(list)
+                if horizon <= zone.tombstoneHorizon { continue }
+                // A name that was given another slot than its hash is found by way of the names
+                // before it, also those that are gone: they have to stay.
+                if zone.end == nil, zone.isProbed { continue }
+                plan.raised.append((zone, horizon))
+                plan.horizons[list] = horizon
+            }
+        }
+        return plan
+    }
+
+    /// Writes down what is forgotten, as the first commit of a new segment: all that came before is
+    /// in finished ones.
+    private func begin(
+        _ marks: HistoryMarks,
+        _ writer: Writer
+    ) async throws(SyncError) -> (first: SequenceNumber, last: SequenceNumber, plan: Plan) {
+        while true {
+            try await writer.committer.waitForRoom()
+            let picture = try reader.picture(.appended)
+            let plan = try plan(marks, in: picture)
+            var commit = CommitPlan(
+                time: reader.now(),
+                received: reader.now(),
+                bound: picture.bound,
+                hash: reader.views.hash
+            )
+            commit.compact(marks.run, horizons: plan.raised.map { ($0.zone.key, $0.horizon) })
+            commit.restsOnAll = true
+            commit.draft.envelope = CommitEnvelope().bytes
+            guard let placed = try writer.committer.append(&commit, beginsSegment: true) else {
+                continue
+            }
+            try await writer.committer.waitUntilDurable(placed.last)
+            return (placed.first, placed.last, plan)
+        }
+    }
+
+    /// Waits until nobody uses a picture that shows what is forgotten.
+    private func waitForReaders() async throws(SyncError) {
+        let era = reader.views.pins.beginEra()
+        while reader.views.pins.isAnyLeft(before: era) {
+            try SyncError.wrapping { () throws(LogError) in
+                try checkIsOpen()
+            }
+            await reader.blockingWork.pause(milliseconds: 5)
+        }
+    }
+
+    // MARK: Rewriting
+
+    /// What would become of the finished segments, and of the one that takes events.
+    private func dryRun(
+        _ marks: HistoryMarks,
+        _ plan: Plan,
+        _ bytesPerSecond: Int?
+    ) throws(SyncError) -> CompactionReport {
+        let segments =
+            writer.ifAny?.log.segmentLoads() ?? (reader.source as? LogReader)?.segmentLoads() ?? []
+        var fates = plan.fates(marks)
+        return try SyncError.wrapping { () throws(LogError) in
+            let loads = try loads(of: segments, &fates, bytesPerSecond)
+            if let damage = (reader.source as? LogReader)?.damage.first { throw damage }
+            let groups = SegmentLoad.rewrites(
+                of: loads,
+                segmentByteCount: reader.options.segmentByteCount
+            )
+            return report(marks, plan, fates, groups, of: loads)
+        }
+    }
+
+    private func rewrite(
+        _ marks: HistoryMarks,
+        _ plan: Plan,
+        through first: SequenceNumber,
+        _ bytesPerSecond: Int?
+    ) throws(SyncError) -> CompactionReport {
+        let log = try writer().log
+        var pace = pace(bytesPerSecond)
+        var fates = plan.fates(marks)
+        return try SyncError.wrapping { () throws(LogError) in
+            let last = SequenceNumber(rawValue: first.rawValue - 1)
+            let finished = try log.finishedSegments(through: last)
+            let loads = try loads(of: finished, &fates, bytesPerSecond)
+            let groups = log.rewrites(of: loads)
+            var report = report(marks, plan, fates, groups, of: loads)
+            report.newByteCount = report.oldByteCount
+            for group in groups {
+                let rewrite = try log.rewrite(
+                    group,
+                    fate: { event in
+                        _ = pace.count(event)
+                        return fates.fate(of: event)
+                    },
+                    didWrite: { () throws(LogError) in try self.checkIsOpen() }
+                )
+                report.newByteCount -= rewrite.oldByteCount
+                report.newByteCount += rewrite.newByteCount
+            }
+            report.isRead = try !log.removeReplacedSegments()
+            return report
+        }
+    }
+
+    /// Decides about every event of some segments.
+    private func loads(
+        of segments: [SegmentLoad],
+        _ fates: inout EventFates,
+        _ bytesPerSecond: Int?
+    ) throws(LogError) -> [SegmentLoad] {
+        var loads = segments
+        for index in loads.indices {
+            let load = loads[index]
+            try visit(from: load.id.first, through: load.last, bytesPerSecond) {
+                (event) throws(EventFormatError) in
+                loads[index].count(event, try fates.add(event))
+            }
+        }
+        return loads
+    }
+
+    private func report(
+        _ marks: HistoryMarks,
+        _ plan: Plan,
+        _ fates: EventFates,
+        _ groups: [[SegmentLoad]],
+        of loads: [SegmentLoad]
+    ) -> CompactionReport {
+        var report = CompactionReport()
+        report.historyHorizon = SequenceNumber(rawValue: marks.run.history)
+        report.historyTime = marks.historyTime
+        report.oldByteCount = loads.reduce(0) { $0 + $1.byteCount }
+        report.newByteCount = report.oldByteCount
+        report.requestCount = fates.requestCount
+        for load in groups.joined() {
+            report.segmentCount += 1
+            report.eventCount += load.eventCount
+            report.droppedCount += load.changedCount
+            report.newByteCount -= load.byteCount
+            report.newByteCount += load.expectedByteCount
+        }
+        report.expiries = plan.raised.map { zone, horizon in
+            let identity = zone.identity
+            // Behind a NUL stands what opens the share.
+            let name = identity.zoneName.string.utf8.prefix { $0 != 0 }
+            return CompactionReport.TokenExpiry(
+                zoneName: String(decoding: name, as: UTF8.self),
+                isOfShare: identity.isAudience,
+                database: identity.database,
+                position: SequenceNumber(rawValue: horizon)
+            )
+        }
+        return report
+    }
+}
+
+/// Whether a compaction of the store is under way.
+struct Compacting: Sendable {
+    private var isUnderWay = false
+    /// Whether there was one since the store was opened, and none is under way.
+    private(set) var hasRun = false
+    /// Whether the store is being closed.
+    private(set) var isOver = false
+
+    mutating func begin() -> Bool {
+        if isUnderWay || isOver { return false }
+        isUnderWay = true
+        hasRun = false
+        return true
+    }
+
+    mutating func end() {
+        isUnderWay = false
+        hasRun = true
+    }
+
+    /// Ends what is under way as soon as it looks, since the store is being closed.
+    mutating func close() { isOver = true }
+
+    func check() throws(LogError) {
+        guard isOver else { return }
+        throw LogError(.readOnly, "The store was closed while it was compacted; compact it again.")
+    }
+}
+
+extension SyncError {
+    /// What is asked for is below the history horizon.
+    static func historyPruned(_ position: SequenceNumber, _ horizon: UInt64) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "History pruned: compaction has dropped what the store held as of event \(position). "
+                + "The oldest point that is still exact is event \(horizon).",
+            isHistoryPruned: true
+        )
+    }
+
+    /// There may have been a record that compaction has left no trace of.
+    package static func historyPruned(
+        of record: RecordID,
+        _ position: SequenceNumber
+    ) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "History pruned: no trace of the record \(record) is left. If there was one, it was gone "
+                + "by event \(position), and compaction has forgotten it.",
+            isHistoryPruned: true
+        )
+    }
+}

@@ -1,0 +1,37 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// Keeps an open store small: compacts its log, and collects assets that nothing names.
+final class Upkeep: Sendable {
+    let reader: Reader
+    let writer: WriteAccess
+    let queries: Queries
+    let notifications: Notifications
+    /// Compacts by itself; `nil` in a store that is open for reading.
+    let compactor: Compactor?
+    /// Whether a compaction is under way.
+    let compacting = Lock(Compacting())
+
+    init(
+        _ reader: Reader,
+        _ writer: WriteAccess,
+        _ queries: Queries,
+        _ notifications: Notifications,
+        _ compactor: Compactor?
+    ) {
+        self.reader = reader
+        self.writer = writer
+        self.queries = queries
+        self.notifications = notifications
+        self.compactor = compactor
+    }
+
+    /// Ends what is under way as soon as it looks, and waits for what works in the background.
+    func close() {
+        compacting.withLock { $0.close() }
+        compactor?.wakeup.close()
+    }
+}

@@ -1,0 +1,69 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkViews
+
+/// Part of a list of changes, oldest first: the entries that a page tells, and how far the list was read.
+///
+/// A list may hold any number of entries that are not told. A budget of entries bounds what one call
+/// reads; the page's token then continues behind the last entry that was read.
+struct DeltaScan<Entry> {
+    /// The entries that are told.
+    private(set) var entries: [Entry] = []
+    /// The position up to which the list was read, if the budget ended before the list did.
+    private(set) var end: UInt64?
+
+    /// The entries of a run that are told.
+    struct Told {
+        var entries: [Entry]
+        /// The position up to which the run was decided, if the budget ended before the run did.
+        var end: UInt64?
+    }
+
+    /// Reads a list behind a position until `limit` entries are told, the list ends, or the budget does.
+    ///
+    /// - Parameters:
+    ///   - start: The position behind which the list is read.
+    ///   - limit: The number of entries that are told at most.
+    ///   - budget: The number of entries that may be read; at least one.
+    ///   - position: The position of an entry.
+    ///   - read: Reads the next entries behind a position; fewer than asked for only at the list's end.
+    ///   - tell: Selects the entries of a run that are told.
+    ///
+    /// - Throws: What `read` and `tell` throw.
+    init(
+        after start: UInt64,
+        limit: Int,
+        budget: inout Int,
+        position: (Entry) -> UInt64,
+        read: (_ start: UInt64, _ count: Int) throws(SyncError) -> [Entry],
+        tell: ([Entry], inout Int) throws(SyncError) -> Told
+    ) throws(SyncError) {
+        var last = start
+        var count = limit
+        while entries.count < limit {
+            guard budget > 0 else {
+                end = last
+                break
+            }
+            count = min(count, budget)
+            let run = try read(last, count)
+            guard let final = run.last else { break }
+            budget -= run.count
+            let told = try tell(run, &budget)
+            entries += told.entries
+            end = told.end
+            if end != nil || run.count < count { break }
+            last = position(final)
+            // Long runs of entries that are not told are read in fewer and longer steps.
+            count *= 2
+        }
+        if entries.count >= limit {
+            entries.removeLast(entries.count - limit)
+            end = nil
+        }
+    }
+}

@@ -1,0 +1,196 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Reader {
+    /// See ``Store/visitRecords(of:in:asOf:_:)``.
+    func visitRecords(
+        of database: DatabaseID,
+        in zone: ZoneID?,
+        asOf position: SequenceNumber?,
+        _ visit: (Record) -> Bool
+    ) throws(SyncError) {
+        let picture = try picture(.visible)
+        // It keeps in the log what is read below.
+        defer { withExtendedLifetime(picture) {} }
+        let bound = try check(position, picture)
+        let past =
+            bound == picture.bound
+            ? nil
+            : try PastState(
+                of: source,
+                hash: views.hash,
+                through: SequenceNumber(rawValue: bound)
+            )
+        var zones = if let past { past.zones } else { try livingZones(of: database, picture) }
+        zones = zones.filter { $0.value.database == database }
+        if let zone {
+            let name = Name(zone.zoneName)
+            zones = zones.filter { $0.value.zoneName == name }
+            if zones.isEmpty, !ZoneIdentity(database: database, zoneName: name).isImplicit {
+                throw .zoneNotFound(zone)
+            }
+        } else {
+            zones = zones.filter { !$0.value.isSystem }
+        }
+        for (key, identity) in zones.sorted(by: { $0.value.zoneName < $1.value.zoneName }) {
+            let sequences =
+                if let past { past.liveSequences(in: key) } else {
+                    try liveSequences(in: key, picture)
+                }
+            let records = try ZoneRecords(sequences, from: source)
+            let zone = identity.zone
+            let goesOn = try records.visit { (sequence, body) throws(SyncError) in
+                let tag = TagContent(of: sequence, in: line).tag
+                return visit(Record(zone: zone, changeTag: tag, body: body))
+            }
+            if !goesOn { return }
+        }
+    }
+
+    func livingZones(
+        of database: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [UInt64: ZoneIdentity] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            let zones = try picture.zones(of: database, after: 0, limit: .max)
+            return Dictionary(uniqueKeysWithValues: zones.map { ($0.key, $0.identity) })
+        }
+    }
+
+    func liveSequences(
+        in zone: UInt64,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [SequenceNumber] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.changes(in: zone, after: 0, quiet: .max, limit: .max)
+                .map(\.sequence)
+        }
+    }
+
+    /// Refuses a position that the store does not have, or not any more.
+    func check(_ position: SequenceNumber?) throws(SyncError) {
+        _ = try check(position, picture(.visible))
+    }
+
+    /// The position that is asked for, if the store has it.
+    func check(
+        _ position: SequenceNumber?,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> UInt64 {
+        guard let position else { return picture.bound }
+        guard position.rawValue <= picture.bound else {
+            throw SyncError(
+                .invalidArguments,
+                "The store's last event is \(picture.bound); there is no event \(position)."
+            )
+        }
+        let horizon = try historyHorizon(picture)
+        guard position.rawValue >= horizon else { throw .historyPruned(position, horizon) }
+        return position.rawValue
+    }
+
+    /// The first position that can be asked for.
+    func historyHorizon() throws(SyncError) -> SequenceNumber {
+        SequenceNumber(rawValue: try historyHorizon(picture(.visible)))
+    }
+
+    private func historyHorizon(_ picture: ViewPicture) throws(SyncError) -> UInt64 {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.compaction()?.history ?? 0
+        }
+    }
+
+    /// See ``Store/record(_:of:asOf:)``.
+    func record(
+        _ id: RecordID,
+        of database: DatabaseID,
+        asOf position: SequenceNumber?
+    ) throws(SyncError) -> Record {
+        let picture = try picture(.visible)
+        // It keeps in the log what is read below.
+        defer { withExtendedLifetime(picture) {} }
+        let bound = try check(position, picture)
+        var zones = ConsultedZones(includesSystem: true)
+        _ = try zones.index(
+            of: id.zone,
+            in: database,
+            creating: .none,
+            picture.facts,
+            options.limits
+        )
+        if zones[0].key.map({ $0 > bound }) ?? true {
+            // The zone of that time, if there was one, is another epoch, which views do not list.
+            return try pastRecord(id, of: database, asOf: position)
+        }
+        let name = Name(id.recordName)
+        let item = ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
+        var stored = try ConsultedItems([item], in: zones, picture.facts).items[0].old
+        while let version = stored, version.sequence.rawValue > bound {
+            let previous = SequenceNumber(rawValue: version.event.previous)
+            stored = previous == .zero ? nil : try views.records(at: [previous])[0]
+        }
+        guard let stored, stored.event.state == .live else { throw .recordNotFound(id) }
+        return try record(stored, in: id.zone)
+    }
+
+    private func pastRecord(
+        _ id: RecordID,
+        of database: DatabaseID,
+        asOf position: SequenceNumber?
+    ) throws(SyncError) -> Record {
+        guard position != nil else { throw .zoneNotFound(id.zone) }
+        var found: Record?
+        let name = Name(id.recordName)
+        try visitRecords(of: database, in: id.zone, asOf: position) { record in
+            if Name(record.recordID.recordName) == name { found = record }
+            return found == nil
+        }
+        guard let found else { throw .recordNotFound(id) }
+        return found
+    }
+
+    /// See ``Store/position(atOrBefore:)``.
+    func position(atOrBefore time: Int64) throws(SyncError) -> SequenceNumber {
+        try SyncError.wrapping { () throws(LogError) in
+            try source.lastSequence(atOrBefore: time)
+        }
+    }
+
+    /// See ``Store/position(of:)``.
+    func position(of token: ChangeToken) throws(SyncError) -> SequenceNumber {
+        do throws(TokenDefect) {
+            let content = try TokenContent(token, store: id, hash: views.hash)
+            try content.check(
+                level: content.level,
+                place: content.place,
+                line: line,
+                visible: source.durableSequence,
+                horizon: .zero,
+                readability: content.readability
+            )
+            return content.sequence
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    /// See ``Store/figures()``.
+    func figures() throws(SyncError) -> StoreFigures {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            let figures = try views.picture(.visible).figures()
+            return StoreFigures(
+                zoneCount: figures.zoneCount,
+                liveRecordCount: figures.liveRecordCount,
+                tombstoneCount: figures.tombstoneCount,
+                viewByteCount: views.index.byteCount,
+                viewSpareByteCount: views.index.spareByteCount
+            )
+        }
+    }
+}

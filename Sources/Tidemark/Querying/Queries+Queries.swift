@@ -1,0 +1,207 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+import TidemarkQuery
+import TidemarkRules
+import TidemarkViews
+
+extension Queries {
+    /// See ``Store/query(_:as:asOf:)``.
+    func query(
+        _ request: QueryRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber?
+    ) async throws(SyncError) -> QueryPageResult {
+        try reader.checkAccess(of: caller, writes: false)
+        try request.query.checkLevels()
+        if reader.options.isStrict, let refusal = request.query.cloudKitRefusal { throw refusal }
+        if caller.database.scope == .shared, request.zone == nil { throw .zoneNotNamed }
+        let limit = try queryLimit(request.limit)
+        guard let indexes, position == nil else {
+            return try scan(request, as: caller, asOf: position, limit: limit)
+        }
+        // Who may read nothing adds no indexes.
+        _ = try readable(request.query, as: caller, try reader.picture(.visible))
+        let rules = try await rules(for: request.query, as: caller)
+        let picture = try reader.picture(.visible)
+        let query = try readable(request.query, as: caller, picture)
+        let place = try place(of: request.zone, as: caller, picture)
+        let search = IndexSearch(
+            query: query,
+            place: place,
+            limit: limit,
+            now: reader.now(),
+            searchedFields: rules.searchedFields,
+            selection: request.desiredKeys.map { FieldSelection($0) }
+        )
+        let cursor = try request.cursor.map { (cursor) throws(SyncError) in
+            guard let found = QueryCursor(bytes: cursor.bytes) else { throw .damagedCursor }
+            return found
+        }
+        let found = try await indexes.ask(through: picture.bound) { index in
+            let page = try await self.page(search, after: cursor, index)
+            if rules.isTypeKnown || !page.records.isEmpty || cursor != nil { return page }
+            // What an import brought can be asked for without being in the schema.
+            let any = Query(recordType: query.recordType)
+            let all = try await index.page(
+                any,
+                zones: place.zones.keys.sorted(),
+                limit: 1,
+                now: search.now,
+                shows: self.shows(in: place)
+            )
+            if all.records.isEmpty { throw SyncError.recordTypeNotFound(Name(any.recordType)) }
+            return page
+        }
+        return QueryPageResult(
+            records: found.records,
+            cursor: found.next.map { QueryPageCursor(bytes: $0.bytes) }
+        )
+    }
+
+    /// How many records a page may have, by what was asked for.
+    private func queryLimit(_ asked: Int?) throws(SyncError) -> Int {
+        try min(reader.pageLimit(asked), asked ?? max(reader.options.limits.recordsPerQueryPage, 1))
+    }
+
+    /// The query as it is for a caller: `__defaultOwner__` is who asks, and where they may read no
+    /// records but those that they created, that is part of the predicate.
+    ///
+    /// So pages are full, and a cursor says nothing of what its owner may not see.
+    func readable(
+        _ query: Query,
+        as caller: Caller,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> Query {
+        var query = query
+        query.predicate = query.predicate.resolvingCurrentUser(as: caller.user ?? .current)
+        guard let access = try reader.access(of: caller, picture),
+            let own = try access.readableRecords(of: Name(query.recordType))
+        else { return query }
+        let isOwn = Query.Predicate.compare(
+            .system(.creatorUserRecordID),
+            .equal,
+            .value(.reference(Reference(recordName: own.userRecordName)))
+        )
+        query.predicate = .and([isOwn, query.predicate])
+        return query
+    }
+}
+
+// MARK: - Where
+
+/// Where a query looks.
+struct QueryPlace: Sendable {
+    /// The zones, by key.
+    var zones: [UInt64: ZoneID]
+    /// What cursors belong to: that goes on when zones of a whole database come and go between pages.
+    var scope: UInt64
+    /// What shares show of the zone, where it is somebody else's.
+    var shown: SharedPlace?
+
+    /// How many zones one query can look into; each is a value in SQLite's statement.
+    static let zoneLimit = 30_000
+}
+
+/// A zone of somebody else, of which shares show something.
+struct SharedPlace: Sendable {
+    var zones: ConsultedZones
+    var access: ZoneAccess
+    var picture: ViewPicture
+}
+
+extension Queries {
+    func place(
+        of zone: ZoneID?,
+        as caller: Caller,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> QueryPlace {
+        guard let zone else {
+            let zones = try reader.livingZones(of: caller.database, picture)
+                .filter { !$0.value.isSystem }
+                .mapValues(\.zone)
+            guard zones.count <= QueryPlace.zoneLimit else { throw .tooManyZones(zones.count) }
+            return QueryPlace(zones: zones, scope: reader.views.hash.key(of: caller.database))
+        }
+        var consulted = ConsultedZones(shared: try reader.sharedZones(of: caller, picture))
+        _ = try consulted.index(
+            of: zone,
+            in: caller.database,
+            creating: .implicit,
+            picture.facts,
+            reader.options.limits
+        )
+        if let error = consulted.error(of: 0) { throw error }
+        // A default zone that nothing was written to has no key, and nobody has a cursor of it.
+        guard let key = consulted.key(of: 0) else { return QueryPlace(zones: [:], scope: 0) }
+        let shown = consulted.access(of: 0).map {
+            SharedPlace(zones: consulted, access: $0, picture: picture)
+        }
+        return QueryPlace(zones: [key: zone], scope: key, shown: shown)
+    }
+
+    /// Whether a record is shown where a query looks; `nil` if every record is.
+    func visibility(
+        in place: QueryPlace
+    ) -> ((RecordBody) throws(SyncError) -> Bool)? {
+        guard let shown = place.shown, !shown.access.showsAll else { return nil }
+        return { [self] (body) throws(SyncError) in
+            let name = Name(body.recordName)
+            let item = ConsultedItem(
+                name: name,
+                zone: 0,
+                slot: reader.views.hash.slot(ofName: name)
+            )
+            let found = try ConsultedItems([item], in: shown.zones, shown.picture.facts)
+            var audiences = Audiences(shown.picture.facts)
+            return try reader.mayRead(found.items[0], shown.zones, &audiences)
+        }
+    }
+}
+
+// MARK: - Pages
+
+/// A query that is ready to be put to the index.
+private struct IndexSearch: Sendable {
+    var query: Query
+    var place: QueryPlace
+    var limit: Int
+    var now: Int64
+    var searchedFields: [String]?
+    var selection: FieldSelection?
+}
+
+extension Queries {
+    private func shows(in place: QueryPlace) -> ((IndexedRecord) throws -> Bool)? {
+        visibility(in: place).map { shows in { record in try shows(record.body) } }
+    }
+
+    private func page(
+        _ search: IndexSearch,
+        after cursor: QueryCursor?,
+        _ index: QueryIndex
+    ) async throws -> (records: [Record], next: QueryCursor?) {
+        let page = try await index.page(
+            search.query,
+            zones: search.place.zones.keys.sorted(),
+            scope: search.place.scope,
+            after: cursor,
+            limit: search.limit,
+            byteLimit: reader.options.pageByteCount,
+            now: search.now,
+            searchedFields: search.searchedFields,
+            shows: shows(in: search.place)
+        )
+        var tags = TagWriter(line: reader.line)
+        let records = page.records.compactMap { found -> Record? in
+            guard let zone = search.place.zones[found.zone] else { return nil }
+            let tag = tags.tag(of: SequenceNumber(rawValue: found.sequence))
+            return Record(zone: zone, changeTag: tag, body: found.body)
+                .shown(to: search.place.shown?.access)
+                .narrowed(to: search.selection)
+        }
+        return (records, page.next)
+    }
+}

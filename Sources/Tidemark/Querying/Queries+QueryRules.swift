@@ -1,0 +1,101 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Queries {
+    /// Checks a query against the schema as it is now, which in development gets the indexes that the
+    /// query needs.
+    func rules(for query: Query, as caller: Caller) async throws(SyncError) -> QueryRules {
+        guard reader.options.checksSchema else { return try .unchecked(query) }
+        do throws(SyncError) {
+            let rules = try await checkedRules(for: query, as: caller)
+            if caller.database.environment == .development {
+                reader.reportDrift(of: query, as: caller)
+            }
+            return rules
+        } catch {
+            reader.reportDrift(of: query, as: caller)
+            throw error
+        }
+    }
+
+    private func checkedRules(
+        for query: Query,
+        as caller: Caller
+    ) async throws(SyncError) -> QueryRules {
+        let environment = caller.database.environment
+        while true {
+            let schema = try reader.schema(of: caller.database, try reader.picture(.visible)).schema
+            let rules = try QueryRules(query, under: schema)
+            let growth = try QueryRules.growth(of: schema, for: query, in: environment)
+            if growth.isEmpty || writer.ifAny == nil { return rules }
+            try await addIndexes(for: query, as: caller)
+        }
+    }
+
+    private func addIndexes(for query: Query, as caller: Caller) async throws(SyncError) {
+        let committer = try writer().committer
+        try await committer.waitForRoom()
+        while true {
+            let picture = try reader.picture(.appended)
+            let old = try reader.schema(of: caller.database, picture)
+            let growth = try QueryRules.growth(
+                of: old.schema,
+                for: query,
+                in: caller.database.environment
+            )
+            if growth.isEmpty {
+                let last = SequenceNumber(rawValue: old.lastSequence)
+                return try await committer.waitUntilDurable(last)
+            }
+            let change = try SystemChange.schema(
+                from: old.schema,
+                to: old.schema.applying(growth)
+            )
+            guard let last = try writer().append(change, as: caller, picture, committer) else {
+                continue
+            }
+            return try await committer.waitUntilDurable(last)
+        }
+    }
+}
+
+extension SyncError {
+    /// A query of a shared database as a whole.
+    static let zoneNotNamed = SyncError(
+        .invalidArguments,
+        "A query of a shared database looks into one zone; name it."
+    )
+
+    /// A query of a shared database as of a point.
+    static let sharedPast = SyncError(
+        .invalidArguments,
+        "A shared database can be asked for what it shows now; its past is that of the owner's private "
+            + "database."
+    )
+
+    /// A cursor that no store made.
+    static let damagedCursor = SyncError(
+        .invalidArguments,
+        "The query's cursor is damaged; repeat the query from its beginning."
+    )
+
+    /// A cursor of something else.
+    static let foreignCursor = SyncError(
+        .invalidArguments,
+        "The cursor belongs to another query, place or point; repeat the query from its beginning."
+    )
+
+    /// A query of a database with very many zones.
+    static func tooManyZones(_ count: Int) -> SyncError {
+        SyncError(
+            .limitExceeded,
+            "The database has \(count) zones; a query looks into at most \(QueryPlace.zoneLimit). Name "
+                + "a zone."
+        )
+    }
+}

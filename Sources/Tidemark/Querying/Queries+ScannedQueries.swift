@@ -1,0 +1,202 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkQuery
+import TidemarkRules
+import TidemarkViews
+
+extension Queries {
+    /// Answers a query by looking at every record: as of a position, or in a store that is open for
+    /// reading, where nothing may be written.
+    func scan(
+        _ request: QueryRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber?,
+        limit: Int
+    ) throws(SyncError) -> QueryPageResult {
+        let picture = try reader.picture(.visible)
+        let bound = try reader.check(position, picture)
+        // Who may read is a question of today.
+        let query = try readable(request.query, as: caller, picture)
+        let zone = request.zone.map { zone in
+            [reader.views.hash.slot(ofZone: zone.zoneName), reader.views.hash.target(zone.owner)]
+        }
+        let signature = QueryCursor.signature(
+            of: query,
+            zones: [reader.views.hash.key(of: caller.database), bound] + (zone ?? [])
+                + [reader.views.hash.target((caller.user ?? .current).name)]
+        )
+        var offset = 0
+        if let sent = request.cursor {
+            guard let cursor = ScanCursor(bytes: sent.bytes), cursor.signature == signature else {
+                throw .foreignCursor
+            }
+            offset = cursor.offset
+        }
+        let found: ScannedQuery
+        if let kept = scanned.withLock({ $0 }), kept.signature == signature {
+            found = kept
+        } else {
+            found = try scan(query, request, as: caller, through: bound, picture, signature)
+            if found.sequences.count <= ScannedQuery.keptCount { scanned.withLock { $0 = found } }
+        }
+        let selection = request.desiredKeys.map { FieldSelection($0) }
+        let wanted = found.sequences.dropFirst(offset).prefix(limit)
+        let (records, end) = try records(wanted, in: found.place, selection)
+        return QueryPageResult(
+            records: records,
+            cursor: end < found.sequences.count
+                ? QueryPageCursor(bytes: ScanCursor(signature: signature, offset: end).bytes) : nil
+        )
+    }
+
+    private func scan(
+        _ query: Query,
+        _ request: QueryRequest,
+        as caller: Caller,
+        through bound: UInt64,
+        _ picture: ViewPicture,
+        _ signature: UInt64
+    ) throws(SyncError) -> ScannedQuery {
+        let last = SequenceNumber(rawValue: bound)
+        let past =
+            bound == picture.bound
+            ? nil : try PastState(of: reader.source, hash: reader.views.hash, through: last)
+        let rules = try rules(for: request.query, as: caller, past, picture)
+        let place = try place(for: request.zone, as: caller, past, picture)
+        var scan = try QueryScan(
+            query,
+            now: past == nil ? reader.now() : try time(of: last),
+            searchedFields: rules.searchedFields,
+            shows: visibility(in: place)
+        )
+        for zone in place.zones.keys.sorted() {
+            let sequences =
+                if let past { past.liveSequences(in: zone) } else {
+                    try reader.liveSequences(in: zone, picture)
+                }
+            try scan.look(at: sequences, of: reader.source)
+        }
+        guard rules.isTypeKnown || scan.hasMetType else {
+            throw .recordTypeNotFound(Name(query.recordType))
+        }
+        return ScannedQuery(signature: signature, sequences: scan.sequences(), place: place)
+    }
+
+    /// The schema as of the point says what can be asked.
+    ///
+    /// An index is only needed for the present, though this store would not use it: what is asked of a
+    /// store has the same answer however it is open.
+    private func rules(
+        for query: Query,
+        as caller: Caller,
+        _ past: PastState?,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> QueryRules {
+        guard reader.options.checksSchema else { return try .unchecked(query) }
+        let schema =
+            if let past { try schema(of: caller.database, past) } else {
+                try reader.schema(of: caller.database, picture).schema
+            }
+        let rules = try QueryRules(query, under: schema)
+        let environment = past == nil ? caller.database.environment : .development
+        _ = try QueryRules.growth(of: schema, for: query, in: environment)
+        return rules
+    }
+
+    private func schema(of database: DatabaseID, _ past: PastState) throws(SyncError) -> Schema {
+        let identity = ZoneIdentity(
+            database: database.ofSystemZones,
+            zoneName: SystemZone.schema.zone.name
+        )
+        guard let key = past.zones.first(where: { $0.value == identity })?.key else {
+            return Schema()
+        }
+        let records = try reader.views.records(at: past.liveSequences(in: key))
+        return try SchemaRecords.schema(
+            of: try records.map { (record) throws(SyncError) in try record.readBody() }
+        )
+    }
+
+    private func place(
+        for zone: ZoneID?,
+        as caller: Caller,
+        _ past: PastState?,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> QueryPlace {
+        guard let past else { return try place(of: zone, as: caller, picture) }
+        if caller.database.scope == .shared { throw .sharedPast }
+        let all = past.zones.filter { $0.value.database == caller.database && !$0.value.isSystem }
+        guard let zone else { return QueryPlace(zones: all.mapValues(\.zone), scope: 0) }
+        let owner = caller.database.owner.userRecordName
+        let identity = ZoneIdentity(database: caller.database, zoneName: Name(zone.zoneName))
+        try reader.options.limits.check(zone: zone)
+        guard zone.ownerName == ZoneID.currentOwner || zone.ownerName == owner else {
+            throw .zoneNotFound(zone)
+        }
+        let found = all.filter { $0.value == identity }
+        if found.isEmpty, !identity.isImplicit { throw .zoneNotFound(zone) }
+        return QueryPlace(zones: found.mapValues { _ in zone }, scope: 0)
+    }
+
+    /// When the commit of an event was made; what `now()` is in a query of the past.
+    private func time(of sequence: SequenceNumber) throws(SyncError) -> Int64 {
+        guard sequence != .zero else { return 0 }
+        return try reader.source.event(at: sequence)?.commit.time ?? 0
+    }
+}
+
+// MARK: - Pages
+
+extension Queries {
+    /// How many records are read before the page's bytes are counted.
+    private static let readCount = 64
+
+    /// The records that some events saved, in the order of the list, as far as a page has room for
+    /// their bytes, and where in the list that ends; at least one record.
+    private func records(
+        _ sequences: ArraySlice<UInt64>,
+        in place: QueryPlace,
+        _ selection: FieldSelection?
+    ) throws(SyncError) -> (records: [Record], end: Int) {
+        var records: [Record] = []
+        records.reserveCapacity(sequences.count)
+        var byteCount = 0
+        for start in stride(from: sequences.startIndex, to: sequences.endIndex, by: Self.readCount)
+        {
+            let end = min(start + Self.readCount, sequences.endIndex)
+            let found = try read(sequences[start..<end], in: place.zones)
+            for index in start..<end {
+                guard let record = found[sequences[index]] else { continue }
+                byteCount += record.body.bytes.count
+                records.append(record.shown(to: place.shown?.access).narrowed(to: selection))
+                if byteCount >= reader.options.pageByteCount { return (records, index + 1) }
+            }
+        }
+        return (records, sequences.endIndex)
+    }
+
+    private func read(
+        _ sequences: ArraySlice<UInt64>,
+        in zones: [UInt64: ZoneID]
+    ) throws(SyncError) -> [UInt64: Record] {
+        var found: [UInt64: Record] = [:]
+        found.reserveCapacity(sequences.count)
+        try reader.source.visit(sequences.sorted().map { SequenceNumber(rawValue: $0) }) {
+            (event) throws(SyncError) in
+            guard let zone = zones[event.zone] else { return true }
+            found[event.sequence.rawValue] = try reader.record(try stored(event), in: zone)
+            return true
+        }
+        return found
+    }
+
+    private func stored(_ event: LogEvent) throws(SyncError) -> StoredRecord {
+        try SyncError.wrapping { () throws(EventFormatError) in
+            try StoredRecord(event.sequence, zone: event.zone, event.payload)
+        }
+    }
+}

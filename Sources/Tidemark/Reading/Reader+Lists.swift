@@ -1,0 +1,47 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkViews
+
+extension Reader {
+    /// The number of list entries and events that one call for changes reads beside those that it tells.
+    var scanBudget: Int { 64 * max(options.limits.recordsPerPage, 1) }
+
+    /// Reads a list of a picture behind a position, without the deletions up to `quiet`.
+    func scan(
+        _ list: UInt64,
+        after start: UInt64,
+        quiet: UInt64,
+        limit: Int,
+        budget: inout Int,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> DeltaScan<RecordVersion> {
+        try DeltaScan(
+            after: start,
+            limit: limit,
+            budget: &budget,
+            position: \.sequence.rawValue,
+            read: { (start, count) throws(SyncError) in
+                try changes(in: list, after: start, limit: count, picture)
+            },
+            tell: { (run, _) throws(SyncError) in
+                .init(entries: run.filter { !$0.isQuiet(below: quiet) })
+            }
+        )
+    }
+
+    /// The entries of a list of a picture behind a position, at most `limit`.
+    func changes(
+        in list: UInt64,
+        after start: UInt64,
+        limit: Int,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [RecordVersion] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.changes(in: list, after: start, quiet: 0, limit: limit)
+        }
+    }
+}

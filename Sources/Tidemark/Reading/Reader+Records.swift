@@ -1,0 +1,128 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Reader {
+    /// See ``Store/fetchRecords(_:as:)``.
+    func fetchRecords(
+        _ request: FetchRecordsRequest,
+        as caller: Caller
+    ) throws(SyncError) -> [Result<Record, SyncError>] {
+        try checkAccess(of: caller, writes: false)
+        let limit = options.limits.itemsPerRequest
+        guard request.recordIDs.count <= limit else {
+            throw .tooManyItems(request.recordIDs.count, limit: limit)
+        }
+        let selection = request.desiredKeys.map { FieldSelection($0) }
+        let picture = try picture(.visible)
+        let facts = picture.facts
+        var zones = ConsultedZones(shared: try sharedZones(of: caller, picture))
+        var audiences = Audiences(facts)
+        var items: [ConsultedItem] = []
+        for record in request.recordIDs {
+            let zone = try zones.index(
+                of: record.zone,
+                in: caller.database,
+                creating: .none,
+                facts,
+                options.limits
+            )
+            let slot = views.hash.slot(ofName: record.name)
+            items.append(ConsultedItem(name: record.name, zone: zone, slot: slot))
+        }
+        let found = try ConsultedItems(items, in: zones, facts)
+        let access = try access(of: caller, picture)
+        var answers: [Result<Record, SyncError>] = []
+        var refused: [SyncError.ItemError] = []
+        for (record, item) in zip(request.recordIDs, found.items) {
+            if let error = zones.error(of: item.zone), !zones[item.zone].identity.isImplicit {
+                answers.append(.failure(error))
+                refused.append(SyncError.ItemError(.record(record), error))
+            } else if let live = item.live,
+                try mayRead(item, zones, &audiences)
+            {
+                if let error = try access?.refusal(of: .read, on: live.readBody()) {
+                    answers.append(.failure(error))
+                    refused.append(SyncError.ItemError(.record(record), error))
+                    continue
+                }
+                let found = try self.record(live, in: record.zone)
+                answers.append(
+                    .success(found.shown(to: zones.access(of: item.zone)).narrowed(to: selection))
+                )
+            } else if let blank = caller.blankUserRecord(record) {
+                answers.append(.success(blank))
+            } else {
+                // An answer, and no refusal.
+                answers.append(.failure(.recordNotFound(record)))
+            }
+        }
+        note(refused, of: .fetchRecords, by: caller)
+        return answers
+    }
+}
+
+extension ModifyRecordsRequest {
+    /// The request without what fetched share records say about the share: that is saved by itself.
+    func withoutShareFields() throws(SyncError) -> ModifyRecordsRequest {
+        guard saves.indices.contains(where: { saves[$0].typeName == Share.typeName }) else {
+            return self
+        }
+        var request = self
+        for index in saves.indices where saves[index].isShare {
+            request.saves[index].fields = try saves[index].fields.withoutShare()
+        }
+        return request
+    }
+}
+
+extension Reader {
+    /// Whether a share shows a record to the caller, where it is not in the caller's own database.
+    func mayRead(
+        _ item: ConsultedItem,
+        _ zones: ConsultedZones,
+        _ audiences: inout Audiences
+    ) throws(SyncError) -> Bool {
+        guard let access = zones.access(of: item.zone), let key = zones.key(of: item.zone) else {
+            return true
+        }
+        return access.mayRead(try audiences.audience(of: ViewKey(key, item.slot)))
+    }
+
+    /// What the store says now; the view index's errors as a caller meets them.
+    func picture(_ extent: ZoneViews.Extent) throws(SyncError) -> ViewPicture {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try views.picture(extent)
+        }
+    }
+
+    /// A record as clients get it, from its event.
+    func record(_ stored: StoredRecord, in zone: ZoneID) throws(SyncError) -> Record {
+        try Record(stored, in: zone, line)
+    }
+
+    /// Refuses callers who may not use a database, and names that break a rule.
+    func checkAccess(of caller: Caller, writes: Bool) throws(SyncError) {
+        try admit(caller)
+        let database = caller.database
+        guard let user = caller.user else {
+            if database.scope == .public, !writes { return }
+            throw .notAuthenticated(database)
+        }
+        // `__defaultOwner__` is whoever asks, on either side: an embedded store has one user.
+        if database.scope != .public, database.owner != .current, user != .current,
+            user != database.owner
+        {
+            throw .permissionFailure(
+                "The \(database.scope.name) database of \(database.owner.userRecordName) is not "
+                    + "open to \(user.userRecordName)."
+            )
+        }
+        if let error = try accountRefusal(of: caller, writes: writes) { throw error }
+    }
+}

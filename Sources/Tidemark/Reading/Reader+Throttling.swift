@@ -1,0 +1,81 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+
+extension Reader {
+    /// Refuses what no caller may ask, before anything is looked at: names that break a rule,
+    /// containers that are closed, calls whose task was cancelled, and more than the caller may ask.
+    func admit(_ caller: Caller) throws(SyncError) {
+        try options.limits.check(caller)
+        if let open = options.containers, !open.contains(caller.database.container) {
+            throw SyncError(
+                .badContainer,
+                "The store does not serve the container \(caller.database.container.identifier)."
+            )
+        }
+        if Task.isCancelled {
+            throw SyncError(
+                .operationCancelled,
+                "The task was cancelled before the request began; nothing was done."
+            )
+        }
+        try checkRate(of: caller)
+    }
+
+    /// Counts a request, and refuses it if its user asks too much from its device.
+    ///
+    /// Costs nothing where no rate is set.
+    private func checkRate(of caller: Caller) throws(SyncError) {
+        guard let rate = options.throttling.requestsPerDevice else { return }
+        let time = now()
+        guard let wait = requests.withLock({ $0.take(caller, rate, at: time) }) else { return }
+        throw SyncError(
+            .requestRateLimited,
+            "The caller has made \(rate.requestCount) requests in \(rate.seconds) seconds, which is "
+                + "all that is allowed.",
+            retryAfter: wait
+        )
+    }
+}
+
+extension DatabaseID {
+    /// The database that zones of an owner are in, for a caller of this one: a shared database is a
+    /// window on private ones.
+    internal func ofZones(_ owner: String) -> DatabaseID {
+        guard scope == .shared, owner != ZoneID.currentOwner else { return self }
+        return DatabaseID(
+            container: container,
+            environment: environment,
+            scope: .private,
+            owner: UserID(owner)
+        )
+    }
+}
+
+extension RequestCounts.Refusal {
+    /// The error for the caller.
+    internal func error(retryAfter: Double) -> SyncError {
+        switch self {
+        case .store:
+            SyncError(
+                .serviceUnavailable,
+                "As many requests are writing to the store as may at a time.",
+                retryAfter: retryAfter
+            )
+        case .zone(let zone):
+            SyncError(
+                .zoneBusy,
+                "As many requests are writing to the zone \(zone.zoneName) as may at a time.",
+                retryAfter: retryAfter
+            )
+        }
+    }
+}
+
+extension ModifyRecordsRequest {
+    /// The zones of all items, some of them more than once.
+    var zones: [ZoneID] { saves.map(\.recordID.zone) + deletions.map(\.recordID.zone) }
+}

@@ -1,0 +1,68 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+import TidemarkViews
+
+/// Answers what an open store holds, now and in the past.
+///
+/// It owns what readers remember from one request to the next. It changes nothing in the log.
+final class Reader: Sendable {
+    /// What tells the store from every other.
+    let id: StoreID
+    let options: StoreOptions
+    let source: any EventSource
+    let views: ZoneViews
+    /// The store's incarnations, as of its opening.
+    let line: IncarnationLine
+    /// Milliseconds since 1970.
+    let now: @Sendable () -> Int64
+    /// For what nobody may guess: the ends of links.
+    let random: @Sendable () -> UInt64
+    /// The bytes of assets.
+    let blobs: BlobStore
+    /// Where what waits long for the disk runs.
+    let blockingWork: BlockingWork
+    /// Reads the journal.
+    let journalReader: JournalReader
+    /// Takes down what was asked and refused; `nil` in a store that is open for reading.
+    let journal: OpenJournal?
+    /// Tells of what builds do that production does not allow.
+    let driftReports = DriftReports()
+    /// The schemas that requests needed last.
+    let schemas = Lock(StoredSchemas())
+    /// Who has asked how much lately.
+    let requests = Lock(RequestCounts())
+    /// The statuses of accounts that requests needed last.
+    let statuses = Lock(AccountStatuses())
+    /// Who takes part in which shares, as requests needed it last.
+    let participations = Lock(KnownParticipations())
+    /// Who may name which assets in databases that others write to.
+    let knownAssets = Lock(KnownAssets())
+    /// Tells those who wait for a user's status to change.
+    let accountNews = Broadcast<AccountPlace>()
+
+    init(
+        options: StoreOptions,
+        source: any EventSource,
+        views: ZoneViews,
+        line: IncarnationLine,
+        blobs: BlobStore,
+        journalReader: JournalReader,
+        journal: OpenJournal?,
+        environment: LogEnvironment
+    ) {
+        id = source.store
+        self.options = options
+        self.source = source
+        self.views = views
+        self.line = line
+        self.blobs = blobs
+        self.journalReader = journalReader
+        self.journal = journal
+        now = environment.now
+        random = environment.random
+        blockingWork = BlockingWork(runsInline: environment.writesInline)
+    }
+}

@@ -1,0 +1,29 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Reader {
+    /// What a caller may do, as a picture shows it; `nil` where everything is allowed: outside of
+    /// public databases, and in stores that do not check schemas.
+    func access(of caller: Caller, _ picture: ViewPicture) throws(SyncError) -> PublicAccess? {
+        guard options.checksSchema, caller.database.scope == .public else { return nil }
+        let schema = try schema(of: caller.database, picture)
+        var accessor = Accessor(caller.user)
+        var rolesSequence: UInt64 = 0
+        if let user = caller.user, !schema.schema.roles.isEmpty {
+            let record = try rolesRecord(of: user, in: caller.database, picture)
+            accessor.roles = try RoleRecords.roles(in: record)
+            rolesSequence = record?.sequence.rawValue ?? 0
+        }
+        return PublicAccess(
+            schema,
+            accessor,
+            rolesSequence: rolesSequence,
+            environment: caller.database.environment
+        )
+    }
+}

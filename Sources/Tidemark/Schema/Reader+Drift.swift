@@ -1,0 +1,104 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Reader {
+    /// See ``Store/schemaDrift(of:since:)``.
+    func schemaDrift(
+        of container: ContainerID,
+        since first: SequenceNumber
+    ) throws(SyncError) -> SchemaDrift {
+        let picture = try picture(.visible)
+        var fold = SchemaDriftFold(
+            of: container,
+            against: try productionSchema(of: container, picture).schema
+        )
+        let last = SequenceNumber(rawValue: picture.bound)
+        try source.visit(from: SequenceNumber(rawValue: 1), through: last) {
+            (event) throws(SyncError) in
+            try fold.add(event, counts: event.sequence >= first)
+            return true
+        }
+        return fold.drift
+    }
+
+    private func productionSchema(
+        of container: ContainerID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> StoredSchema {
+        try schema(
+            of: DatabaseID(container: container, environment: .production, scope: .public),
+            picture
+        )
+    }
+
+    /// Reports what the saves of a request bring that production's schema does not have: in
+    /// development whatever became of them, in production if something failed.
+    ///
+    /// Free of cost per save in production, and in development before the first promotion.
+    func reportDrift(
+        of request: ModifyRecordsRequest,
+        _ result: ModifyRecordsResult,
+        as caller: Caller,
+        _ picture: ViewPicture
+    ) {
+        guard options.checksSchema else { return }
+        if caller.database.environment == .production {
+            guard result.saves.contains(where: \.isFailure) else { return }
+        }
+        guard let production = promotedSchema(of: caller, picture) else { return }
+        var gaps: [SchemaDrift.Gap] = []
+        for save in request.saves {
+            let type = Name(save.recordType)
+            if production.checks.admit(save.fields, as: type, in: caller.database.scope) {
+                continue
+            }
+            for gap in production.schema.gaps(saving: save.fields, as: type)
+            where !gap.isClosedByProduction && !gaps.contains(gap) {
+                gaps.append(gap)
+            }
+        }
+        driftReports.note(gaps, by: caller, at: now())
+    }
+
+    /// Reports the indexes that a query needs and production's schema does not have.
+    func reportDrift(of query: Query, as caller: Caller) {
+        // A report that cannot be made is no reason to refuse what was asked.
+        guard options.checksSchema, let picture = try? picture(.visible),
+            let production = promotedSchema(of: caller, picture)
+        else { return }
+        let type = production.schema[Name(query.recordType)]
+        let needs = query.schemaRequirements { type?[$0]?.type.queriedType }
+        let gaps = production.schema.gaps(querying: Name(query.recordType), using: needs)
+        driftReports.note(gaps.filter { !$0.isClosedByProduction }, by: caller, at: now())
+    }
+
+    /// Production's schema, if something was promoted to it.
+    private func promotedSchema(of caller: Caller, _ picture: ViewPicture) -> StoredSchema? {
+        let schema = try? productionSchema(of: caller.database.container, picture)
+        return schema.flatMap { $0.lastSequence > 0 ? $0 : nil }
+    }
+}
+
+extension SchemaDrift.Gap {
+    /// Whether production takes it all the same: the type of shares comes with the first share.
+    var isClosedByProduction: Bool { self == .recordType(Schema.RecordType.share.name) }
+
+    /// The field that it is about; `nil` for a record type.
+    var fieldName: Name? {
+        switch self {
+        case .recordType: nil
+        case .field(_, let field, _), .type(_, let field, _, _), .indexes(_, let field, _): field
+        }
+    }
+}
+
+extension Result {
+    fileprivate var isFailure: Bool {
+        if case .failure = self { true } else { false }
+    }
+}

@@ -1,0 +1,42 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Writer {
+    /// See ``Store/setRoles(_:of:of:in:)``.
+    func setRoles(
+        _ roles: [Schema.Role],
+        of user: UserID,
+        in database: DatabaseID
+    ) async throws(SyncError) {
+        try reader.options.limits.check(Caller(database: database, user: user))
+        try await committer.waitForRoom()
+        while true {
+            let picture = try reader.picture(.appended)
+            let schema = try reader.schema(of: database, picture)
+            if let role = roles.first(where: { $0.isBuiltIn || !schema.schema.knows($0) }) {
+                try await committer.waitUntilDurable(
+                    SequenceNumber(rawValue: schema.lastSequence)
+                )
+                throw SyncError(
+                    .invalidArguments,
+                    "The schema has no custom role \(role); add CREATE ROLE \(role) to it."
+                )
+            }
+            let old = try reader.rolesRecord(of: user, in: database, picture)
+            if try RoleRecords.roles(in: old) == roles {
+                try await committer.waitUntilDurable(old?.sequence ?? .zero)
+                return
+            }
+            let change = try RoleRecords.change(roles, of: user)
+            let caller = Caller(database: database)
+            guard let last = try append(change, as: caller, picture, committer) else { continue }
+            return try await committer.waitUntilDurable(last)
+        }
+    }
+}

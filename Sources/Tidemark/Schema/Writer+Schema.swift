@@ -1,0 +1,65 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Writer {
+    /// Changes the schema of one environment as a plan over both says; the plan is made again if
+    /// somebody else was faster.
+    func change(
+        schemaOf container: ContainerID,
+        in environment: Environment,
+        _ plan: ((development: Schema, production: Schema)) throws(SyncError) -> SchemaPlan
+    ) async throws(SyncError) -> SchemaPlan {
+        func database(_ environment: Environment) -> DatabaseID {
+            DatabaseID(container: container, environment: environment, scope: .public)
+        }
+        let caller = Caller(database: database(environment))
+        try reader.options.limits.check(caller)
+        try await committer.waitForRoom()
+        while true {
+            let picture = try reader.picture(.appended)
+            let development = try reader.schema(of: database(.development), picture)
+            let production = try reader.schema(of: database(.production), picture)
+            let wanted = try plan((development.schema, production.schema))
+            let lookedAt = SequenceNumber(
+                rawValue: max(development.lastSequence, production.lastSequence)
+            )
+            let change = try SystemChange.schema(from: wanted.current, to: wanted.target)
+            if wanted.error != nil || change.isEmpty {
+                try await committer.waitUntilDurable(lookedAt)
+                if let error = wanted.error { throw error }
+                return wanted
+            }
+            guard
+                let last = try append(change, as: caller, picture, committer)
+            else { continue }
+            try await committer.waitUntilDurable(last)
+            return wanted
+        }
+    }
+
+    /// Appends a commit that does nothing but change a system zone; `nil` if something that it rests
+    /// on has changed since the picture was taken.
+    func append(
+        _ change: SystemChange,
+        as caller: Caller,
+        _ picture: ViewPicture,
+        _ committer: Committer
+    ) throws(SyncError) -> SequenceNumber? {
+        let time = reader.now()
+        var plan = CommitPlan(
+            time: time,
+            received: time,
+            bound: picture.bound,
+            hash: reader.views.hash
+        )
+        let author = Authorship(time: time, user: caller.user, device: caller.device)
+        try plan.add(change, of: caller.database, by: author, over: picture.facts)
+        plan.seal(as: caller, nil, outcomes: [])
+        return try committer.append(&plan)?.last
+    }
+}

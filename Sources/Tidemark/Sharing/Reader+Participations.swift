@@ -1,0 +1,96 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Reader {
+    /// Everything that a user takes part in or once took part in, in a container's environment.
+    ///
+    /// O(1) unless a system zone changed since it was read last; else O(the user's parts).
+    func participations(
+        of user: UserID,
+        in database: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [KnownParticipation] {
+        let home = database.ofSystemZones
+        let asOf = picture.lastSystemSequence
+        let isNewest = picture.bound >= asOf
+        if isNewest,
+            let known = participations.withLock({
+                $0.participations(of: user, in: home, asOf: asOf)
+            })
+        {
+            return known
+        }
+        let found = try readParticipations(of: user, in: home, picture)
+        if isNewest {
+            participations.withLock { $0.keep(found, of: user, in: home, asOf: asOf) }
+        }
+        return found
+    }
+
+    private func readParticipations(
+        of user: UserID,
+        in home: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [KnownParticipation] {
+        var versions: [RecordVersion] = []
+        do throws(ViewIndexError) {
+            let identity = ZoneIdentity(database: home, zoneName: SystemZone.shares.zone.name)
+            guard let zone = try picture.search(for: identity).standing, zone.end == nil else {
+                return []
+            }
+            let slots = try picture.referrers(of: views.hash.target(user.name), in: zone.key)
+                .map { ViewKey(zone.key, $0.slot) }
+            versions = try picture.versions(at: slots).compactMap { $0 }
+        } catch {
+            throw SyncError(error)
+        }
+        versions.removeAll { $0.state != .live }
+        let records = try views.records(at: versions.map(\.sequence).sorted())
+        var found: [KnownParticipation] = []
+        for record in records {
+            guard let part = ShareRecords.participation(in: try record.readBody()),
+                part.user == user
+            else { continue }
+            found.append(
+                KnownParticipation(
+                    participation: part,
+                    sequence: record.sequence,
+                    previous: SequenceNumber(rawValue: record.event.previous),
+                    audience: try audience(of: part, in: home, picture)
+                )
+            )
+        }
+        return found
+    }
+
+    /// The key under which what a share shows is listed; `nil` once the share is gone.
+    private func audience(
+        of part: Participation,
+        in home: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> UInt64? {
+        let zone = part.zoneIdentity(in: home)
+        return try SyncError.wrapping { () throws(ViewIndexError) in
+            let search = try picture.search(
+                for: part.isZoneWide ? zone : zone.audience(ofShare: part.token)
+            )
+            return search.standing?.key
+        }
+    }
+}
+
+extension Reader {
+    /// The zones that a caller reaches by shares; `nil` outside of a shared database.
+    func sharedZones(of caller: Caller, _ picture: ViewPicture) throws(SyncError) -> SharedZones? {
+        guard caller.database.scope == .shared else { return nil }
+        return SharedZones(
+            try participations(of: caller.participant, in: caller.database, picture)
+        )
+    }
+}

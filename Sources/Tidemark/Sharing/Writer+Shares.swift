@@ -1,0 +1,162 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Writer {
+    /// See ``Store/acceptShare(_:as:)``.
+    func acceptShare(_ token: String, as caller: Caller) async throws(SyncError) -> Record {
+        let user = try reader.signedIn(caller)
+        return try await changeShare(token, by: .accepting, as: caller) {
+            (found) throws(SyncError) in
+            var participant = try reader.participant(user, of: found, by: token)
+            if participant.acceptance == .accepted { return nil }
+            participant.user = user
+            participant.acceptance = .accepted
+            if participant.added == 0 { participant.added = reader.now() }
+            var share = found.share
+            if let index = share.participants.firstIndex(where: { $0.id == participant.id }) {
+                share.participants[index] = participant
+            } else {
+                guard share.participants.count < reader.options.limits.participantsPerShare else {
+                    throw SyncError(
+                        .tooManyParticipants,
+                        "The share has \(share.participants.count) participants, which is all that "
+                            + "it may have."
+                    )
+                }
+                share.participants.append(participant)
+            }
+            return share
+        }
+    }
+
+    /// See ``Store/requestShareAccess(_:as:)``.
+    func requestShareAccess(_ token: String, as caller: Caller) async throws(SyncError) {
+        let user = try reader.signedIn(caller)
+        _ = try await changeShare(token, by: .asking, as: caller) { (found) throws(SyncError) in
+            if let participant = found.share.participant(user) {
+                if participant.acceptance == .accepted { return nil }
+                throw SyncError(
+                    .participantAlreadyInvited,
+                    "\(user.userRecordName) is invited to the share already."
+                )
+            }
+            guard found.share.allowsAccessRequests, !found.share.blocked.contains(user) else {
+                throw .permissionFailure("The share takes no requests of \(user.userRecordName).")
+            }
+            if found.share.requesters.contains(user) { return nil }
+            var share = found.share
+            share.requesters.append(user)
+            return share
+        }
+    }
+
+    /// What is asked for by a link; the first byte of what was asked, which no other request has.
+    private enum Asked: UInt8 {
+        case accepting = 17
+        case asking = 18
+    }
+
+    /// Changes a share's record as its own rules say, and answers with it; `nil` leaves it.
+    ///
+    /// The request's id is one of the caller's shared database, whichever the call names: that is what
+    /// it changes.
+    private func changeShare(
+        _ token: String,
+        by asked: Asked,
+        as caller: Caller,
+        _ edit: (Reader.Found) throws(SyncError) -> Share?
+    ) async throws(SyncError) -> Record {
+        var asking = caller
+        asking.database = caller.database.shared(with: caller.participant)
+        let request = identity(of: asking, [asked.rawValue] + Array(token.utf8))
+        try await committer.waitForRoom()
+        while true {
+            let picture = try reader.picture(.appended)
+            if let request, let answer = try firstAnswer(to: request, in: picture) {
+                try await committer.waitUntilDurable(answer.last)
+                return try share(savedAt: answer.last, picture)
+            }
+            let found = try reader.find(token, in: caller.database, picture)
+            guard let share = try edit(found), let key = found.zones.key(of: 0) else {
+                try await committer.waitUntilDurable(found.stored.sequence)
+                let access = found.share.participant(try reader.signedIn(caller))?.role == .owner
+                let record = try reader.record(found.stored, in: found.id.zone)
+                return access ? record : record.shown(to: ZoneAccess())
+            }
+            var plan = try plan(making: share, of: found, in: key, as: caller)
+            let last = ItemOutcome.event(plan.eventCount - 1)
+            plan.seal(as: caller, request, outcomes: [last])
+            guard let placed = try await append(&plan, over: picture, isLimited: false) else {
+                continue
+            }
+            try await committer.waitUntilDurable(placed.last)
+            return try self.share(savedAt: placed.last, picture)
+        }
+    }
+
+    /// The commit that makes a share another one; the save of its record comes last.
+    private func plan(
+        making share: Share,
+        of found: Reader.Found,
+        in key: UInt64,
+        as caller: Caller
+    ) throws(SyncError) -> CommitPlan {
+        let time = reader.now()
+        var plan = CommitPlan(
+            time: time,
+            received: time,
+            bound: found.picture.bound,
+            hash: reader.views.hash
+        )
+        let author = Authorship(time: time, user: caller.user, device: caller.device)
+        plan.restsOn(found.item.slot, in: key)
+        let change = try share.consequences(
+            after: found.share,
+            of: found.id.name,
+            in: found.identity
+        )
+        try plan.add(change, of: caller.database, by: author, over: found.picture.facts)
+        let audiences = Audiences(found.picture.facts)
+        let audience = try audiences.key(ofShare: found.share.token, in: found.identity)
+        let place = try audience.map { (audience) throws(SyncError) in
+            try audiences.place(of: found.item.slot, in: audience)
+        }
+        let save = RecordSave(
+            found.id,
+            type: Share.recordType,
+            fields: try share.fields(beside: Fields()),
+            policy: .changedKeys
+        )
+        try plan.save(
+            found.item,
+            over: found.stored,
+            in: key,
+            save,
+            author,
+            audience: place
+        )
+        return plan
+    }
+
+    /// A share's record as an event saved it, as participants see it.
+    private func share(
+        savedAt position: SequenceNumber,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> Record {
+        let stored = try reader.views.records(at: [position])[0]
+        let identity: ZoneIdentity = try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.zone(stored.zone).identity
+        }
+        let zone = ZoneID(
+            zoneName: identity.zoneName.string,
+            ownerName: identity.database.owner.userRecordName
+        )
+        return try reader.record(stored, in: zone).shown(to: ZoneAccess())
+    }
+}

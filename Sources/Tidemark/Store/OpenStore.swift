@@ -1,0 +1,51 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// The parts of an open store.
+///
+/// A ``Store`` lets go of them when it is closed.
+final class OpenStore: Sendable {
+    let reader: Reader
+    let writer: WriteAccess
+    let queries: Queries
+    let notifications: Notifications
+    let upkeep: Upkeep
+
+    init(
+        _ reader: Reader,
+        _ writer: Writer?,
+        indexes: StoreQueries?,
+        _ notifier: Notifier?,
+        _ compactor: Compactor?,
+        _ arrivals: Broadcast<Arrival>?
+    ) {
+        self.reader = reader
+        let writer = WriteAccess(writer)
+        self.writer = writer
+        queries = Queries(reader, writer, indexes)
+        notifications = Notifications(reader, writer, notifier, arrivals)
+        upkeep = Upkeep(reader, writer, queries, notifications, compactor)
+    }
+
+    /// Makes everything durable, brings the zone views on disk up to date, and ends the log.
+    ///
+    /// Work in the background ends first: it must not meet a log that is closed.
+    func close() throws(LogError) {
+        reader.driftReports.finish()
+        reader.accountNews.close()
+        guard let writer = writer.ifAny else { return }
+        upkeep.close()
+        notifications.close()
+        reader.journal?.close()
+        // Calls that are under way on other threads must not go on while views are written.
+        writer.log.refuseCommits()
+        // Views that could not be brought forward are brought forward by the next opening.
+        try? writer.checkpointer.finish(reader.views)
+        // What was compacted is a good deal shorter now, and the views' pages are not.
+        if upkeep.compacting.withLock({ $0.hasRun }) { try? reader.views.index.condense() }
+        try writer.log.close()
+    }
+}

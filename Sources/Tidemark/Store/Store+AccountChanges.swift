@@ -1,0 +1,69 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+extension Store {
+    /// The status of the caller's account as it is, then as it becomes whenever it changes, by whomever
+    /// and however: what CloudKit posts `CKAccountChanged` for.
+    ///
+    /// Each differs from the one before. A slow client misses nothing but what did not last. Ends when
+    /// the store is closed or the task is cancelled. In a store that is open for reading nothing
+    /// changes.
+    public func accountStatuses(
+        as caller: Caller
+    ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error> {
+        let parts = try parts
+        let first = try parts.reader.accountStatus(as: caller)
+        let feed = AccountFeed(self, parts.reader.accountNews, as: caller, first)
+        return AsyncThrowingStream { try await feed.next() }
+    }
+}
+
+/// The statuses of one caller's account as they come: whoever is slow gets the latest.
+private actor AccountFeed {
+    /// Not what it is made of, which whoever closes it lets go of.
+    private let store: Store
+    private let news: Broadcast<AccountPlace>
+    private let caller: Caller
+    /// What is told first, without looking again.
+    private var first: AccountStatus?
+    private var told: AccountStatus
+
+    init(
+        _ store: Store,
+        _ news: Broadcast<AccountPlace>,
+        as caller: Caller,
+        _ first: AccountStatus
+    ) {
+        self.store = store
+        self.news = news
+        self.caller = caller
+        self.first = first
+        told = first
+    }
+
+    /// The next status; `nil` when the store is closed or the task cancelled.
+    func next() async throws(SyncError) -> AccountStatus? {
+        if let first = first.take() { return first }
+        let place = AccountPlace(
+            database: caller.database.ofSystemZones,
+            user: caller.user ?? .current
+        )
+        while !Task.isCancelled, !news.isClosed {
+            let generation = news.generation
+            if let status = try look(), status != told {
+                told = status
+                return status
+            }
+            await news.wait(for: place, since: generation)
+        }
+        return nil
+    }
+
+    /// The status now; `nil` where none is kept, and when the store was closed a moment ago.
+    private func look() throws(SyncError) -> AccountStatus? {
+        guard let user = caller.user, let parts = try? store.parts else { return nil }
+        return try parts.reader.accountStatus(of: user, in: caller.database)
+    }
+}

@@ -1,0 +1,144 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkLog
+public import TidemarkModel
+
+extension Store {
+    /// Visits the live records of a database in the order of zone, then record name, both as UTF-8
+    /// bytes, until `visit` returns `false`.
+    ///
+    /// - Parameters:
+    ///   - database: The database.
+    ///   - zone: One of its zones; `nil` for all.
+    ///   - position: Shows the records as they were after this event; `nil` for now.
+    ///   - visit: Takes one record.
+    ///
+    /// Now costs what is visited; the past costs a fold of the log up to there. Either holds the names
+    /// of one zone in memory.
+    ///
+    /// - Throws: `zoneNotFound` for a zone that was not there, `invalidArguments` for a position
+    ///   beyond the store's last event.
+    public func visitRecords(
+        of database: DatabaseID,
+        in zone: ZoneID? = nil,
+        asOf position: SequenceNumber? = nil,
+        _ visit: (Record) -> Bool
+    ) throws(SyncError) {
+        try parts.reader.visitRecords(of: database, in: zone, asOf: position, visit)
+    }
+
+    /// The record of a name as it was after an event; `nil` for now.
+    ///
+    /// Throws `unknownItem` or `zoneNotFound` if it was not there.
+    public func record(
+        _ id: RecordID,
+        of database: DatabaseID,
+        asOf position: SequenceNumber? = nil
+    ) throws(SyncError) -> Record {
+        try parts.reader.record(id, of: database, asOf: position)
+    }
+
+    /// Visits the commits of a stretch of the log as lines of a change stream, oldest first, until
+    /// `visit` returns `false`.
+    ///
+    /// A commit that begins before the stretch or ends after it is shown with those of its events
+    /// that lie in it. Importing all of the lines into an empty store gives the same records.
+    ///
+    /// Throws `invalidArguments` if the stretch ends behind the last event, or below the history
+    /// horizon.
+    public func visitCommits(
+        from first: SequenceNumber = SequenceNumber(rawValue: 1),
+        through last: SequenceNumber? = nil,
+        _ visit: (ChangeStreamLine) -> Bool
+    ) throws(SyncError) {
+        try parts.reader.visitCommits(from: first, through: last, visit)
+    }
+
+    /// The last position at or before one at which a commit ends; the position itself, where it lies
+    /// behind the last event.
+    package func commitEnd(atOrBefore position: SequenceNumber) throws(SyncError) -> SequenceNumber
+    {
+        guard let commit = try commit(at: position), position < commit.upperBound else {
+            return position
+        }
+        return commit.lowerBound.previous
+    }
+
+    /// The positions of the commit that a position lies in; `nil` before the first and behind the last
+    /// event, and where nothing of the commit is left in the log.
+    package func commit(
+        at position: SequenceNumber
+    ) throws(SyncError) -> ClosedRange<SequenceNumber>? {
+        let source = try parts.reader.source
+        guard position > .zero, position <= source.durableSequence else { return nil }
+        var found: ClosedRange<SequenceNumber>?
+        // Where compaction has dropped the event, a later one may be of the same commit.
+        try source.visit(from: position, through: source.durableSequence) { event in
+            if event.commit.first <= position {
+                found = event.commit.first...event.commit.last
+            }
+            return false
+        }
+        return found
+    }
+
+    /// Visits the commits of some events as lines of a change stream, each with those of its events alone.
+    ///
+    /// The positions come in ascending order, each once. Costs the reading of these events.
+    package func visitCommits(
+        ofEventsAt sequences: [SequenceNumber],
+        _ visit: (ChangeStreamLine) -> Void
+    ) throws(SyncError) {
+        try parts.reader.visitCommits(ofEventsAt: sequences, visit)
+    }
+
+    /// Throws `invalidArguments` for a position behind the last event, or below the history horizon:
+    /// what the log has up to there is not what the store held then.
+    package func check(_ position: SequenceNumber) throws(SyncError) {
+        try parts.reader.check(position)
+    }
+
+    /// The first position as of which the store can be read: zero until a compaction has dropped
+    /// replaced versions.
+    ///
+    /// Reading as of an earlier one throws `invalidArguments`, with ``SyncError/isHistoryPruned``.
+    public func historyHorizon() throws(SyncError) -> SequenceNumber {
+        try parts.reader.historyHorizon()
+    }
+
+    /// The position of the last event of the last commit at or before a time in milliseconds since
+    /// 1970; zero if there is none.
+    public func position(atOrBefore time: Int64) throws(SyncError) -> SequenceNumber {
+        try parts.reader.position(atOrBefore: time)
+    }
+
+    /// How far a change token of this store goes.
+    ///
+    /// Throws `changeTokenExpired` or `invalidArguments` for one that is not of this store's line.
+    public func position(of token: ChangeToken) throws(SyncError) -> SequenceNumber {
+        try parts.reader.position(of: token)
+    }
+
+    /// How many records and tombstones there are in all zones that live, and what their views take
+    /// on disk.
+    ///
+    /// O(zones).
+    public func figures() throws(SyncError) -> StoreFigures {
+        try parts.reader.figures()
+    }
+}
+
+/// What a store holds now.
+public struct StoreFigures: Hashable, Sendable {
+    /// Zones that live, of all databases.
+    public var zoneCount: Int64 = 0
+    /// Their records.
+    public var liveRecordCount: Int64 = 0
+    /// Their tombstones.
+    public var tombstoneCount: Int64 = 0
+    /// Bytes of the zone views on disk: a cache.
+    public var viewByteCount: UInt64 = 0
+    /// Bytes of those that hold nothing now and are used again by what comes.
+    public var viewSpareByteCount: UInt64 = 0
+}

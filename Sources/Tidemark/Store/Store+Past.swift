@@ -1,0 +1,142 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkLog
+public import TidemarkModel
+
+/// The reads of ``DatabaseService`` as of an event: what they would have answered when it was the last
+/// one.
+///
+/// Who may read is a question of now, and a shared database is asked for its past in its owner's private
+/// one. All throw `invalidArguments` for a position beyond the store's last event, and for one below the
+/// history horizon: *history pruned*. See also ``Store/query(_:as:asOf:)``.
+extension Store {
+    /// Fetches records by identity as they were after an event.
+    ///
+    /// One look-up for each record, and a read for each version that came since.
+    public func fetchRecords(
+        _ request: FetchRecordsRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> [Result<Record, SyncError>] {
+        let parts = try parts
+        return try await parts.reader.blockingWork.run { () throws(SyncError) in
+            try parts.reader.fetchRecords(request, as: caller, asOf: position)
+        }
+    }
+
+    /// What had changed in a zone after a token, up to an event: one page of it.
+    ///
+    /// What a device with that token would have been told then; without a token, what there was. O(events
+    /// up to the position).
+    ///
+    /// Throws `zoneNotFound`, `changeTokenExpired`, and `invalidArguments` for a token that was handed
+    /// out after the event.
+    public func zoneChanges(
+        _ request: ZoneChangesRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> ZoneChanges {
+        let parts = try parts
+        return try await parts.reader.blockingWork.run { () throws(SyncError) in
+            try parts.reader.zoneChanges(request, as: caller, asOf: position)
+        }
+    }
+
+    /// The zones of the caller's database as they were after an event, in the order of their names' bytes.
+    ///
+    /// O(events up to the position).
+    public func zones(
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> [Zone] {
+        let parts = try parts
+        return try await parts.reader.blockingWork.run { () throws(SyncError) in
+            try parts.reader.zones(as: caller, asOf: position)
+        }
+    }
+
+    /// Which zones of the caller's database had changed after a token, up to an event: one page of them.
+    ///
+    /// O(events up to the position). Throws `changeTokenExpired`, and `invalidArguments` for a token that
+    /// was handed out after the event.
+    public func databaseChanges(
+        _ request: DatabaseChangesRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> DatabaseChanges {
+        let parts = try parts
+        return try await parts.reader.blockingWork.run { () throws(SyncError) in
+            try parts.reader.databaseChanges(request, as: caller, asOf: position)
+        }
+    }
+
+    /// The caller's subscriptions in the caller's database as they were after an event, in the order of
+    /// their ids' bytes.
+    ///
+    /// O(events up to the position).
+    public func subscriptions(
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> [Subscription] {
+        let parts = try parts
+        return try await parts.reader.blockingWork.run { () throws(SyncError) in
+            try parts.reader.subscriptions(as: caller, asOf: position)
+        }
+    }
+
+    /// Subscriptions by their ids as they were after an event: for each, in order, the subscription or why
+    /// there was none.
+    ///
+    /// O(events up to the position).
+    public func fetchSubscriptions(
+        _ ids: [String],
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> [Result<Subscription, SyncError>] {
+        let parts = try parts
+        return try await parts.reader.blockingWork.run { () throws(SyncError) in
+            try parts.reader.fetchSubscriptions(ids, as: caller, asOf: position)
+        }
+    }
+
+    /// The bytes of an asset that a record named after an event, or some of them.
+    ///
+    /// Bytes that no record needed any more may be gone since: `assetNotAvailable`. As costly as fetching
+    /// the record as of the event.
+    public func downloadAsset(
+        _ request: DownloadAssetRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> AssetDownload {
+        let parts = try parts
+        return try await parts.reader.blockingWork.run { () throws(SyncError) in
+            try parts.reader.downloadAsset(request, as: caller, asOf: position)
+        }
+    }
+
+    /// Who some users were after an event, in the order of the look-ups; `nil` where nobody was found.
+    ///
+    /// As costly as fetching two records for each as of the event.
+    public func lookUpUsers(
+        _ lookups: [UserLookup],
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> [UserIdentity?] {
+        let parts = try parts
+        return try await parts.reader.blockingWork.run { () throws(SyncError) in
+            try parts.reader.lookUpUsers(lookups, as: caller, asOf: position)
+        }
+    }
+
+    /// Those of the contacts that the caller had after an event who wanted to be found then.
+    public func contacts(
+        as caller: Caller,
+        asOf position: SequenceNumber
+    ) async throws(SyncError) -> [UserIdentity] {
+        let parts = try parts
+        return try await parts.reader.blockingWork.run { () throws(SyncError) in
+            try parts.reader.contacts(as: caller, asOf: position)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+public import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Store {
+    /// The custom roles that a user has in a container's environment.
+    public func roles(
+        of user: UserID,
+        of container: ContainerID = .standard,
+        in environment: Environment = .development
+    ) throws(SyncError) -> [Schema.Role] {
+        let parts = try parts
+        let database = DatabaseID(container: container, environment: environment, scope: .public)
+        let picture = try parts.reader.picture(.visible)
+        return try RoleRecords.roles(in: parts.reader.rolesRecord(of: user, in: database, picture))
+    }
+
+    /// Says which custom roles a user has, instead of those from before; with an operator's
+    /// authority.
+    ///
+    /// Durable when it returns. Throws `invalidArguments` for a role that the environment's schema
+    /// does not have.
+    public func setRoles(
+        _ roles: [Schema.Role],
+        of user: UserID,
+        of container: ContainerID = .standard,
+        in environment: Environment = .development
+    ) async throws(SyncError) {
+        let database = DatabaseID(container: container, environment: environment, scope: .public)
+        try await parts.writer().setRoles(roles, of: user, in: database)
+    }
+}
+
+/// How the custom roles of users are written as records of the zone `_roles`: one record for each

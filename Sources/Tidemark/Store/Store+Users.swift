@@ -1,0 +1,123 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+public import TidemarkModel
+import TidemarkRules
+
+/// The operator's door to users: no permission of a user matters here.
+extension Store {
+    /// What was said about a user of a container, in one of its environments; `nil` if nothing was.
+    public func account(
+        of user: UserID,
+        of container: ContainerID = .standard,
+        in environment: Environment = .development
+    ) throws(SyncError) -> UserAccount? {
+        let parts = try parts
+        let database = DatabaseID(container: container, environment: environment, scope: .public)
+        let picture = try parts.reader.picture(.visible)
+        return try picture.facts.account(of: .user(user), in: database)?.account
+    }
+
+    /// Everybody about whom something was said, in the order of their names' bytes.
+    ///
+    /// O(users).
+    public func accounts(
+        of container: ContainerID = .standard,
+        in environment: Environment = .development
+    ) throws(SyncError) -> [UserAccount] {
+        let parts = try parts
+        let database = DatabaseID(container: container, environment: environment, scope: .public)
+        let records = try parts.reader.picture(.visible).facts.records(of: .users, in: database)
+        let accounts = try records.map { (record) throws(SyncError) in
+            AccountRecords.account(in: try record.readBody())
+        }
+        return accounts.compactMap(\.self).sorted { $0.user < $1.user }
+    }
+
+    /// Whether a container has an account of a user, or a zone or subscriptions in the user's private database.
+    ///
+    /// Records in the public database do not count.
+    ///
+    /// O(zones of the user).
+    package func hasUser(
+        _ user: UserID,
+        of container: ContainerID
+    ) throws(SyncError) -> Bool {
+        let parts = try parts
+        let picture = try parts.reader.picture(.visible)
+        for environment in Environment.allCases {
+            let own = DatabaseID(
+                container: container,
+                environment: environment,
+                scope: .private,
+                owner: user
+            )
+            if try !parts.reader.livingZones(of: own, picture).isEmpty { return true }
+            if try account(of: user, of: container, in: environment) != nil { return true }
+        }
+        return false
+    }
+
+    /// Says who a user is, instead of what was said before; with an operator's authority.
+    ///
+    /// Durable when it returns. What is said is in the log, status and its changes included. Throws
+    /// `constraintViolation` for an address or number that another user has, `invalidArguments` for
+    /// one that cannot be one.
+    public func setUser(
+        _ account: UserAccount,
+        of container: ContainerID = .standard,
+        in environment: Environment = .development
+    ) async throws(SyncError) {
+        let database = DatabaseID(container: container, environment: environment, scope: .public)
+        try await parts.writer().setUser(account, in: database)
+    }
+}
+
+extension Store {
+    /// Whether the caller's account can be used.
+    ///
+    /// Nobody has no account; `__defaultOwner__`, the user of an embedded store, always has one, and
+    /// so has a user about whom nothing was said.
+    public func accountStatus(as caller: Caller) async throws(SyncError) -> AccountStatus {
+        let parts = try parts
+        return try await parts.reader.answer(.users, caller) { () throws(SyncError) in
+            try parts.reader.accountStatus(as: caller)
+        }
+    }
+
+    /// Who the caller is: their name is that of their record in the default zones of the public and
+    /// of their private database.
+    ///
+    /// Throws `notAuthenticated` or `accountTemporarilyUnavailable` where the account cannot be used.
+    public func currentUser(as caller: Caller) async throws(SyncError) -> UserID {
+        let parts = try parts
+        return try await parts.reader.answer(.users, caller) { () throws(SyncError) in
+            try parts.reader.currentUser(as: caller)
+        }
+    }
+
+    /// Who some users are, in the order of the look-ups: `nil` where there is nobody, or nobody who
+    /// wants to be found.
+    ///
+    /// O(look-ups). Throws as ``currentUser(as:)``, and `limitExceeded`.
+    public func lookUpUsers(
+        _ lookups: [UserLookup],
+        as caller: Caller
+    ) async throws(SyncError) -> [UserIdentity?] {
+        let parts = try parts
+        return try await parts.reader.answer(.users, caller) { () throws(SyncError) in
+            try parts.reader.lookUpUsers(lookups, as: caller)
+        }
+    }
+
+    /// Those of the caller's contacts who want to be found, in the order of the contacts.
+    ///
+    /// Throws as ``currentUser(as:)``.
+    public func contacts(as caller: Caller) async throws(SyncError) -> [UserIdentity] {
+        let parts = try parts
+        return try await parts.reader.answer(.users, caller) { () throws(SyncError) in
+            try parts.reader.contacts(as: caller)
+        }
+    }
+}

@@ -1,0 +1,192 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkLog
+public import TidemarkModel
+
+/// A store: a folder that holds databases, their zones and records, and all that ever happened to
+/// them.
+///
+/// Every change is one entry in an append-only log; what the store answers is computed from it. One
+/// process at a time writes a store; any number may read it.
+///
+/// ```swift
+/// let store = try Store.open(at: "notes.tide", access: .creating)
+/// let fields = try Fields(["text": "Hello"])
+/// let save = RecordSave(RecordID(recordName: "first"), type: "Note", fields: fields)
+/// let request = ModifyRecordsRequest(saves: [save])
+/// let result = try await store.modifyRecords(request, as: Caller())
+/// try store.close()
+/// ```
+///
+/// Answers wait for the disk: what a call reports as done survives a power failure, and nobody sees
+/// it earlier. Calls may be made from any task; those that write share the disk's syncs.
+public final class Store: Sendable {
+    /// What tells this store from every other.
+    public let id: StoreID
+    /// What was set when the store was opened.
+    public let options: StoreOptions
+    /// What it was opened for.
+    public let access: StoreAccess
+    /// What opening found after the last stop; `nil` for a store that is open for reading.
+    package let recovery: RecoveryReport?
+    /// Milliseconds by which the machine's clock was behind the time of the last commit when the store was
+    /// opened; zero if it was not.
+    ///
+    /// Times never go back, so all commits have that time until the clock has come to it.
+    public let clockLag: Int64
+    /// `nil` once the store is closed.
+    private let opened: Lock<OpenStore?>
+
+    init(_ parts: OpenStore, access: StoreAccess, recovery: RecoveryReport?, clockLag: Int64) {
+        id = parts.reader.id
+        options = parts.reader.options
+        self.access = access
+        self.recovery = recovery
+        self.clockLag = clockLag
+        opened = Lock(parts)
+    }
+
+    /// What the store is made of; throws once it is closed.
+    var parts: OpenStore {
+        get throws(SyncError) {
+            guard let parts = opened.withLock({ $0 }) else {
+                throw SyncError(
+                    .serviceUnavailable,
+                    "The store has been closed.",
+                    remedy: "Open the store again, and use what that returns."
+                )
+            }
+            return parts
+        }
+    }
+
+    /// The last position that is durable and visible; zero once the store is closed.
+    public var lastSequence: SequenceNumber {
+        opened.withLock { $0 }?.reader.source.durableSequence ?? .zero
+    }
+
+    /// Makes everything durable, brings the zone views on disk up to date, and lets go of the store.
+    ///
+    /// Calls that are under way may fail; later ones do. Closing again does nothing. A store that is
+    /// never closed loses nothing: its next opening recovers.
+    ///
+    /// Throws if the disk failed; the store is let go of all the same.
+    public func close() throws(LogError) {
+        let parts = opened.withLock { opened in
+            defer { opened = nil }
+            return opened
+        }
+        try parts?.close()
+    }
+}
+
+extension Store: DatabaseService {
+    /// Saves and deletes records.
+    ///
+    /// What is in the answer as done is durable. In custom zones a request is all or nothing per
+    /// zone unless it says otherwise; in default zones every item stands alone. Under the same
+    /// request id the first answer is given again.
+    ///
+    /// Throws `limitExceeded` for a request that is too large, `invalidArguments` for one that names
+    /// a record twice or whose id was used for another, and what kept the request as a whole from
+    /// being done.
+    public func modifyRecords(
+        _ request: ModifyRecordsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyRecordsResult {
+        let parts = try parts
+        return try await parts.reader.answer(.modifyRecords, caller, about: request.items) {
+            () throws(SyncError) in
+            try await parts.writer().write(in: request.zones, as: caller) { () throws(SyncError) in
+                try await parts.writer().modifyRecords(request, as: caller)
+            }
+        }
+    }
+
+    /// Fetches records by identity: for each, in order, the record or why there is none.
+    ///
+    /// Records in one block of the log cost one decoding.
+    public func fetchRecords(
+        _ request: FetchRecordsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<Record, SyncError>] {
+        let parts = try parts
+        return try await parts.reader.answer(
+            .fetchRecords,
+            caller,
+            about: request.recordIDs.map { .record($0) }
+        ) { () throws(SyncError) in try parts.reader.fetchRecords(request, as: caller) }
+    }
+
+    /// What changed in a zone after a token, one page of it: every record at most once, by its last
+    /// change, oldest first.
+    ///
+    /// Without a token the answer is what there is, without deletions. A page ends at a commit's end
+    /// where it can. The cost follows what changed, not what the zone or the log holds.
+    ///
+    /// Throws `zoneNotFound`; `changeTokenExpired` for a token that cannot be answered exactly;
+    /// `invalidArguments` for one that is of something else or damaged.
+    public func zoneChanges(
+        _ request: ZoneChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ZoneChanges {
+        let parts = try parts
+        return try await parts.reader.answer(
+            .zoneChanges,
+            caller,
+            about: [.zone(request.zone)],
+            since: request.since
+        ) { () throws(SyncError) in try parts.reader.zoneChanges(request, as: caller) }
+    }
+
+    /// Which zones of the caller's database changed after a token, one page of them.
+    ///
+    /// A zone that was deleted and created again is told twice: first its deletion, then the new
+    /// zone. Without a token the answer is the zones there are.
+    public func databaseChanges(
+        _ request: DatabaseChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> DatabaseChanges {
+        let parts = try parts
+        return try await parts.reader.answer(.databaseChanges, caller, since: request.since) {
+            () throws(SyncError) in try parts.reader.databaseChanges(request, as: caller)
+        }
+    }
+
+    /// Creates and deletes zones.
+    ///
+    /// Each zone is done alone; creating one that exists succeeds. What is in the answer as done is
+    /// durable. Deleting a zone deletes all that is in it; created again it is a new zone, which
+    /// tokens of the old one do not fit.
+    public func modifyZones(
+        _ request: ModifyZonesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyZonesResult {
+        let parts = try parts
+        let result = try await parts.reader.answer(.modifyZones, caller, about: request.items) {
+            () throws(SyncError) in
+            try await parts.writer().write(in: request.saves + request.deletions, as: caller) {
+                () throws(SyncError) in
+                try await parts.writer().modifyZones(request, as: caller)
+            }
+        }
+        parts.reader.note(
+            result.partialFailure(of: request)?.partialErrors ?? [],
+            of: .modifyZones,
+            by: caller
+        )
+        return result
+    }
+
+    /// The zones of the caller's database, in the order of their names' bytes.
+    ///
+    /// The default zone is among them in private and public databases, whether or not something was
+    /// written to it. O(zones of the database).
+    public func zones(as caller: Caller) async throws(SyncError) -> [Zone] {
+        let parts = try parts
+        return try await parts.reader.answer(.zones, caller) { () throws(SyncError) in
+            try parts.reader.zones(as: caller)
+        }
+    }
+}

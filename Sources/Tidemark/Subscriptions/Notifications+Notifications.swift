@@ -1,0 +1,256 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Notifications {
+    /// See ``Store/notificationChanges(_:as:)``.
+    func notificationChanges(
+        _ request: NotificationChangesRequest,
+        as caller: Caller
+    ) throws(SyncError) -> NotificationChanges {
+        try reader.checkAccess(of: caller, writes: false)
+        let page = try notificationPage(request, as: caller, of: try reader.holder(of: caller))
+        reader.note(
+            JournalEntry.Told(
+                .notifications,
+                caller,
+                since: request.since,
+                token: page.token,
+                shownThrough: page.shownThrough,
+                changeCount: page.lines.count,
+                moreComing: page.moreComing
+            )
+        )
+        return NotificationChanges(
+            notifications: page.lines.map(\.notification),
+            token: page.token,
+            moreComing: page.moreComing
+        )
+    }
+
+    /// One page of a user's notifications, each with the token behind it.
+    struct NotificationPage {
+        var lines: [(notification: Subscription.Notification, token: ChangeToken)] = []
+        var token: ChangeToken
+        var moreComing: Bool
+        /// What had been committed when it was made.
+        var shownThrough: SequenceNumber
+    }
+
+    /// One page of the notifications of a holder's user, as one of the user's clients gets them.
+    func notificationPage(
+        _ request: NotificationChangesRequest,
+        as caller: Caller,
+        of holder: SubscriptionHolder
+    ) throws(SyncError) -> NotificationPage {
+        let limit = try reader.pageLimit(request.limit)
+        let picture = try reader.picture(.visible)
+        let zone = try notificationsZone(of: holder, picture)
+        let changes = ZoneChangesRequest(zone: zone.zone, since: request.since)
+        let start = try reader.start(
+            of: changes,
+            zone.identity,
+            zone.key,
+            quiet: picture.bound,
+            0,
+            picture
+        )
+        // What came before a client without a token began is none of its business.
+        if try max(start.sequence, start.quiet) < lastDropped(from: holder.collection, picture) {
+            throw .tokenExpired("notifications that the client had not fetched were dropped")
+        }
+        func token(at sequence: UInt64) -> ChangeToken {
+            let quiet = start.quiet > sequence ? start.quiet : 0
+            return self.reader.token(.zone, place: zone.key ?? 0, at: sequence, quiet: quiet)
+        }
+        guard let key = zone.key else {
+            return NotificationPage(
+                token: token(at: picture.bound),
+                moreComing: false,
+                shownThrough: SequenceNumber(rawValue: picture.bound)
+            )
+        }
+        var budget = reader.scanBudget
+        let versions = try reader.scan(
+            key,
+            after: start.sequence,
+            quiet: start.quiet,
+            limit: limit + 1,
+            budget: &budget,
+            picture
+        )
+        let wanted = versions.entries.prefix(limit).map(\.sequence)
+        let isFull = versions.entries.count > wanted.count
+        let end = isFull ? wanted.last?.rawValue : versions.end
+        var page = NotificationPage(
+            token: token(at: end ?? picture.bound),
+            moreComing: end != nil,
+            shownThrough: SequenceNumber(rawValue: picture.bound)
+        )
+        try reader.source.visit(wanted) { (event) throws(SyncError) in
+            if let notification = try notification(event, as: caller, of: holder) {
+                page.lines.append((notification, token(at: event.sequence.rawValue)))
+            }
+            return true
+        }
+        return page
+    }
+
+    /// The zone with the notifications of a holder's user; without a key while there were none.
+    func notificationsZone(
+        of holder: SubscriptionHolder,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> ConsultedZone {
+        var zones = ConsultedZones(includesSystem: true)
+        let index = try zones.index(
+            of: SystemZone.notifications.zone,
+            in: holder.collection,
+            creating: .every,
+            picture.facts,
+            reader.options.limits
+        )
+        if let error = zones[index].error { throw error }
+        return zones[index]
+    }
+
+    /// What an event of a collection means for a client; `nil` for what that client did itself.
+    private func notification(
+        _ event: LogEvent,
+        as caller: Caller,
+        of holder: SubscriptionHolder
+    ) throws(SyncError) -> Subscription.Notification? {
+        let stored: StoredRecord = try SyncError.wrapping { () throws(EventFormatError) in
+            try StoredRecord(event.sequence, zone: event.zone, event.payload)
+        }
+        guard stored.event.state == .tombstone else {
+            let body = try stored.readBody()
+            let origin = NotificationRecords.origin(of: body).map { Name($0) }
+            if origin == Name(caller.device ?? "") { return nil }
+            let id = TagContent(of: event.sequence, in: reader.line).tag.text
+            return try NotificationRecords.read(body, id: id, of: holder)
+        }
+        // Dropped by the store itself, and not read: the client has fetched it.
+        if CommitEnvelope.isOfStore(event.envelope.span.bytes) { return nil }
+        let envelope = try reader.readEnvelope(event.envelope)
+        let isOwn =
+            envelope.user.map { Name($0) } == caller.user?.name
+            && envelope.device.map { Name($0) } == caller.device.map { Name($0) }
+        if isOwn || stored.event.previous == 0 { return nil }
+        let read = SequenceNumber(rawValue: stored.event.previous)
+        let id = TagContent(of: read, in: reader.line).tag.text
+        var notification = Subscription.Notification(.read, id: id, of: holder.user)
+        notification.container = holder.database.container
+        return notification
+    }
+
+    /// A token behind all notifications that there are.
+    func notificationToken(of holder: SubscriptionHolder) throws(SyncError) -> ChangeToken {
+        let picture = try reader.picture(.visible)
+        let key = try notificationsZone(of: holder, picture).key ?? 0
+        return reader.token(.zone, place: key, at: picture.bound)
+    }
+}
+
+// MARK: - Marking as read
+
+extension Notifications {
+    /// See ``Store/markNotificationsRead(_:as:)``.
+    func markNotificationsRead(
+        _ ids: [String],
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<String, SyncError>] {
+        let writer = try writer()
+        try reader.checkAccess(of: caller, writes: true)
+        let holder = try reader.holder(of: caller)
+        guard ids.count <= reader.options.limits.itemsPerRequest else {
+            throw .tooManyItems(ids.count, limit: reader.options.limits.itemsPerRequest)
+        }
+        try await writer.committer.waitForRoom()
+        while true {
+            let picture = try reader.picture(.appended)
+            let facts = picture.facts
+            let zone = try notificationsZone(of: holder, picture)
+            var change = SystemChange(zone: .notifications)
+            var marked: Set<Name> = []
+            var answers: [Result<String, SyncError>] = []
+            for id in ids {
+                guard let stored = try notified(id, in: zone) else {
+                    answers.append(
+                        .failure(SyncError(.unknownItem, "There is no notification \"\(id)\"."))
+                    )
+                    continue
+                }
+                answers.append(.success(id))
+                let name = Name(try stored.readBody().recordName)
+                let live = try facts.record(
+                    named: name,
+                    of: .notifications,
+                    in: holder.collection
+                )
+                // A later one in its place has not been read.
+                if live?.sequence == stored.sequence, marked.insert(name).inserted {
+                    change.deletions.append(name)
+                }
+            }
+            if change.isEmpty {
+                try await writer.committer.waitUntilDurable(
+                    SequenceNumber(rawValue: picture.bound)
+                )
+                return answers
+            }
+            guard let last = try append(change, as: caller, in: holder, picture) else { continue }
+            try await writer.committer.waitUntilDurable(last)
+            try notifier().news.tell(about: [holder.collection])
+            return answers
+        }
+    }
+
+    /// The record of a notification by its id; `nil` if there never was such a one in a zone.
+    private func notified(
+        _ id: String,
+        in zone: ConsultedZone
+    ) throws(SyncError) -> StoredRecord? {
+        guard let key = zone.key, let content = TagContent(RecordChangeTag(id)),
+            content.matches(content.sequence, in: reader.line),
+            content.sequence <= reader.source.durableSequence
+        else { return nil }
+        var found: StoredRecord?
+        try reader.source.visit([content.sequence]) { (event) throws(SyncError) in
+            guard event.zone == key else { return true }
+            do throws(EventFormatError) {
+                found = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+            } catch {
+                // The zone's own beginning has its key too.
+                found = nil
+            }
+            return true
+        }
+        return found?.event.state == .live ? found : nil
+    }
+
+    private func append(
+        _ change: SystemChange,
+        as caller: Caller,
+        in holder: SubscriptionHolder,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> SequenceNumber? {
+        let time = reader.now()
+        var plan = CommitPlan(
+            time: time,
+            received: time,
+            bound: picture.bound,
+            hash: reader.views.hash
+        )
+        let author = Authorship(time: time, user: caller.user, device: caller.device)
+        try plan.add(change, of: holder.collection, by: author, over: picture.facts)
+        var reader = caller
+        reader.requestID = nil
+        plan.seal(as: reader, nil, outcomes: [])
+        return try writer().committer.append(&plan)?.last
+    }
+}

@@ -1,0 +1,40 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+
+/// Keeps subscriptions, makes notifications of what they concern, and wakes those who wait for news.
+final class Notifications: Sendable {
+    let reader: Reader
+    let writer: WriteAccess
+    /// Makes the notifications; `nil` in a store that is open for reading.
+    private let openNotifier: Notifier?
+    /// Tells those who wait for more of the log; `nil` in a store that is open for reading.
+    let arrivals: Broadcast<Arrival>?
+
+    init(
+        _ reader: Reader,
+        _ writer: WriteAccess,
+        _ notifier: Notifier?,
+        _ arrivals: Broadcast<Arrival>?
+    ) {
+        self.reader = reader
+        self.writer = writer
+        openNotifier = notifier
+        self.arrivals = arrivals
+    }
+
+    /// What makes notifications; throws in a store that is open for reading.
+    func notifier() throws(SyncError) -> Notifier {
+        guard let openNotifier else { throw .openForReading }
+        return openNotifier
+    }
+
+    /// Ends the work in the background, and tells everybody that nothing more will come.
+    func close() {
+        arrivals?.close()
+        openNotifier?.news.close()
+        openNotifier?.wakeup.close()
+    }
+}

@@ -1,0 +1,60 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkViews
+
+extension Reader {
+    /// How many records are read in one go.
+    private static let countedAtOnce = 1 << 14
+
+    /// What a database takes up as a picture of what is visible shows it; system zones count for
+    /// nobody.
+    func usage(
+        of database: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> DatabaseUsage {
+        var usage = DatabaseUsage(database)
+        let zones = try livingZones(of: database, picture).filter { !$0.value.isSystem }
+        for (key, identity) in zones.sorted(by: { $0.value.zoneName < $1.value.zoneName }) {
+            let zone = try self.usage(ofZone: key, picture)
+            usage.zones.append(DatabaseUsage.Zone(zone: identity.zone, usage: zone))
+        }
+        return usage
+    }
+
+    private func usage(
+        ofZone key: UInt64,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> Usage {
+        var usage = Usage()
+        var start: UInt64 = 0
+        while true {
+            let versions: [RecordVersion] = try SyncError.wrapping { () throws(ViewIndexError) in
+                try picture.changes(
+                    in: key,
+                    after: start,
+                    quiet: .max,
+                    limit: Self.countedAtOnce
+                )
+            }
+            guard let last = versions.last else { return usage }
+            start = last.sequence.rawValue
+            try source.visit(versions.map(\.sequence)) { (event) throws(EventFormatError) in
+                let record = try StoredRecord(event.sequence, zone: key, event.payload)
+                usage.add(try record.body())
+                return true
+            }
+        }
+    }
+
+    /// The databases that have a zone that lives and is not the store's own.
+    func databases(_ picture: ViewPicture) throws(SyncError) -> [DatabaseID] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            let standings = try picture.zones().filter { $0.end == nil && !$0.identity.isSystem }
+            return standings.sorted { $0.key < $1.key }.map(\.identity.database).eachOnce
+        }
+    }
+}

@@ -1,0 +1,63 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Reader {
+    /// What a caller may know of the user that a look-up leads to; `nil` if there is nobody, or
+    /// nobody who wants to be found.
+    func identity(
+        of lookup: UserLookup,
+        as caller: Caller,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> UserIdentity? {
+        guard let found = try picture.facts.account(of: lookup, in: caller.database)?.account,
+            found.isDiscoverable || found.user == caller.user
+        else { return nil }
+        return found.identity(by: lookup)
+    }
+
+    /// See ``Store/currentUser(as:)``.
+    func currentUser(as caller: Caller) throws(SyncError) -> UserID {
+        try admit(caller)
+        guard let user = caller.user else { throw .notAuthenticated(caller.database) }
+        let status = try accountStatus(of: user, in: caller.database)
+        if let error = status.refusal(of: user) { throw error }
+        return user
+    }
+
+    /// See ``Store/accountStatus(as:)``.
+    func accountStatus(as caller: Caller) throws(SyncError) -> AccountStatus {
+        try admit(caller)
+        guard let user = caller.user else { return .noAccount }
+        return try accountStatus(of: user, in: caller.database)
+    }
+
+    /// See ``Store/lookUpUsers(_:as:)``.
+    func lookUpUsers(
+        _ lookups: [UserLookup],
+        as caller: Caller
+    ) throws(SyncError) -> [UserIdentity?] {
+        _ = try currentUser(as: caller)
+        guard lookups.count <= options.limits.itemsPerRequest else {
+            throw .tooManyItems(lookups.count, limit: options.limits.itemsPerRequest)
+        }
+        let picture = try picture(.visible)
+        return try lookups.map { (lookup) throws(SyncError) in
+            try identity(of: lookup, as: caller, picture)
+        }
+    }
+
+    /// See ``Store/contacts(as:)``.
+    func contacts(as caller: Caller) throws(SyncError) -> [UserIdentity] {
+        let user = try currentUser(as: caller)
+        let picture = try picture(.visible)
+        let account = try picture.facts.account(of: .user(user), in: caller.database)?.account
+        return try (account?.contacts ?? []).map { (lookup) throws(SyncError) in
+            try identity(of: lookup, as: caller, picture)
+        }.compactMap(\.self)
+    }
+}

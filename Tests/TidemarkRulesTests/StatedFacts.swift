@@ -1,0 +1,109 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+
+/// Facts in dictionaries: a store without files, log or views.
+struct StatedFacts: Facts {
+    let hash: StoreHash
+    private(set) var bound: UInt64 = 0
+    private var epochs: [ZoneIdentity: ZoneEpoch] = [:]
+    private var ends: [UInt64: ZoneDeletionReason] = [:]
+    private var newest: [ViewKey: RecordVersion] = [:]
+    private var events: [SequenceNumber: StoredRecord] = [:]
+    private var bindings: [ViewKey: (zone: UInt64, binding: Binding)] = [:]
+
+    /// An empty store, whose names have as many hashes as a mask lets through.
+    init(slotMask: UInt64 = .max) {
+        hash = StoreHash(store: StoreID(low: 1, high: 2), slotMask: slotMask)
+    }
+
+    /// Takes in what a plan does, as the log and the views do when it is committed.
+    mutating func commit(_ plan: CommitPlan) throws {
+        var plan = plan
+        let first = bound + 1
+        plan.place(at: first)
+        var start = 0
+        for (index, effect) in plan.effects.enumerated() {
+            let event = plan.draft.events[index]
+            bound = first + UInt64(index)
+            let payload = plan.draft.payloads[start..<event.payloadEnd]
+            start = event.payloadEnd
+            switch effect {
+            case .record(let change):
+                let sequence = SequenceNumber(rawValue: bound)
+                let version = RecordVersion(
+                    slot: change.slot,
+                    sequence: sequence,
+                    state: change.state
+                )
+                newest[ViewKey(change.zone, change.slot)] = version
+                events[sequence] = try StoredRecord(sequence, zone: change.zone, payload)
+            case .zoneCreated(let creation):
+                epochs[creation.identity] = ZoneEpoch(
+                    key: bound,
+                    end: nil,
+                    place: creation.place,
+                    probeCount: 0
+                )
+            case .zoneDeleted(let key, let reason):
+                ends[key] = reason
+                for (identity, epoch) in epochs where epoch.key == key {
+                    epochs[identity]?.end = bound
+                }
+            case .tombstonesForgotten, .compactionBegun, .nothing:
+                break
+            }
+        }
+        for (_, change) in plan.references {
+            bindings[change.key] = change.binding.isEmpty ? nil : (change.zone, change.binding)
+        }
+    }
+
+    // MARK: Facts
+
+    func epoch(of zone: ZoneIdentity) -> ZoneEpoch {
+        let place = ViewKey(hash.key(of: zone.database), hash.slot(ofZone: zone.zoneName.string))
+        return epochs[zone] ?? ZoneEpoch(key: nil, end: nil, place: place, probeCount: 0)
+    }
+
+    func endReason(of zone: UInt64) -> ZoneDeletionReason? { ends[zone] }
+
+    func zones(of database: DatabaseID) -> [LivingZone] {
+        epochs.compactMap { identity, epoch in
+            guard identity.database == database, epoch.end == nil, let key = epoch.key else {
+                return nil
+            }
+            return LivingZone(key: key, identity: identity)
+        }
+    }
+
+    func versions(at slots: [ViewKey]) -> [RecordVersion?] { slots.map { newest[$0] } }
+
+    func liveVersions(in zone: UInt64) -> [RecordVersion] {
+        newest.filter { $0.key.high == zone && $0.value.state == .live }.map(\.value)
+            .sorted { $0.sequence < $1.sequence }
+    }
+
+    func records(at sequences: [SequenceNumber]) throws(SyncError) -> [StoredRecord] {
+        try sequences.map { (sequence) throws(SyncError) in
+            guard let event = events[sequence] else {
+                throw SyncError(.internalError, "Nothing is stated at \(sequence).")
+            }
+            return event
+        }
+    }
+
+    func referrers(of target: UInt64, in zone: UInt64, limit: Int) -> [Referrer] {
+        let key = ReferenceChange.key(of: target, in: zone)
+        let found = bindings.filter { $0.key.high == key && $0.value.zone == zone }
+            .map { Referrer(slot: $0.key.low, binding: $0.value.binding) }
+            .sorted { $0.slot < $1.slot }
+        return Array(found.prefix(limit))
+    }
+
+    func audience(of record: ViewKey) -> UInt64? { nil }
+}
