@@ -92,9 +92,12 @@ package protocol FileSystem: Sendable {
 
 extension FileSystem {
     /// All bytes of a file up to its last hole; fails with `EFBIG` if they are more than a limit.
+    ///
+    /// No file that is read as a whole is longer than 1 GiB: segments of a journal, checks of views, what
+    /// is being erased.
     package func contents(
         of path: String,
-        limit: Int = Layout.wholeFileByteCountLimit
+        limit: Int = 1 << 30
     ) throws(FileError) -> [UInt8] {
         let file = try open(path, .read)
         defer { file.close() }

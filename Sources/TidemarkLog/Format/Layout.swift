@@ -64,9 +64,6 @@ package enum Layout {
     package static let frameOffsetLimit: UInt64 = 1 << 32
     /// A segment of a journal ends when it is this long, whatever was configured.
     package static let journalSegmentByteCount = 64 << 20
-    /// No file that is read as a whole is longer: segments of a journal, checks of views, what is being
-    /// erased.
-    package static let wholeFileByteCountLimit = 1 << 30
 
     /// Rounds up to the frame alignment.
     package static func aligned(_ byteCount: Int) -> Int {

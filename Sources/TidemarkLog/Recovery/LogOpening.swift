@@ -3,21 +3,6 @@
 
 import Dispatch
 
-/// A log that has been locked, checked and recovered: what a `SegmentLog` is made from.
-struct OpenedLog: ~Copyable {
-    var store: StoreID
-    var folder: StoreFolder
-    var files: LogFiles
-    var manifest: ManifestFile
-    var lockFile: any LogFile
-    var active: ActiveSegment
-    var lastSequence: SequenceNumber
-    var lastTime: Int64
-    var report: RecoveryReport
-    /// Whether somebody holds an older manifest.
-    var hasOlderReaders = false
-}
-
 /// The steps of opening a log for writing, in the order in which a crash between any two of them
 /// leaves a store that the next opening understands.
 struct LogOpening {

@@ -21,13 +21,3 @@ package struct RecoveryReport: Hashable, Sendable {
 
     package init() {}
 }
-
-extension RecoveryReport {
-    /// The payload of a recovery frame: bytes discarded, and the offset they began at.
-    func encoded() -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.append(integer: discardedByteCount)
-        bytes.append(integer: discardedAt?.offset ?? 0)
-        return bytes
-    }
-}

@@ -1,0 +1,41 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension SegmentLog {
+    /// Opens the log in a store's folder, creating it if that is asked for, and recovers whatever
+    /// an unclean stop left behind.
+    ///
+    /// `onDurable` is called after every sync with the new watermark, on the writer's thread,
+    /// before the callers that wait for it go on; `onFinished` in the background when a segment has
+    /// its footer.
+    ///
+    /// Throws `notAStore`, `locked`, `corrupted` (the store can still be read, see ``LogReader``),
+    /// `newerVersion`, `foreignFile`, `unreadable` or `full`. O(segments) to see that they are there,
+    /// plus reading those that have no footer: the active one and seldom the one before. Call
+    /// ``sealLeftovers()`` when there is time for it.
+    package static func open(
+        _ directory: String,
+        creating: Bool,
+        configuration: LogConfiguration,
+        environment: LogEnvironment,
+        onDurable: @escaping @Sendable (SequenceNumber) -> Void,
+        onFinished: @escaping @Sendable () -> Void = {}
+    ) throws(LogError) -> (log: SegmentLog, report: RecoveryReport) {
+        let opening = try LogOpening(
+            folder: StoreFolder(directory),
+            configuration: configuration,
+            environment: environment
+        )
+        .holdingFolder(creating: creating)
+        let opened = try opening.openUsingReserve(creating: creating)
+        let report = opened.report
+        let log = SegmentLog(
+            opened: opened,
+            configuration: configuration,
+            environment: opening.environment,
+            onDurable: onDurable,
+            onFinished: onFinished
+        )
+        return (log, report)
+    }
+}
