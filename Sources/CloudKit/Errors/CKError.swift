@@ -64,21 +64,6 @@ public struct CKError: CustomNSError, @unchecked Sendable {
     public var partialErrorsByItemID: [AnyHashable: any Error]? {
         userInfo[CKPartialErrorsByItemIDKey] as? [AnyHashable: any Error]
     }
-
-    /// The record that the client's one was made from.
-    public var ancestorRecord: CKRecord? {
-        userInfo[CKRecordChangedErrorAncestorRecordKey] as? CKRecord
-    }
-
-    /// The record as the service has it: put merged values onto this one and save it.
-    public var serverRecord: CKRecord? {
-        userInfo[CKRecordChangedErrorServerRecordKey] as? CKRecord
-    }
-
-    /// The record that was to be saved.
-    public var clientRecord: CKRecord? {
-        userInfo[CKRecordChangedErrorClientRecordKey] as? CKRecord
-    }
 }
 
 extension CKError: Hashable {

@@ -36,11 +36,6 @@ open class CKReference: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable
         modelAction = action == .deleteSelf ? .deleteSelf : .none
     }
 
-    /// Links to a record.
-    public convenience init(record: CKRecord, action: CKReferenceAction) {
-        self.init(recordID: record.recordID, action: action)
-    }
-
     /// The same as `CKRecord.ReferenceAction`.
     public typealias Action = CKReferenceAction
 

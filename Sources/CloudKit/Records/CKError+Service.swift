@@ -5,11 +5,6 @@ import Foundation
 import TidemarkModel
 
 extension CKError {
-    /// A failure that this module finds itself.
-    init(_ code: Code, _ message: String) {
-        self.init(SyncError(SyncError.Code(rawValue: code.rawValue) ?? .internalError, message))
-    }
-
     /// What a request failed with, whoever found it.
     init(asking error: any Error) {
         switch error {
@@ -31,14 +26,7 @@ extension CKError {
         met: ConflictingRecords? = nil,
         seenBy reader: UserID? = nil
     ) {
-        var userInfo: [String: Any] = [
-            NSLocalizedDescriptionKey: error.message,
-            NSLocalizedRecoverySuggestionErrorKey: error.remedy,
-            "CKErrorDescription": error.message,
-            "ServerErrorDescription": error.message,
-        ]
-        userInfo[CKErrorRetryAfterKey] = error.retryAfter.map { NSNumber(value: $0) }
-        if error.userDidResetEncryptedData { userInfo[CKErrorUserDidResetEncryptedDataKey] = true }
+        var userInfo = Self.userInfo(error)
         if let conflict = error.conflict {
             userInfo[CKRecordChangedErrorServerRecordKey] =
                 met?.server ?? CKRecord.make(conflict.server, seenBy: reader)
@@ -55,19 +43,6 @@ extension CKError {
             userInfo[CKPartialErrorsByItemIDKey] = items
         }
         self.init(Code(rawValue: error.code.rawValue) ?? .internalError, userInfo: userInfo)
-    }
-
-    /// `partialFailure` with the errors of single items.
-    init(partialErrors errors: [AnyHashable: any Error]) {
-        let message = "\(errors.count) items of the request failed."
-        self.init(
-            .partialFailure,
-            userInfo: [
-                NSLocalizedDescriptionKey: message,
-                "CKErrorDescription": message,
-                CKPartialErrorsByItemIDKey: errors,
-            ]
-        )
     }
 }
 

@@ -1,0 +1,42 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+extension CKError {
+    /// A failure that this module finds itself.
+    init(_ code: Code, _ message: String) {
+        let error = SyncError(SyncError.Code(rawValue: code.rawValue) ?? .internalError, message)
+        self.init(
+            Code(rawValue: error.code.rawValue) ?? .internalError,
+            userInfo: Self.userInfo(error)
+        )
+    }
+
+    /// `partialFailure` with the errors of single items.
+    init(partialErrors errors: [AnyHashable: any Error]) {
+        let message = "\(errors.count) items of the request failed."
+        self.init(
+            .partialFailure,
+            userInfo: [
+                NSLocalizedDescriptionKey: message,
+                "CKErrorDescription": message,
+                CKPartialErrorsByItemIDKey: errors,
+            ]
+        )
+    }
+
+    /// What programs look for in `userInfo` whatever failed.
+    static func userInfo(_ error: SyncError) -> [String: Any] {
+        var userInfo: [String: Any] = [
+            NSLocalizedDescriptionKey: error.message,
+            NSLocalizedRecoverySuggestionErrorKey: error.remedy,
+            "CKErrorDescription": error.message,
+            "ServerErrorDescription": error.message,
+        ]
+        userInfo[CKErrorRetryAfterKey] = error.retryAfter.map { NSNumber(value: $0) }
+        if error.userDidResetEncryptedData { userInfo[CKErrorUserDidResetEncryptedDataKey] = true }
+        return userInfo
+    }
+}
