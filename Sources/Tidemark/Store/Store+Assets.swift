@@ -1,29 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-package import TidemarkEvents
+import TidemarkEvents
 import TidemarkLog
 public import TidemarkModel
-
-/// The bytes of an asset as a store keeps them.
-public struct StoredAsset: Hashable, Sendable {
-    /// The SHA-256 of the bytes, 32 bytes.
-    public var checksum: [UInt8] { blob.blob.checksum }
-    /// How many bytes there are.
-    public let byteCount: UInt64
-    /// When they were sent last, in milliseconds since 1970.
-    public let modified: Int64
-    /// Their file.
-    public let path: String
-    package let blob: HeldBlob
-
-    init(_ blob: HeldBlob, _ status: FileStatus, path: String) {
-        self.blob = blob
-        self.path = path
-        byteCount = status.byteCount
-        modified = status.modified
-    }
-}
 
 extension Store {
     /// Takes in the bytes of an asset, piece by piece, and answers with what a save in the caller's

@@ -80,4 +80,13 @@ package struct PublicAccess: Sendable {
         return schema.refusal(of: permission, on: type, createdBy: creator, to: accessor)?
             .error(explained: isExplained)
     }
+
+    /// Whose records of a type the caller may read: `nil` for everybody's.
+    ///
+    /// Throws `permissionFailure` or `notAuthenticated` if nobody's.
+    package func readableRecords(of type: Name) throws(SyncError) -> UserID? {
+        if refusal(of: .read, on: type, createdBy: nil) == nil { return nil }
+        if let refusal = refusal(of: .read, on: type, createdBy: accessor.user) { throw refusal }
+        return accessor.user
+    }
 }

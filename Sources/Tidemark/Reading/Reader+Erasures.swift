@@ -1,0 +1,85 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Reader {
+    /// Refuses a token of a database, or of zones that are shared with its user, if something is gone
+    /// that could not be told.
+    ///
+    /// An erasure takes away what says that a zone, or a part in a share, was there; so it leaves a
+    /// mark where it did. Of a user who was erased nothing is left, so whoever has a token from before
+    /// an erasure, and nothing in the database from before that token, may be one who has come anew.
+    /// `position` is where the store stood when the client began to fetch what the token goes on with.
+    func checkErasures(
+        since position: UInt64,
+        as caller: Caller,
+        _ picture: ViewPicture
+    ) throws(SyncError) {
+        guard try lastErasure(in: .ofStore, picture) > position else { return }
+        let isGone = try lastErasure(in: caller.markedDatabase, picture) > position
+        if isGone { throw .tokenExpired("something that it counts was erased") }
+        guard try !wasThere(caller, at: position, picture) else { return }
+        throw .tokenExpired("it is older than the user is here")
+    }
+
+    private func lastErasure(
+        in database: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> UInt64 {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.epoch(of: .erasureMark(of: database)).key ?? 0
+        }
+    }
+
+    /// Whether anything that is there now says that the caller was by a position.
+    private func wasThere(
+        _ caller: Caller,
+        at position: UInt64,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> Bool {
+        switch caller.database.scope {
+        case .public: return true
+        case .private:
+            do throws(ViewIndexError) {
+                return try picture.zones(of: caller.database, after: 0, quiet: 0, limit: .max)
+                    .contains { $0.key <= position && !$0.identity.isErasureMark }
+            } catch {
+                throw SyncError(error)
+            }
+        case .shared:
+            let parts = try participations(of: caller.participant, in: caller.database, picture)
+            for part in parts where try began(part, by: position) { return true }
+            return false
+        }
+    }
+
+    /// Whether somebody took a part first at or before a position.
+    private func began(
+        _ part: KnownParticipation,
+        by position: UInt64
+    ) throws(SyncError) -> Bool {
+        var event = part.sequence
+        while event.rawValue > position {
+            event = SequenceNumber(rawValue: try views.records(at: [event])[0].event.previous)
+        }
+        return event != .zero
+    }
+}
+
+extension Caller {
+    /// The database that says what was erased of what the caller sees.
+    fileprivate var markedDatabase: DatabaseID {
+        guard database.scope == .shared else { return database }
+        return DatabaseID(
+            container: database.container,
+            environment: database.environment,
+            scope: .shared,
+            owner: participant
+        )
+    }
+}
