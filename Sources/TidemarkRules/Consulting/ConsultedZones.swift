@@ -26,7 +26,9 @@ package struct ConsultedZone: Sendable {
 /// The zones of one request, each once, in the order in which they are first named.
 package struct ConsultedZones: Sendable {
     package private(set) var zones: [ConsultedZone] = []
+    /// Empty while there are few zones: comparing those costs less than hashing their names.
     private var indexes: [ZoneID: Int] = [:]
+    private static let fewZones = 8
     private var lastIndex = 0
     /// Whether zones may be named that the store keeps for itself: by an operator.
     private var includesSystem = false
@@ -78,19 +80,27 @@ package struct ConsultedZones: Sendable {
         _ limits: Limits
     ) throws(SyncError) -> Int {
         if lastIndex < zones.count, zones[lastIndex].zone == zone { return lastIndex }
-        if let index = indexes[zone] {
-            lastIndex = index
-            return index
+        if zones.isEmpty {
+            zones.append(try consult(zone, in: database, creating: creation, facts, limits))
+            return 0
         }
-        if let index = otherSpelling(of: zone, in: database).flatMap({ indexes[$0] }) {
-            indexes[zone] = index
+        if let index = known(zone) ?? otherSpelling(of: zone, in: database).flatMap(known) {
             lastIndex = index
             return index
         }
         zones.append(try consult(zone, in: database, creating: creation, facts, limits))
-        indexes[zone] = zones.count - 1
         lastIndex = zones.count - 1
+        if !indexes.isEmpty {
+            indexes[zone] = lastIndex
+        } else if zones.count > Self.fewZones {
+            for (index, consulted) in zones.enumerated() { indexes[consulted.zone] = index }
+        }
         return lastIndex
+    }
+
+    /// The index of a zone that was mentioned before under this name of its owner.
+    private func known(_ zone: ZoneID) -> Int? {
+        indexes.isEmpty ? zones.firstIndex { $0.zone == zone } : indexes[zone]
     }
 
     /// The same zone with its owner named, or with whoever asks in the owner's place; `nil` for zones

@@ -221,8 +221,8 @@ import TidemarkModel
         let counted = try scratch.store.usage(of: .standard).total
         #expect(counted.assetByteCount == 3)
         let wanted = UsageCounts.Reservation(.standard, growth: 1)
-        let usages = try scratch.store.parts.writer().usages
-        let carriedOn = usages.withLock { $0.reserve(wanted, quota: 0) }
+        let writer = try scratch.store.parts.writer()
+        let carriedOn = writer.usages.withLock { $0.reserve(wanted, quota: 0) }
         #expect(carriedOn == .refused(byteCount: counted.byteCount))
         scratch.wait(2 * ScratchAssets.day)
         #expect(try await scratch.store.collectAssets().isEmpty)
