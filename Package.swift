@@ -27,6 +27,7 @@ let package = Package(
     products: [
         .library(name: "Tidemark", targets: ["Tidemark"]),
         .library(name: "TidemarkReplay", targets: ["TidemarkReplay"]),
+        .library(name: "TidemarkTesting", targets: ["TidemarkTesting"]),
         .executable(name: "tidemark", targets: ["TidemarkCommand"]),
     ],
     traits: [
@@ -58,10 +59,11 @@ let package = Package(
             providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]
         ),
         .systemLibrary(name: "CPlatform"),
+        .target(name: "TidemarkLock", swiftSettings: shipped),
         .target(name: "TidemarkModel", swiftSettings: shipped),
         .target(
             name: "TidemarkLog",
-            dependencies: ["CLZ4", "CPlatform", "CXXHash"],
+            dependencies: ["TidemarkLock", "CLZ4", "CPlatform", "CXXHash"],
             swiftSettings: shipped
         ),
         .target(
@@ -80,7 +82,9 @@ let package = Package(
         ),
         .target(
             name: "TidemarkViews",
-            dependencies: ["TidemarkEvents", "TidemarkModel", "TidemarkLog", "CLMDB"],
+            dependencies: [
+                "TidemarkEvents", "TidemarkModel", "TidemarkLog", "TidemarkLock", "CLMDB",
+            ],
             swiftSettings: shipped
         ),
         .target(
@@ -92,7 +96,7 @@ let package = Package(
             name: "Tidemark",
             dependencies: [
                 "TidemarkModel", "TidemarkLog", "TidemarkQuery", "TidemarkEvents", "TidemarkViews",
-                "TidemarkRules",
+                "TidemarkRules", "TidemarkLock",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: shipped
@@ -107,6 +111,11 @@ let package = Package(
         .target(
             name: "TidemarkSync",
             dependencies: ["TidemarkModel"],
+            swiftSettings: shipped
+        ),
+        .target(
+            name: "TidemarkTesting",
+            dependencies: ["TidemarkModel", "TidemarkLock"],
             swiftSettings: shipped
         ),
         .executableTarget(
@@ -137,7 +146,7 @@ let package = Package(
         ),
         .target(
             name: "SimulatedDisk",
-            dependencies: ["TidemarkLog", "TestSupport"],
+            dependencies: ["TidemarkLog", "TidemarkLock", "TestSupport"],
             path: "Tests/SimulatedDisk",
             swiftSettings: shipped
         ),
@@ -187,7 +196,8 @@ let package = Package(
             name: "TidemarkTests",
             dependencies: [
                 "Tidemark", "TidemarkRules", "TidemarkViews", "TidemarkEvents", "TidemarkLog",
-                "TidemarkModel", "GeneratedQueries", "SimulatedDisk", "TestSupport",
+                "TidemarkModel", "TidemarkTesting", "GeneratedQueries", "SimulatedDisk",
+                "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             exclude: ["Fixtures"],
@@ -231,7 +241,9 @@ package.dependencies.append(
 package.targets += [
     .target(
         name: "CloudKit",
-        dependencies: ["Tidemark", "TidemarkSync", "TidemarkModel", "TidemarkLog"],
+        dependencies: [
+            "Tidemark", "TidemarkSync", "TidemarkTesting", "TidemarkModel", "TidemarkLock",
+        ],
         swiftSettings: shipped
     ),
     // Without the trait nothing uses OpenCombine, and SwiftPM does not resolve it.
@@ -256,8 +268,8 @@ package.targets += [
     .testTarget(
         name: "CloudKitTests",
         dependencies: [
-            "CloudKit", "CloudKitNotesExample", "Tidemark", "TidemarkLog", "TidemarkModel",
-            "TestSupport",
+            "CloudKit", "CloudKitNotesExample", "Tidemark", "TidemarkTesting", "TidemarkLog",
+            "TidemarkModel", "TestSupport",
         ],
         swiftSettings: everywhere
     ),

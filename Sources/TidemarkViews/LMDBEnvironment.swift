@@ -3,6 +3,7 @@
 
 import CLMDB
 import Synchronization
+import TidemarkLock
 import TidemarkLog
 
 #if canImport(Darwin)

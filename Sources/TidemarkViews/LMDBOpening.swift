@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLMDB
+import TidemarkLock
 import TidemarkLog
 
 #if canImport(Darwin)

@@ -3,6 +3,7 @@
 
 import CLMDB
 import TidemarkEvents
+import TidemarkLock
 import TidemarkLog
 
 /// A view index at one checkpoint: one of LMDB's read transactions, given back when dropped.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+import TidemarkLock
 import TidemarkLog
 
 /// Who still uses a picture, so that compaction does not take away what it shows.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+package import TidemarkLock
 package import TidemarkLog
 
 /// The zone views of one store: what its log says now, found in the view index and, for what came

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CloudKit
+import Tidemark
+import TidemarkTesting
 
 /// The examples of documentation comments, compiled: each is here to the letter.
 private enum DocumentedExamples {
@@ -23,10 +25,17 @@ private enum DocumentedExamples {
         _ = laptop
     }
 
-    static func ofRiggedService() {
-        let rigged = RiggedService(.temporary())
-        let phone = TidemarkDevice(TidemarkCloud(rigged), user: "anna")
-        rigged.failNext(.save, with: .zoneBusy, retryAfter: 0.1)
+    static func ofFaultyService() {
+        let faulty = FaultyService(.temporary())
+        let phone = TidemarkDevice(TidemarkCloud(faulty), user: "anna")
+        faulty.failNext(.save, with: .zoneBusy, retryAfter: 0.1)
         _ = phone
+    }
+
+    static func ofFaults(in store: any DatabaseService) {
+        let faulty = FaultyService(store)
+        let busy = SyncError(.zoneBusy, "Another device writes.")
+        faulty.failNext(.save, with: busy)
+        faulty.loseNextAnswer(to: .save)
     }
 }

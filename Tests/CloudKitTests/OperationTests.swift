@@ -3,6 +3,7 @@
 
 import CloudKit
 import Testing
+import TidemarkTesting
 
 @Suite struct `Operations` {
     private func record(_ name: String) -> CKRecord {
@@ -45,8 +46,8 @@ import Testing
 
     @Test func `wait for those that they depend on`() async throws {
         let fixture = CloudFixture()
-        let rigged = RiggedService(fixture.cloud)
-        let database = TidemarkDevice(TidemarkCloud(rigged), user: "anna").container()
+        let faulty = FaultyService(fixture.cloud)
+        let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
             .privateCloudDatabase
         let order = Heard<String>()
         let zoneID = CKRecordZone.ID(zoneName: "Notes")
@@ -60,7 +61,7 @@ import Testing
         }
         let last = BlockOperation { order.add("last") }
         last.addDependency(save)
-        rigged.hold()
+        faulty.hold()
         database.add(save)
         OperationQueue().addOperation(last)
         #expect(!save.isReady)
@@ -68,7 +69,7 @@ import Testing
         try await Task.sleep(for: .milliseconds(50))
         #expect(order.items.isEmpty)
         #expect(zone.isExecuting)
-        rigged.release()
+        faulty.release()
         try await order.wait(for: 3)
         #expect(order.items == ["zone", "saved", "last"])
         #expect(zone.isFinished && save.isFinished)
@@ -76,16 +77,16 @@ import Testing
 
     @Test func `that are cancelled say so, and save nothing that was not begun`() async throws {
         let fixture = CloudFixture()
-        let rigged = RiggedService(fixture.cloud)
-        let database = TidemarkDevice(TidemarkCloud(rigged), user: "anna").container()
+        let faulty = FaultyService(fixture.cloud)
+        let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
             .privateCloudDatabase
-        rigged.hold()
+        faulty.hold()
         let operation = CKModifyRecordsOperation(recordsToSave: [record("n")])
         let heard = Heard<CKError.Code?>()
         operation.perRecordSaveBlock = { _, _ in heard.add(nil) }
         operation.modifyRecordsResultBlock = { heard.add(($0.error as? CKError)?.code) }
         database.add(operation)
-        while rigged.heldCallCount == 0 { try await Task.sleep(for: .milliseconds(5)) }
+        while faulty.heldCallCount == 0 { try await Task.sleep(for: .milliseconds(5)) }
         operation.cancel()
         try await heard.wait(for: 1)
         #expect(heard.items == [.operationCancelled])
@@ -100,11 +101,11 @@ import Testing
 
         // A task that is cancelled cancels the operation it waits for.
         let task = Task { try await database.save(record("m")) }
-        while rigged.heldCallCount < 2 { try await Task.sleep(for: .milliseconds(5)) }
+        while faulty.heldCallCount < 2 { try await Task.sleep(for: .milliseconds(5)) }
         task.cancel()
         let error = await task.result.error as? CKError
         #expect(error?.code == .operationCancelled)
-        rigged.release()
+        faulty.release()
         try await Task.sleep(for: .milliseconds(50))
         #expect(
             await code { _ = try await database.record(for: record("m").recordID) } == .unknownItem
@@ -113,10 +114,10 @@ import Testing
 
     @Test func `are repeated at utility, and not above`() async throws {
         let fixture = CloudFixture()
-        let rigged = RiggedService(fixture.cloud)
-        let database = TidemarkDevice(TidemarkCloud(rigged), user: "anna").container()
+        let faulty = FaultyService(fixture.cloud)
+        let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
             .privateCloudDatabase
-        rigged.failNext(.save, with: .zoneBusy, retryAfter: 0.05)
+        faulty.failNext(.save, with: .zoneBusy, retryAfter: 0.05)
         do {
             _ = try await database.save(record("n"))
             Issue.record("the save was repeated")
@@ -124,7 +125,7 @@ import Testing
             #expect(error.code == .zoneBusy)
             #expect(error.retryAfterSeconds == 0.05)
         }
-        rigged.failNext(.save, with: .zoneBusy, retryAfter: 0.05, times: 3)
+        faulty.failNext(.save, with: .zoneBusy, retryAfter: 0.05, times: 3)
         let configuration = CKOperation.Configuration()
         configuration.qualityOfService = .utility
         let began = ContinuousClock.now
@@ -133,7 +134,7 @@ import Testing
         }
         #expect(ContinuousClock.now - began >= .milliseconds(150))
         // What repeating does not help is not repeated.
-        rigged.failNext(.save, with: .quotaExceeded)
+        faulty.failNext(.save, with: .quotaExceeded)
         await #expect(throws: CKError.self) {
             try await database.configuredWith(configuration: configuration) { database in
                 _ = try await database.save(record("m"))
@@ -143,7 +144,7 @@ import Testing
         for seconds in [TimeInterval.infinity, .greatestFiniteMagnitude] {
             configuration.timeoutIntervalForResource = seconds
             configuration.timeoutIntervalForRequest = seconds
-            rigged.failNext(.save, with: .zoneBusy, retryAfter: 0.05)
+            faulty.failNext(.save, with: .zoneBusy, retryAfter: 0.05)
             try await database.configuredWith(configuration: configuration) { database in
                 _ = try await database.save(record("n\(seconds)"))
             }
@@ -151,7 +152,7 @@ import Testing
         configuration.timeoutIntervalForRequest = 60
         // Nothing is, when the time for it is up.
         configuration.timeoutIntervalForResource = 0.1
-        rigged.failNext(.fetch, with: .serviceUnavailable, retryAfter: 60)
+        faulty.failNext(.fetch, with: .serviceUnavailable, retryAfter: 60)
         let late = await code {
             try await database.configuredWith(configuration: configuration) { database in
                 _ = try await database.allRecordZones()
@@ -162,17 +163,17 @@ import Testing
 
     @Test func `end when a request takes too long`() async throws {
         let fixture = CloudFixture()
-        let rigged = RiggedService(fixture.cloud)
-        let database = TidemarkDevice(TidemarkCloud(rigged), user: "anna").container()
+        let faulty = FaultyService(fixture.cloud)
+        let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
             .privateCloudDatabase
-        rigged.hold()
+        faulty.hold()
         let configuration = CKOperation.Configuration()
         configuration.timeoutIntervalForRequest = 0.05
         await database.configuredWith(configuration: configuration) { database in
             #expect(await code { _ = try await database.allRecordZones() } == .networkFailure)
             #expect(await code { _ = try await database.save(record("n")) } == .serverResponseLost)
         }
-        rigged.release()
+        faulty.release()
     }
 
     @Test func `take what they do not say from their group, then from the database`() async throws {
@@ -237,12 +238,12 @@ import Testing
 
     @Test func `see what another device does just before`() async throws {
         let fixture = CloudFixture()
-        let rigged = RiggedService(fixture.cloud)
-        let phone = TidemarkDevice(TidemarkCloud(rigged), user: "anna", name: "phone").container()
+        let faulty = FaultyService(fixture.cloud)
+        let phone = TidemarkDevice(TidemarkCloud(faulty), user: "anna", name: "phone").container()
             .privateCloudDatabase
         let laptop = fixture.device("laptop").container("iCloud.tidemark").privateCloudDatabase
         let saved = try await phone.save(record("n"))
-        rigged.beforeNextWrite {
+        faulty.beforeNextWrite {
             let other = try? await laptop.record(for: saved.recordID)
             other?["text"] = "first"
             if let other { _ = try? await laptop.save(other) }

@@ -4,6 +4,7 @@
 import CloudKit
 import Dispatch
 import Testing
+import TidemarkTesting
 
 /// Code that waits for a callback by a semaphore, on whatever thread it has.
 @Suite struct `Code that waits on its thread` {
@@ -66,10 +67,10 @@ import Testing
     }
 
     @Test func `is told in time that a service does not answer, or is asked again`() async throws {
-        let rigged = RiggedService(CloudFixture().cloud)
-        let database = TidemarkDevice(TidemarkCloud(rigged), user: "anna").container()
+        let faulty = FaultyService(CloudFixture().cloud)
+        let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
             .privateCloudDatabase
-        rigged.hold()
+        faulty.hold()
         await holdUpEveryThread(count: 80) { _ in
             let isOver = DispatchSemaphore(value: 0)
             let operation = CKFetchRecordZonesOperation.fetchAllRecordZonesOperation()
@@ -80,8 +81,8 @@ import Testing
             database.add(operation)
             return isOver.wait(timeout: .now() + 60) == .success
         }
-        rigged.release()
-        rigged.failNext(.save, with: .zoneBusy, retryAfter: 0.05, times: 3)
+        faulty.release()
+        faulty.failNext(.save, with: .zoneBusy, retryAfter: 0.05, times: 3)
         await holdUpEveryThread(count: 80) { number in
             let isOver = DispatchSemaphore(value: 0)
             let operation = CKModifyRecordsOperation(recordsToSave: [

@@ -3,6 +3,7 @@
 
 import SimulatedDisk
 import Testing
+import TidemarkLock
 
 @testable import TidemarkLog
 

@@ -3,7 +3,7 @@
 
 import Dispatch
 import Foundation
-import TidemarkLog
+import Tidemark
 
 /// Temporary stores that processes left behind which were killed.
 enum AbandonedStores {
@@ -30,7 +30,7 @@ enum AbandonedStores {
             let attributes = try? FileManager.default.attributesOfItem(atPath: path)
             guard let changed = attributes?[.modificationDate] as? Date,
                 attributes?[.type] as? FileAttributeType == .typeDirectory,
-                changed.addingTimeInterval(graceSeconds) < now, isUnlocked(path)
+                changed.addingTimeInterval(graceSeconds) < now, !Store.hasWriter(at: path)
             else { continue }
             try? FileManager.default.removeItem(atPath: path)
         }
@@ -40,14 +40,5 @@ enum AbandonedStores {
     private static func isTemporary(_ name: String) -> Bool {
         name.hasPrefix(prefix) && name.hasSuffix(suffix)
             && UUID(uuidString: String(name.dropFirst(prefix.count).dropLast(suffix.count))) != nil
-    }
-
-    /// Whether no process has the store open for writing; false if that cannot be told.
-    private static func isUnlocked(_ path: String) -> Bool {
-        let lock = StoreFolder(path).lock
-        guard FileManager.default.fileExists(atPath: lock) else { return true }
-        guard let file = try? PosixFileSystem().open(lock, .readWrite) else { return false }
-        defer { file.close() }
-        return (try? file.lock(.exclusive)) ?? false
     }
 }

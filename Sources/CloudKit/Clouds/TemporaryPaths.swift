@@ -3,7 +3,7 @@
 
 import Dispatch
 import Foundation
-import TidemarkLog
+import TidemarkLock
 
 /// The files and folders that this process has made for a while: none of them outlives it.
 final class TemporaryPaths: Sendable {

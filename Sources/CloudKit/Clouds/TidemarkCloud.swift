@@ -3,6 +3,7 @@
 
 import Foundation
 public import Tidemark
+import TidemarkLock
 
 /// What containers point at: a store on disk, a store that goes when nobody uses it any more, or any
 /// other service.

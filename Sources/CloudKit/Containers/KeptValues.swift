@@ -3,6 +3,7 @@
 
 import Foundation
 import Tidemark
+import TidemarkLock
 
 /// Values that a device keeps by their names, in one file of its folder.
 final class KeptValues: Sendable {

@@ -6,6 +6,7 @@
 
 public import Foundation
 public import Tidemark
+import TidemarkLock
 
 /// One device of one user: what containers are made by, in the place of the machine and the account
 /// that Apple's framework finds by itself.

@@ -3,6 +3,7 @@
 
 import Foundation
 import Tidemark
+import TidemarkLock
 
 /// Waits for what an operation hands over; cancelling the task cancels the operation.
 func answer<Value: Sendable>(

@@ -3,6 +3,7 @@
 
 public import Foundation
 import Tidemark
+import TidemarkLock
 
 /// Work that a service does: an asynchronous Foundation operation.
 ///

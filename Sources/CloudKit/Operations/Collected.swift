@@ -3,6 +3,7 @@
 
 import Foundation
 import Tidemark
+import TidemarkLock
 
 /// What the blocks of single items hand over, until that of the whole is called.
 final class Collected<Items: Sendable>: Sendable {

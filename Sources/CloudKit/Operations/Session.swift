@@ -3,6 +3,7 @@
 
 import Foundation
 import Tidemark
+import TidemarkLock
 
 /// One call of a service.
 typealias ServiceCall<Value> =

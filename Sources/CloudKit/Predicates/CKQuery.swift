@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
-import TidemarkLog
+import TidemarkLock
 import TidemarkModel
 
 /// Which records of a type to find, and in which order.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TidemarkLog
+import TidemarkLock
 import TidemarkModel
 
 extension TidemarkCloud {

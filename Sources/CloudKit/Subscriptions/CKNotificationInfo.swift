@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
-import TidemarkLog
+import TidemarkLock
 import TidemarkModel
 
 /// What the notifications of a subscription show and bring along.

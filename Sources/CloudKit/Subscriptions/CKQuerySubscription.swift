@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
-import TidemarkLog
 import TidemarkModel
 
 /// A wish to hear of records that fulfil a predicate.

@@ -3,6 +3,7 @@
 
 import Foundation
 import Tidemark
+import TidemarkLock
 import TidemarkSync
 
 /// Does what a sync loop says, one step after another, and tells the delegate.

@@ -4,7 +4,7 @@
 import Dispatch
 import Foundation
 import Tidemark
-import TidemarkLog
+import TidemarkLock
 
 /// The threads on which this module does its work.
 ///

@@ -3,7 +3,7 @@
 
 import Dispatch
 import Tidemark
-import TidemarkLog
+import TidemarkLock
 
 /// Waits for some time, or until the task is cancelled.
 ///

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLock
 import TidemarkLog
 
 /// Tells those who wait that there is something new about a topic: they look for themselves what it is,

@@ -3,6 +3,7 @@
 
 import Dispatch
 import Synchronization
+import TidemarkLock
 import TidemarkLog
 
 /// Wakes somebody who works in the background, and keeps a store from being closed under its hands.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+import TidemarkLock
 import TidemarkLog
 
 /// A blob that is read from its beginning to its end, and checked on the way.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+import TidemarkLock
 package import TidemarkLog
 
 /// The blobs of a store: files named by the SHA-256 of their bytes, in a folder for each database

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+import TidemarkLock
 import TidemarkLog
 
 /// A blob on its way in: nobody sees it before ``finish(announced:)``, and dropping it leaves

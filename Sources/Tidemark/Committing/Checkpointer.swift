@@ -3,6 +3,7 @@
 
 import Dispatch
 import Synchronization
+import TidemarkLock
 package import TidemarkLog
 package import TidemarkModel
 package import TidemarkViews

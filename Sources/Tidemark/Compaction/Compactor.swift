@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLock
 import TidemarkLog
 import TidemarkModel
 

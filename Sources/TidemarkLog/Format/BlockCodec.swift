@@ -3,6 +3,7 @@
 
 import CLZ4
 import Dispatch
+import TidemarkLock
 
 /// How much time compressing may take.
 enum CompressionLevel {

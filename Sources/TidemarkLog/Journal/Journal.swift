@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import TidemarkLock
 
 /// How long a journal keeps what, and how much of it waits in memory.
 package struct JournalConfiguration: Hashable, Sendable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import TidemarkLock
 
 /// A manifest on disk: a file header, then one frame for each set of edits, each synced alone.
 ///

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLock
+
 /// Decoded blocks kept for the next reader, under a budget of bytes; the one used least recently
 /// goes first.
 final class BlockCache: Sendable {

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLock
+
 /// The segments of a log as their readers share them: opened when first needed, the ones used
 /// least recently closed again, decoded blocks kept in a cache.
 final class LogFiles: Sendable {

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLock
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Musl)

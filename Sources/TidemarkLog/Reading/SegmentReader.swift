@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import TidemarkLock
 
 /// One segment file, open for reading: its dictionary and where its blocks are.
 ///

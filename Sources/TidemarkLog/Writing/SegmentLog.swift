@@ -3,6 +3,7 @@
 
 import Dispatch
 import Synchronization
+import TidemarkLock
 
 /// The log of one store, open for writing by this process alone.
 ///

@@ -5,6 +5,7 @@ import CloudKit
 import Testing
 import Tidemark
 import TidemarkLog
+import TidemarkTesting
 
 /// Every error code, as a program of CloudKit meets it: by a real cause, through the module and the store;
 /// where the cause is a network, through a service that has one.
@@ -178,9 +179,9 @@ import TidemarkLog
     }
 
     @Sendable private static func networkUnavailable() async throws -> CKError? {
-        let rigged = RiggedService(.temporary())
-        rigged.failNext(.fetch, with: .networkUnavailable)
-        let device = TidemarkDevice(TidemarkCloud(rigged), user: "anna")
+        let faulty = FaultyService(.temporary())
+        faulty.failNext(.fetch, with: .networkUnavailable)
+        let device = TidemarkDevice(TidemarkCloud(faulty), user: "anna")
         let database = device.container().privateCloudDatabase
         let found = try await error { try await database.allRecordZones() }
         _ = try await database.allRecordZones()
@@ -192,10 +193,10 @@ import TidemarkLog
         _ operation: CKDatabaseOperation,
         _ hear: (@escaping @Sendable ((any Error)?) -> Void) -> Void
     ) async throws -> CKError? {
-        let rigged = RiggedService(.temporary())
-        let device = TidemarkDevice(TidemarkCloud(rigged), user: "anna")
-        rigged.hold()
-        defer { rigged.release() }
+        let faulty = FaultyService(.temporary())
+        let device = TidemarkDevice(TidemarkCloud(faulty), user: "anna")
+        faulty.hold()
+        defer { faulty.release() }
         operation.configuration.timeoutIntervalForRequest = 0.05
         let heard = Heard<(any Error)?>()
         hear { heard.add($0) }
@@ -219,13 +220,13 @@ import TidemarkLog
     }
 
     @Sendable private static func operationCancelled() async throws -> CKError? {
-        let rigged = RiggedService(.temporary())
-        let device = TidemarkDevice(TidemarkCloud(rigged), user: "anna")
+        let faulty = FaultyService(.temporary())
+        let device = TidemarkDevice(TidemarkCloud(faulty), user: "anna")
         let database = device.container().privateCloudDatabase
-        rigged.hold()
-        defer { rigged.release() }
+        faulty.hold()
+        defer { faulty.release() }
         let task = Task { try await error { try await database.allRecordZones() } }
-        while rigged.heldCallCount == 0 { try await Task.sleep(for: .milliseconds(2)) }
+        while faulty.heldCallCount == 0 { try await Task.sleep(for: .milliseconds(2)) }
         task.cancel()
         return try await task.value
     }
@@ -416,14 +417,14 @@ import TidemarkLog
 
     @Sendable private static func assetFileModified() async throws -> CKError? {
         try await withFile { file in
-            let rigged = RiggedService(.temporary())
-            let device = TidemarkDevice(TidemarkCloud(rigged), user: "anna")
+            let faulty = FaultyService(.temporary())
+            let device = TidemarkDevice(TidemarkCloud(faulty), user: "anna")
             let database = device.container().privateCloudDatabase
-            rigged.hold()
+            faulty.hold()
             let save = Task { try await error { try await database.save(photo(file)) } }
-            while rigged.heldCallCount == 0 { try await Task.sleep(for: .milliseconds(2)) }
+            while faulty.heldCallCount == 0 { try await Task.sleep(for: .milliseconds(2)) }
             try Data("other bytes".utf8).write(to: file)
-            rigged.release()
+            faulty.release()
             let found = try await save.value
             // Saved again, it is what it is now.
             try await database.save(photo(file))

@@ -4,6 +4,7 @@
 import Foundation
 import Testing
 import Tidemark
+import TidemarkTesting
 
 @testable import CloudKit
 
@@ -260,27 +261,27 @@ import Tidemark
     @Test func `is kept for a day, and a request for a week`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary()
-        let rigged = RiggedService(store)
+        let faulty = FaultyService(store)
         let start = Date(timeIntervalSince1970: 1_800_000_000)
         func ids(after seconds: TimeInterval) async throws -> [CKOperation.ID] {
             let device = phone(store, now: { start.addingTimeInterval(seconds) })
             return try await device.container().allLongLivedOperationIDs()
         }
         let day: TimeInterval = 24 * 60 * 60
-        let held = phone(TidemarkCloud(rigged), now: { start }).container().privateCloudDatabase
+        let held = phone(TidemarkCloud(faulty), now: { start }).container().privateCloudDatabase
 
         // Not answered: seven days.
         let asked = CKFetchRecordsOperation(recordIDs: [CKRecord.ID(recordName: "a")])
         asked.isLongLived = true
         let kept = Heard<Bool>()
         asked.longLivedOperationWasPersistedBlock = { kept.add(true) }
-        rigged.hold()
+        faulty.hold()
         held.add(asked)
         try await kept.wait(for: 1)
         #expect(try await ids(after: 7 * day) == [asked.operationID])
         #expect(try await ids(after: 7 * day + 1) == [])
         asked.cancel()
-        rigged.release()
+        faulty.release()
         while !asked.isFinished { try await Task.sleep(for: .milliseconds(2)) }
 
         // Answered, and nobody has heard: a day.
@@ -305,13 +306,13 @@ import Tidemark
     @Test func `that did not come is asked for again`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary()
-        let rigged = RiggedService(store)
-        rigged.failNext(.fetch, with: .networkUnavailable)
+        let faulty = FaultyService(store)
+        faulty.failNext(.fetch, with: .networkUnavailable)
         let goOn = DispatchSemaphore(value: 0)
         let operation = CKFetchRecordZonesOperation.fetchAllRecordZonesOperation()
         operation.isLongLived = true
         operation.longLivedOperationWasPersistedBlock = { goOn.wait() }
-        let before = phone(TidemarkCloud(rigged)).container().privateCloudDatabase
+        let before = phone(TidemarkCloud(faulty)).container().privateCloudDatabase
         before.add(operation)
         defer { goOn.signal() }
         let after = phone(store).container()

@@ -3,6 +3,7 @@
 
 import CloudKit
 import Testing
+import TidemarkTesting
 
 @Suite struct `A long-lived operation` {
     private let folder = NSTemporaryDirectory() + "device-\(UUID().uuidString)"
@@ -23,13 +24,13 @@ import Testing
     @Test func `is found again after a restart, and done once`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary(userNames: .same)
-        let rigged = RiggedService(store)
-        let before = phone(TidemarkCloud(rigged)).container()
+        let faulty = FaultyService(store)
+        let before = phone(TidemarkCloud(faulty)).container()
         let (operation, recordID) = upload()
         let kept = Heard<Bool>()
         operation.longLivedOperationWasPersistedBlock = { kept.add(true) }
         // The process ends before the service has answered.
-        rigged.hold()
+        faulty.hold()
         before.privateCloudDatabase.add(operation)
         try await kept.wait(for: 1)
 
@@ -52,7 +53,7 @@ import Testing
         operation.perRecordSaveBlock = { _, result in
             if case .success(let record) = result { late.add(record.recordChangeTag) }
         }
-        rigged.release()
+        faulty.release()
         try await late.wait(for: 1)
         #expect(late.items == tags.items)
         let record = try await after.privateCloudDatabase.record(for: recordID)
@@ -62,13 +63,13 @@ import Testing
     @Test func `is found by nobody else, nor once it has ended`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary(userNames: .same)
-        let rigged = RiggedService(store)
-        let device = phone(TidemarkCloud(rigged))
+        let faulty = FaultyService(store)
+        let device = phone(TidemarkCloud(faulty))
         let container = device.container()
         let (operation, _) = upload()
         let kept = Heard<Bool>()
         operation.longLivedOperationWasPersistedBlock = { kept.add(true) }
-        rigged.hold()
+        faulty.hold()
         container.privateCloudDatabase.add(operation)
         try await kept.wait(for: 1)
         device.signIn("ben")
@@ -83,14 +84,14 @@ import Testing
         #expect(ended.items == [.operationCancelled])
         while !operation.isFinished { try await Task.sleep(for: .milliseconds(5)) }
         #expect(try await container.allLongLivedOperationIDs() == [])
-        rigged.release()
+        faulty.release()
     }
 
     @Test func `keeps all that other kinds of operations need`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary(userNames: .same)
-        let rigged = RiggedService(store)
-        let database = phone(TidemarkCloud(rigged)).container().privateCloudDatabase
+        let faulty = FaultyService(store)
+        let database = phone(TidemarkCloud(faulty)).container().privateCloudDatabase
         let zoneID = CKRecordZone.ID(zoneName: "Notes")
         _ = try await database.save(CKRecordZone(zoneID: zoneID))
         let token = try await database.recordZoneChanges(inZoneWith: zoneID, since: nil)
@@ -108,7 +109,7 @@ import Testing
             ]
         )
         changes.fetchAllChanges = false
-        rigged.hold()
+        faulty.hold()
         let kept = Heard<Bool>()
         for operation in [query, changes] as [CKDatabaseOperation] {
             operation.isLongLived = true
@@ -133,6 +134,6 @@ import Testing
         #expect(configuration?.previousServerChangeToken == token)
         #expect(configuration?.desiredKeys == ["title"])
         #expect(foundChanges.fetchAllChanges == false)
-        rigged.release()
+        faulty.release()
     }
 }

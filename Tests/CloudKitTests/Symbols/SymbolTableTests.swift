@@ -127,7 +127,7 @@ struct SymbolTable {
         let own = Set(module.names.map(\.type)).union(
             module.names.filter(\.type.isEmpty).map(\.name)
         )
-        .filter { $0.hasPrefix("Tidemark") || $0.hasPrefix("Rigged") }.sorted()
+        .filter { $0.hasPrefix("Tidemark") }.sorted()
         page += "\n## Of Tidemark's own\n\n" + own.map { "`\($0)`" }.joined(separator: ", ") + ".\n"
         return page
     }

@@ -5,6 +5,7 @@ import Foundation
 import SimulatedDisk
 import TestSupport
 import Testing
+import TidemarkLock
 
 @testable import TidemarkLog
 

@@ -4,6 +4,7 @@
 import Foundation
 import SimulatedDisk
 import Testing
+import TidemarkLock
 
 @testable import TidemarkLog
 

@@ -4,6 +4,7 @@
 import Foundation
 import Synchronization
 import TestSupport
+import TidemarkLock
 import TidemarkLog
 
 extension LogEnvironment {

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLock
 import TidemarkLog
 
 /// A log from which some events are gone, and which counts those that are read.

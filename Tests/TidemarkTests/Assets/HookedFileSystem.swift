@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import SimulatedDisk
+import TidemarkLock
 import TidemarkLog
 
 /// A simulated disk that calls back after it was asked about a file: so a test can let something

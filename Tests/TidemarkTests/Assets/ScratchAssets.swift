@@ -3,6 +3,7 @@
 
 import SimulatedDisk
 import TidemarkEvents
+import TidemarkLock
 import TidemarkLog
 import TidemarkModel
 import TidemarkViews

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import Tidemark
 import TidemarkEvents
+import TidemarkLock
 import TidemarkLog
 import TidemarkModel
 

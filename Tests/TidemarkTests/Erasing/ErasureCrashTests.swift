@@ -5,6 +5,7 @@ import SimulatedDisk
 import TestSupport
 import Testing
 import Tidemark
+import TidemarkLock
 import TidemarkLog
 import TidemarkModel
 import TidemarkViews

@@ -4,6 +4,7 @@
 import Testing
 import Tidemark
 import TidemarkModel
+import TidemarkTesting
 
 /// Requests about taking part in shares that come again, because their answer was lost.
 @Suite struct SharingRetryTests {
@@ -116,7 +117,7 @@ import TidemarkModel
 
     @Test func `an answer that was lost comes again, also after a restart`() async throws {
         let service = FaultyService(store)
-        service.fail(.answer(SyncError(.serverResponseLost, "The connection was lost.")))
+        service.loseNextAnswer(to: .other)
         var caller = bob.caller
         caller.requestID = "1"
         let link = try await link()

@@ -4,6 +4,7 @@
 import TestSupport
 import Testing
 import Tidemark
+import TidemarkLock
 import TidemarkLog
 import TidemarkModel
 

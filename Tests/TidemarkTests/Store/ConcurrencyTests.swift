@@ -3,6 +3,7 @@
 
 import TestSupport
 import Testing
+import TidemarkLock
 import TidemarkLog
 import TidemarkModel
 

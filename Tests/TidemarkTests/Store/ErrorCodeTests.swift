@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import TidemarkLog
 import TidemarkModel
+import TidemarkTesting
 
 @testable import Tidemark
 
@@ -128,7 +129,7 @@ import Darwin
         let scratch = try scratch()
         let service = FaultyService(scratch.store)
         let error = SyncError(code, "The test's network is down.")
-        service.fail(.request(error))
+        service.failNext(.save, with: error)
         let anna = scratch.client()
         let request = ModifyRecordsRequest(saves: [try anna.save("a", ["n": 1])])
         let found = try await Self.error {
@@ -144,7 +145,7 @@ import Darwin
         // The network: a retry under the same id gets the answer that was lost.
         let scratch = try scratch()
         let service = FaultyService(scratch.store)
-        service.fail(.answer(SyncError(.serverResponseLost, "The test's network is down.")))
+        service.loseNextAnswer(to: .save)
         var caller = scratch.client().caller
         caller.requestID = "one"
         let save = try scratch.client().save("a", ["n": 1])

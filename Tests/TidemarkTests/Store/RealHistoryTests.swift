@@ -5,6 +5,7 @@ import Foundation
 import TestSupport
 import Testing
 import Tidemark
+import TidemarkLock
 import TidemarkLog
 import TidemarkModel
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
-import TidemarkLog
+import TidemarkLock
 import TidemarkModel
 
 /// The record of a share: what of a private database is shared, with whom, and how.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
-import TidemarkLog
+import TidemarkLock
 import TidemarkModel
 
 /// One who takes part in a share, or is invited to.

@@ -1,16 +1,18 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-public import Tidemark
+public import TidemarkModel
 
-/// Every call goes to the service behind, once it may.
-extension RiggedService: DatabaseService {
+/// Every call goes to the service behind it, unless it is to fail.
+extension FaultyService: DatabaseService {
     /// See `DatabaseService`.
     public func modifyRecords(
         _ request: ModifyRecordsRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifyRecordsResult {
-        try await pass(request).modifyRecords(request, as: caller)
+        try await pass(.save, request) { (service) throws(SyncError) in
+            try await service.modifyRecords(request, as: caller)
+        }
     }
 
     /// See `DatabaseService`.
@@ -18,7 +20,9 @@ extension RiggedService: DatabaseService {
         _ request: FetchRecordsRequest,
         as caller: Caller
     ) async throws(SyncError) -> [Result<Record, SyncError>] {
-        try await pass(.fetch).fetchRecords(request, as: caller)
+        try await pass(.fetch) { (service) throws(SyncError) in
+            try await service.fetchRecords(request, as: caller)
+        }
     }
 
     /// See `DatabaseService`.
@@ -26,7 +30,9 @@ extension RiggedService: DatabaseService {
         _ request: ZoneChangesRequest,
         as caller: Caller
     ) async throws(SyncError) -> ZoneChanges {
-        try await pass(.fetch).zoneChanges(request, as: caller)
+        try await pass(.fetch) { (service) throws(SyncError) in
+            try await service.zoneChanges(request, as: caller)
+        }
     }
 
     /// See `DatabaseService`.
@@ -34,7 +40,9 @@ extension RiggedService: DatabaseService {
         _ request: DatabaseChangesRequest,
         as caller: Caller
     ) async throws(SyncError) -> DatabaseChanges {
-        try await pass(.fetch).databaseChanges(request, as: caller)
+        try await pass(.fetch) { (service) throws(SyncError) in
+            try await service.databaseChanges(request, as: caller)
+        }
     }
 
     /// See `DatabaseService`.
@@ -42,12 +50,16 @@ extension RiggedService: DatabaseService {
         _ request: ModifyZonesRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifyZonesResult {
-        try await pass(.save).modifyZones(request, as: caller)
+        try await pass(.save) { (service) throws(SyncError) in
+            try await service.modifyZones(request, as: caller)
+        }
     }
 
     /// See `DatabaseService`.
     public func zones(as caller: Caller) async throws(SyncError) -> [Zone] {
-        try await pass(.fetch).zones(as: caller)
+        try await pass(.fetch) { (service) throws(SyncError) in
+            try await service.zones(as: caller)
+        }
     }
 
     /// See `DatabaseService`.
@@ -55,7 +67,9 @@ extension RiggedService: DatabaseService {
         _ request: QueryRequest,
         as caller: Caller
     ) async throws(SyncError) -> QueryPageResult {
-        try await pass(.fetch).query(request, as: caller)
+        try await pass(.fetch) { (service) throws(SyncError) in
+            try await service.query(request, as: caller)
+        }
     }
 
     /// See `DatabaseService`.
@@ -64,7 +78,9 @@ extension RiggedService: DatabaseService {
         _ request: UploadAssetRequest,
         as caller: Caller
     ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
-        try await pass(.other).uploadAsset(pieces, request, as: caller)
+        try await pass(.other) { (service) throws(SyncError) in
+            try await service.uploadAsset(pieces, request, as: caller)
+        }
     }
 
     /// See `DatabaseService`.
@@ -72,7 +88,9 @@ extension RiggedService: DatabaseService {
         _ request: HeldAssetsRequest,
         as caller: Caller
     ) async throws(SyncError) -> [Bool] {
-        try await pass(.other).heldAssets(request, as: caller)
+        try await pass(.other) { (service) throws(SyncError) in
+            try await service.heldAssets(request, as: caller)
+        }
     }
 
     /// See `DatabaseService`.
@@ -80,17 +98,23 @@ extension RiggedService: DatabaseService {
         _ request: DownloadAssetRequest,
         as caller: Caller
     ) async throws(SyncError) -> AssetDownload {
-        try await pass(.other).downloadAsset(request, as: caller)
+        try await pass(.other) { (service) throws(SyncError) in
+            try await service.downloadAsset(request, as: caller)
+        }
     }
 
     /// See `DatabaseService`.
     public func accountStatus(as caller: Caller) async throws(SyncError) -> AccountStatus {
-        try await pass(.other).accountStatus(as: caller)
+        try await pass(.other) { (service) throws(SyncError) in
+            try await service.accountStatus(as: caller)
+        }
     }
 
     /// See `DatabaseService`.
     public func currentUser(as caller: Caller) async throws(SyncError) -> UserID {
-        try await pass(.other).currentUser(as: caller)
+        try await pass(.other) { (service) throws(SyncError) in
+            try await service.currentUser(as: caller)
+        }
     }
 
     /// See `DatabaseService`.
@@ -98,17 +122,23 @@ extension RiggedService: DatabaseService {
         _ lookups: [UserLookup],
         as caller: Caller
     ) async throws(SyncError) -> [UserIdentity?] {
-        try await pass(.other).lookUpUsers(lookups, as: caller)
+        try await pass(.other) { (service) throws(SyncError) in
+            try await service.lookUpUsers(lookups, as: caller)
+        }
     }
 
     /// See `DatabaseService`.
     public func contacts(as caller: Caller) async throws(SyncError) -> [UserIdentity] {
-        try await pass(.other).contacts(as: caller)
+        try await pass(.other) { (service) throws(SyncError) in
+            try await service.contacts(as: caller)
+        }
     }
 
     /// See `DatabaseService`.
     public func acceptShare(_ link: String, as caller: Caller) async throws(SyncError) -> Record {
-        try await pass(.other).acceptShare(link, as: caller)
+        try await pass(.other) { (service) throws(SyncError) in
+            try await service.acceptShare(link, as: caller)
+        }
     }
 
     /// See `DatabaseService`.
@@ -117,16 +147,20 @@ extension RiggedService: DatabaseService {
         withRootRecord: Bool,
         as caller: Caller
     ) async throws(SyncError) -> ShareMetadata {
-        try await pass(.other).shareMetadata(
-            of: link,
-            withRootRecord: withRootRecord,
-            as: caller
-        )
+        try await pass(.other) { (service) throws(SyncError) in
+            try await service.shareMetadata(
+                of: link,
+                withRootRecord: withRootRecord,
+                as: caller
+            )
+        }
     }
 
     /// See `DatabaseService`.
     public func requestShareAccess(_ link: String, as caller: Caller) async throws(SyncError) {
-        try await pass(.other).requestShareAccess(link, as: caller)
+        try await pass(.other) { (service) throws(SyncError) in
+            try await service.requestShareAccess(link, as: caller)
+        }
     }
 
     /// See `DatabaseService`.
@@ -134,12 +168,16 @@ extension RiggedService: DatabaseService {
         _ request: ModifySubscriptionsRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifySubscriptionsResult {
-        try await pass(.save).modifySubscriptions(request, as: caller)
+        try await pass(.save) { (service) throws(SyncError) in
+            try await service.modifySubscriptions(request, as: caller)
+        }
     }
 
     /// See `DatabaseService`.
     public func subscriptions(as caller: Caller) async throws(SyncError) -> [Subscription] {
-        try await pass(.fetch).subscriptions(as: caller)
+        try await pass(.fetch) { (service) throws(SyncError) in
+            try await service.subscriptions(as: caller)
+        }
     }
 
     /// See `DatabaseService`.
@@ -147,7 +185,9 @@ extension RiggedService: DatabaseService {
         _ ids: [String],
         as caller: Caller
     ) async throws(SyncError) -> [Result<Subscription, SyncError>] {
-        try await pass(.fetch).fetchSubscriptions(ids, as: caller)
+        try await pass(.fetch) { (service) throws(SyncError) in
+            try await service.fetchSubscriptions(ids, as: caller)
+        }
     }
 
     /// Never waits nor fails: a device hears of changes whatever a test does.
@@ -155,7 +195,7 @@ extension RiggedService: DatabaseService {
         _ request: NotificationChangesRequest,
         as caller: Caller
     ) async throws(SyncError) -> NotificationChanges {
-        try await cloud.service().notificationChanges(request, as: caller)
+        try await service().notificationChanges(request, as: caller)
     }
 
     /// See `DatabaseService`.
@@ -163,7 +203,9 @@ extension RiggedService: DatabaseService {
         _ ids: [String],
         as caller: Caller
     ) async throws(SyncError) -> [Result<String, SyncError>] {
-        try await pass(.other).markNotificationsRead(ids, as: caller)
+        try await pass(.other) { (service) throws(SyncError) in
+            try await service.markNotificationsRead(ids, as: caller)
+        }
     }
 
     /// Never waits nor fails: a device hears of changes whatever a test does.
@@ -171,13 +213,13 @@ extension RiggedService: DatabaseService {
         since token: ChangeToken?,
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {
-        try await cloud.service().notifications(since: token, as: caller)
+        try await service().notifications(since: token, as: caller)
     }
 
     /// Never waits nor fails: a device hears of changes whatever a test does.
     public func accountStatuses(
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error> {
-        try await cloud.service().accountStatuses(as: caller)
+        try await service().accountStatuses(as: caller)
     }
 }

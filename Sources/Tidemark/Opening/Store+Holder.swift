@@ -1,0 +1,19 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+extension Store {
+    /// Whether a process has the store in a folder open for writing; `true` also where that cannot be told.
+    package static func hasWriter(at path: String) -> Bool {
+        let files = PosixFileSystem()
+        let lock = StoreFolder(path).lock
+        do throws(FileError) {
+            let file = try files.open(lock, .readWrite)
+            defer { file.close() }
+            return try !file.lock(.exclusive)
+        } catch {
+            return !error.isMissing
+        }
+    }
+}

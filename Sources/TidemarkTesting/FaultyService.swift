@@ -1,0 +1,168 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLock
+public import TidemarkModel
+
+/// A service for tests that fails, waits, or lets something happen first, in front of any other service.
+///
+/// Faults are taken in the order in which they were asked for, each by the next call that it fits.
+///
+/// ```swift
+/// let faulty = FaultyService(store)
+/// let busy = SyncError(.zoneBusy, "Another device writes.")
+/// faulty.failNext(.save, with: busy)
+/// faulty.loseNextAnswer(to: .save)
+/// ```
+public final class FaultyService: Sendable {
+    /// Kinds of calls.
+    public enum Call: Hashable, Sendable {
+        /// Records, zones or subscriptions are fetched, or what changed in them, or records are found.
+        case fetch
+        /// Records, zones or subscriptions are saved or deleted.
+        case save
+        /// Any other call.
+        case other
+    }
+
+    private struct Fault: Sendable {
+        var call: Call
+        var error: SyncError
+        /// Whether the call is done, and its answer lost.
+        var losesAnswer: Bool
+        var count: Int
+    }
+
+    private struct State: Sendable {
+        var faults: [Fault] = []
+        var recordFaults: [String: SyncError] = [:]
+        var beforeWrites: [@Sendable () async -> Void] = []
+        var isHolding = false
+        var held: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// The service behind it.
+    let service: @Sendable () async throws(SyncError) -> any DatabaseService
+    private let state = Lock(State())
+
+    /// Stands in front of a service.
+    public init(_ service: any DatabaseService) {
+        self.service = { service }
+    }
+
+    /// Stands in front of a service that may not be there yet: each call asks for it.
+    public init(
+        _ service: @escaping @Sendable () async throws(SyncError) -> any DatabaseService
+    ) {
+        self.service = service
+    }
+}
+
+// MARK: - What is to happen
+
+extension FaultyService {
+    /// Lets the next calls of a kind fail, before anything is done.
+    public func failNext(_ call: Call, with error: SyncError, times count: Int = 1) {
+        add(Fault(call: call, error: error, losesAnswer: false, count: count))
+    }
+
+    /// Lets the next calls of a kind be done, and fail all the same: their answers are lost.
+    public func loseNextAnswer(
+        to call: Call,
+        with error: SyncError = SyncError(.serverResponseLost, "A test lost the answer."),
+        times count: Int = 1
+    ) {
+        add(Fault(call: call, error: error, losesAnswer: true, count: count))
+    }
+
+    private func add(_ fault: Fault) {
+        precondition(fault.count > 0, "a fault has to happen at least once")
+        state.withLock { $0.faults.append(fault) }
+    }
+
+    /// Lets the next request fail that saves a record of this name, before anything is done.
+    public func failNextSave(ofRecordNamed name: String, with error: SyncError) {
+        state.withLock { $0.recordFaults[name] = error }
+    }
+
+    /// Runs a closure just before the next request to save or delete records is done, in the place of what
+    /// another device does in that moment.
+    public func beforeNextWrite(_ body: @escaping @Sendable () async -> Void) {
+        state.withLock { $0.beforeWrites.append(body) }
+    }
+
+    /// Lets calls wait from now on, before anything is done.
+    public func hold() {
+        state.withLock { $0.isHolding = true }
+    }
+
+    /// Lets calls go on.
+    public func release() {
+        let held = state.withLock { state in
+            defer { state.held = [] }
+            state.isHolding = false
+            return state.held
+        }
+        for continuation in held { continuation.resume() }
+    }
+
+    /// The number of calls that wait.
+    public var heldCallCount: Int { state.withLock { $0.held.count } }
+}
+
+// MARK: - What happens
+
+extension FaultyService {
+    /// Makes a call of the service behind, with what is to go wrong with it.
+    func pass<Answer>(
+        _ call: Call,
+        _ request: ModifyRecordsRequest? = nil,
+        _ body: (any DatabaseService) async throws(SyncError) -> Answer
+    ) async throws(SyncError) -> Answer {
+        await waitWhileHeld()
+        let fault = nextFault(of: call)
+        if let fault, !fault.losesAnswer { throw fault.error }
+        let service = try await service()
+        if let request { try await prepare(request) }
+        let answer = try await body(service)
+        if let fault { throw fault.error }
+        return answer
+    }
+
+    private func waitWhileHeld() async {
+        await withCheckedContinuation { continuation in
+            let isHeld = state.withLock { state in
+                if state.isHolding { state.held.append(continuation) }
+                return state.isHolding
+            }
+            if !isHeld { continuation.resume() }
+        }
+    }
+
+    private func nextFault(of call: Call) -> Fault? {
+        state.withLock { state in
+            guard let index = state.faults.firstIndex(where: { $0.call == call }) else {
+                return nil
+            }
+            let fault = state.faults[index]
+            state.faults[index].count -= 1
+            if fault.count == 1 { state.faults.remove(at: index) }
+            return fault
+        }
+    }
+
+    /// Fails for a record that is to fail, and runs what is to happen before a write.
+    private func prepare(_ request: ModifyRecordsRequest) async throws(SyncError) {
+        let names = request.saves.map(\.recordID.recordName)
+        let (error, bodies) = state.withLock {
+            state -> (SyncError?, [@Sendable () async -> Void]) in
+            for name in names {
+                if let error = state.recordFaults.removeValue(forKey: name) { return (error, []) }
+            }
+            defer { state.beforeWrites = [] }
+            return (nil, state.beforeWrites)
+        }
+        if let error { throw error }
+        for body in bodies { await body() }
+    }
+}
