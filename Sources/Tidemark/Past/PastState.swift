@@ -25,16 +25,7 @@ struct PastState {
     /// The zones that were there, by key.
     private(set) var zones: [UInt64: ZoneIdentity] = [:]
     /// The zones that had ended.
-    private var endedZones: [Zone] = []
-
-    /// What a zone had come to.
-    struct Zone {
-        var identity: ZoneIdentity
-        /// Position of its last event.
-        var head: UInt64
-        /// Why it had ended; `nil` where it had not.
-        var end: ZoneDeletionReason?
-    }
+    private var endedZones: [ZoneHead] = []
 
     /// Folds the log up to a position.
     ///
@@ -62,7 +53,7 @@ struct PastState {
             guard let identity = zones.removeValue(forKey: event.zone) else { break }
             let reason = try ZoneEvent.readDeletion(payload)
             endedZones.append(
-                Zone(identity: identity, head: event.sequence.rawValue, end: reason)
+                ZoneHead(identity: identity, head: event.sequence.rawValue, end: reason)
             )
         case .requestNoted, .audienceEntered, .audienceLeft, .tombstonesForgotten,
             .compactionBegun:
@@ -105,21 +96,20 @@ struct PastState {
         for entry in entries where entry.sequence != 0 { table[place(of: entry)] = entry }
     }
 
-    /// The zones of a database whose last event came after a position, by that event; those that had ended
-    /// at or before `quiet` are left out.
+    /// The zones of a database, those included that had ended, by their last events.
     ///
     /// O(records).
-    func zones(of database: DatabaseID, after start: UInt64, quiet: UInt64) -> [Zone] {
-        var found: [UInt64: Zone] = [:]
+    func zones(of database: DatabaseID) -> [ZoneHead] {
+        var found: [UInt64: ZoneHead] = [:]
         for (key, identity) in zones where identity.database == database {
-            found[key] = Zone(identity: identity, head: key)
+            found[key] = ZoneHead(identity: identity, head: key)
         }
         for entry in table where entry.sequence > 0 {
             guard let head = found[entry.zone]?.head, head < entry.sequence else { continue }
             found[entry.zone]?.head = entry.sequence
         }
-        let ended = endedZones.filter { $0.identity.database == database && $0.head > quiet }
-        return (found.values + ended).filter { $0.head > start }.sorted { $0.head < $1.head }
+        let ended = endedZones.filter { $0.identity.database == database }
+        return (found.values + ended).sorted { $0.head < $1.head }
     }
 
     /// The positions of a zone's live records, ascending.

@@ -50,141 +50,14 @@ extension Reader {
         }
     }
 
-    /// See ``Store/zones(as:asOf:)``.
-    func zones(
-        as caller: Caller,
-        asOf position: SequenceNumber
-    ) throws(SyncError) -> [Zone] {
-        let picture = try pastPicture(for: caller)
-        defer { withExtendedLifetime(picture) {} }
-        let past = try past(position, picture)
-        var identities = Set(
-            past.zones.values.filter { $0.database == caller.database && !$0.isSystem }
-        )
-        let standard = ZoneIdentity(
-            database: caller.database,
-            zoneName: Name(ZoneID.defaultZoneName)
-        )
-        if standard.isImplicit { identities.insert(standard) }
-        return identities.map { Zone($0, isStrict: options.isStrict) }
-            .sorted { $0.zoneID < $1.zoneID }
-    }
-
-    /// See ``Store/zoneChanges(_:as:asOf:)``.
-    func zoneChanges(
-        _ request: ZoneChangesRequest,
-        as caller: Caller,
-        asOf position: SequenceNumber
-    ) throws(SyncError) -> ZoneChanges {
-        let limit = try pageLimit(request.limit)
-        let picture = try pastPicture(for: caller)
-        defer { withExtendedLifetime(picture) {} }
-        let past = try past(position, picture)
-        try checkName(of: request.zone, in: caller.database)
-        let identity = ZoneIdentity(
-            database: caller.database,
-            zoneName: Name(request.zone.zoneName)
-        )
-        let key = past.zones.first { $0.value == identity }?.key
-        if key == nil, !identity.isImplicit {
-            throw .zoneGone(request.zone, past.reason(ofEnd: identity) ?? .deleted)
-        }
-        if options.isStrict, identity.isImplicit { throw .noDelta(of: request.zone) }
-        let access = try access(of: caller, picture)
-        let readability = access?.readability(views.hash) ?? 0
-        let quiet = position.rawValue
-        let start = try start(of: request, identity, key, quiet: quiet, readability, picture)
-        try check(start, isWithin: position)
-        let versions = key.map { past.versions(in: $0, after: start.sequence) } ?? []
-        return try changes(
-            ofZone: key ?? 0,
-            after: start,
-            through: position.rawValue,
-            request,
-            limit: limit,
-            as: caller,
-            access
-        ) { (start, count) in
-            Array(versions.drop { $0.sequence.rawValue <= start }.prefix(count))
-        }
-    }
-
-    /// See ``Store/databaseChanges(_:as:asOf:)``.
-    func databaseChanges(
-        _ request: DatabaseChangesRequest,
-        as caller: Caller,
-        asOf position: SequenceNumber
-    ) throws(SyncError) -> DatabaseChanges {
-        if options.isStrict, caller.database.scope == .public { throw .noZoneList(caller.database) }
-        let limit = try pageLimit(request.limit)
-        let picture = try pastPicture(for: caller)
-        defer { withExtendedLifetime(picture) {} }
-        let past = try past(position, picture)
-        let place = views.hash.key(of: caller.database)
-        let readability = try access(of: caller, picture)?.readability(views.hash) ?? 0
-        var start = Start(quiet: position.rawValue)
-        if let token = request.since {
-            do throws(TokenDefect) {
-                let content = try TokenContent(token, store: id, hash: views.hash)
-                try content.check(
-                    level: .database,
-                    place: place,
-                    line: line,
-                    visible: source.durableSequence,
-                    horizon: .zero,
-                    readability: readability
-                )
-                start = Start(sequence: content.sequence.rawValue, quiet: content.quiet.rawValue)
-            } catch {
-                throw SyncError(error)
-            }
-            try check(start, isWithin: position)
-            try checkErasures(
-                since: max(start.sequence, start.quiet),
-                as: caller,
-                picture
-            )
-        }
-        let found = past.zones(of: caller.database, after: start.sequence, quiet: start.quiet)
-        let moreComing = found.count > limit
-        let end = moreComing ? found[limit - 1].head : position.rawValue
-        return DatabaseChanges(
-            changes: found.prefix(limit).compactMap { zone in
-                if zone.identity.isSystem || options.isStrict && zone.identity.isImplicit {
-                    return nil
-                }
-                return zone.end.map { .deleted(zone.identity.zone, $0) }
-                    ?? .changed(zone.identity.zone)
-            },
-            token: token(
-                .database,
-                place: place,
-                at: end,
-                quiet: start.quiet > end ? start.quiet : 0,
-                readability: readability
-            ),
-            moreComing: moreComing
-        )
-    }
-
-    /// Rejects the name of a zone that a client cannot have in its database.
-    private func checkName(of zone: ZoneID, in database: DatabaseID) throws(SyncError) {
-        try options.limits.check(zone: zone)
-        guard
-            zone.ownerName == ZoneID.currentOwner
-                || zone.ownerName == database.owner.userRecordName
-        else { throw .zoneNotFound(zone) }
-    }
-
-    private func check(_ start: Start, isWithin position: SequenceNumber) throws(SyncError) {
-        let handedOut = max(start.sequence, start.quiet)
-        guard handedOut <= position.rawValue else {
-            throw SyncError(
-                .invalidArguments,
-                "The token was handed out at event \(handedOut), after event \(position), as of "
-                    + "which the changes are asked for."
-            )
-        }
+    /// The store as of a position, or as it is now; `now` keeps what the answer reads in the log for as long
+    /// as it is held.
+    func picture(
+        asOf position: SequenceNumber?,
+        _ now: ViewPicture
+    ) throws(SyncError) -> any Picture {
+        guard let position else { return LivePicture(views: now) }
+        return FoldedPicture(try past(position, now), through: position.rawValue)
     }
 
     private func pastPicture(for caller: Caller) throws(SyncError) -> ViewPicture {

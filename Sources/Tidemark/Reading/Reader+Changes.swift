@@ -8,33 +8,34 @@ import TidemarkRules
 import TidemarkViews
 
 extension Reader {
-    /// See ``Store/zoneChanges(_:as:)``.
+    /// See ``Store/zoneChanges(_:as:)``, and as of a position ``Store/zoneChanges(_:as:asOf:)``.
     func zoneChanges(
         _ request: ZoneChangesRequest,
-        as caller: Caller
+        as caller: Caller,
+        asOf position: SequenceNumber? = nil
     ) throws(SyncError) -> ZoneChanges {
         try checkAccess(of: caller, writes: false)
         let limit = try pageLimit(request.limit)
-        let picture = try picture(.visible)
+        let now = try picture(.visible)
+        defer { withExtendedLifetime(now) {} }
         if caller.database.scope == .shared {
-            let changes = try sharedZoneChanges(request, as: caller, limit: limit, picture)
-            return noted(changes, request, caller, picture)
+            guard position == nil else { throw .sharedPast }
+            let changes = try sharedZoneChanges(request, as: caller, limit: limit, now)
+            return noted(changes, request, caller, now)
         }
-        var zones = ConsultedZones()
-        _ = try zones.index(
-            of: request.zone,
-            in: caller.database,
-            creating: .implicit,
-            picture.facts,
-            options.limits
+        let picture = try picture(asOf: position, now)
+        try checkName(of: request.zone, in: caller.database)
+        let zone = ZoneIdentity(
+            database: caller.database,
+            zoneName: Name(request.zone.zoneName)
         )
-        let consulted = zones[0]
-        if let error = consulted.error { throw error }
-        if options.isStrict, consulted.identity.isImplicit { throw .noDelta(of: request.zone) }
-        let access = try access(of: caller, picture)
+        let (key, end) = try picture.zone(zone)
+        if key == nil, !zone.isImplicit { throw .zoneGone(request.zone, end ?? .deleted) }
+        if options.isStrict, zone.isImplicit { throw .noDelta(of: request.zone) }
+        let access = try access(of: caller, now)
         let readability = access?.readability(views.hash) ?? 0
-        let (zone, key) = (consulted.identity, consulted.key)
-        let start = try start(of: request, zone, key, quiet: picture.bound, readability, picture)
+        let start = try start(of: request, zone, key, quiet: picture.bound, readability, now)
+        if let position { try check(start, isWithin: position) }
         let changes = try changes(
             ofZone: key ?? 0,
             after: start,
@@ -45,9 +46,29 @@ extension Reader {
             access
         ) { (start, count) throws(SyncError) in
             guard let key else { return [] }
-            return try self.changes(in: key, after: start, limit: count, picture)
+            return try picture.versions(in: key, after: start, limit: count)
         }
-        return noted(changes, request, caller, picture)
+        return position == nil ? noted(changes, request, caller, now) : changes
+    }
+
+    /// Rejects the name of a zone that a client cannot have in its database.
+    func checkName(of zone: ZoneID, in database: DatabaseID) throws(SyncError) {
+        try options.limits.check(zone: zone)
+        guard
+            zone.ownerName == ZoneID.currentOwner
+                || zone.ownerName == database.owner.userRecordName
+        else { throw .zoneNotFound(zone) }
+    }
+
+    func check(_ start: Start, isWithin position: SequenceNumber) throws(SyncError) {
+        let handedOut = max(start.sequence, start.quiet)
+        guard handedOut <= position.rawValue else {
+            throw SyncError(
+                .invalidArguments,
+                "The token was handed out at event \(handedOut), after event \(position), as of "
+                    + "which the changes are asked for."
+            )
+        }
     }
 
     /// A page of changes, once the journal has it.

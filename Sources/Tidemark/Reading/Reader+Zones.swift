@@ -8,19 +8,23 @@ import TidemarkRules
 import TidemarkViews
 
 extension Reader {
-    /// See ``Store/zones(as:)``.
-    func zones(as caller: Caller) throws(SyncError) -> [Zone] {
+    /// See ``Store/zones(as:)``, and as of a position ``Store/zones(as:asOf:)``.
+    func zones(
+        as caller: Caller,
+        asOf position: SequenceNumber? = nil
+    ) throws(SyncError) -> [Zone] {
         try checkAccess(of: caller, writes: false)
-        let picture = try picture(.visible)
-        if caller.database.scope == .shared { return try sharedZoneList(of: caller, picture) }
+        let now = try picture(.visible)
+        defer { withExtendedLifetime(now) {} }
+        if caller.database.scope == .shared {
+            guard position == nil else { throw .sharedPast }
+            return try sharedZoneList(of: caller, now)
+        }
+        let picture = try picture(asOf: position, now)
         var zones: [Zone] = []
-        try SyncError.wrapping { () throws(ViewIndexError) in
-            for standing in try picture.zones(of: caller.database, after: 0, limit: .max)
-            where standing.end == nil && !standing.identity.isImplicit
-                && !standing.identity.isSystem
-            {
-                zones.append(Zone(standing.identity, isStrict: options.isStrict))
-            }
+        for zone in try picture.zones(of: caller.database, after: 0, quiet: .max, limit: .max)
+        where zone.end == nil && !zone.identity.isImplicit && !zone.identity.isSystem {
+            zones.append(Zone(zone.identity, isStrict: options.isStrict))
         }
         let implicit = ZoneIdentity(
             database: caller.database,
@@ -30,98 +34,117 @@ extension Reader {
         return zones.sorted { $0.zoneID < $1.zoneID }
     }
 
-    /// See ``Store/databaseChanges(_:as:)``.
+    /// See ``Store/databaseChanges(_:as:)``, and as of a position ``Store/databaseChanges(_:as:asOf:)``.
     func databaseChanges(
         _ request: DatabaseChangesRequest,
-        as caller: Caller
+        as caller: Caller,
+        asOf position: SequenceNumber? = nil
     ) throws(SyncError) -> DatabaseChanges {
         try checkAccess(of: caller, writes: false)
-        if options.isStrict, caller.database.scope == .public {
-            throw .noZoneList(caller.database)
-        }
+        let isShared = caller.database.scope == .shared
+        if isShared, position != nil { throw .sharedPast }
+        if options.isStrict, caller.database.scope == .public { throw .noZoneList(caller.database) }
         let limit = try pageLimit(request.limit)
-        let picture = try picture(.visible)
-        let place = views.hash.key(of: caller.database)
-        let readability = try access(of: caller, picture)?.readability(views.hash) ?? 0
-        var start: UInt64 = 0
-        var quiet = picture.bound
-        if let token = request.since {
-            do throws(TokenDefect) {
-                let content = try TokenContent(token, store: id, hash: views.hash)
-                try content.check(
-                    level: .database,
-                    place: place,
-                    line: line,
-                    visible: SequenceNumber(rawValue: picture.bound),
-                    horizon: .zero,
-                    readability: readability
-                )
-                start = content.sequence.rawValue
-                quiet = content.quiet.rawValue
-            } catch {
-                throw SyncError(error)
-            }
-            try checkErasures(since: max(start, quiet), as: caller, picture)
-        }
-        if caller.database.scope == .shared {
-            let found = try sharedZoneHeads(of: caller, after: start, quiet: quiet, picture)
-            let moreComing = found.count > limit
-            let end = moreComing ? found[limit - 1].head : picture.bound
-            let changes = DatabaseChanges(
-                changes: found.prefix(limit).map(\.change),
-                token: token(.database, place: place, at: end, quiet: quiet > end ? quiet : 0),
-                moreComing: moreComing
-            )
-            return noted(changes, request, caller, picture)
-        }
-        let found = try zones(of: caller.database, after: start, quiet: quiet, limit, picture)
-        let hasMore = found.entries.count > limit
-        let end = hasMore ? found.entries[limit - 1].head : found.end ?? picture.bound
+        let now = try picture(.visible)
+        defer { withExtendedLifetime(now) {} }
+        let picture = try picture(asOf: position, now)
+        let readability = try access(of: caller, now)?.readability(views.hash) ?? 0
+        let start = try start(of: request, caller, quiet: picture.bound, readability, now)
+        if let position { try check(start, isWithin: position) }
+        let page =
+            isShared
+            ? try sharedZonePage(of: caller, after: start, limit, now)
+            : try zonePage(of: caller.database, after: start, limit, picture)
+        let end = page.end ?? picture.bound
         let changes = DatabaseChanges(
-            changes: found.entries.prefix(limit).compactMap { standing in
-                if options.isStrict, standing.identity.isImplicit { return nil }
-                if standing.identity.isSystem { return nil }
-                return standing.end.map { .deleted(standing.identity.zone, $0.reason) }
-                    ?? .changed(standing.identity.zone)
-            },
+            changes: page.changes,
             token: token(
                 .database,
-                place: place,
+                place: views.hash.key(of: caller.database),
                 at: end,
-                quiet: quiet > end ? quiet : 0,
+                quiet: start.quiet > end ? start.quiet : 0,
                 readability: readability
             ),
-            moreComing: hasMore || found.end != nil
+            moreComing: page.end != nil
         )
-        return noted(changes, request, caller, picture)
+        return position == nil ? noted(changes, request, caller, now) : changes
     }
 
-    /// The zones of a database that changed after a position, one more than `limit` if there are more;
-    /// without those that ended at or before `quiet`.
-    private func zones(
-        of database: DatabaseID,
-        after start: UInt64,
+    /// Where the token of a request leaves off; without a token, at the beginning, and with the ends of
+    /// zones up to `quiet` left out.
+    private func start(
+        of request: DatabaseChangesRequest,
+        _ caller: Caller,
         quiet: UInt64,
+        _ readability: UInt64,
+        _ now: ViewPicture
+    ) throws(SyncError) -> Start {
+        guard let token = request.since else { return Start(quiet: quiet) }
+        let start: Start
+        do throws(TokenDefect) {
+            let content = try TokenContent(token, store: id, hash: views.hash)
+            try content.check(
+                level: .database,
+                place: views.hash.key(of: caller.database),
+                line: line,
+                visible: SequenceNumber(rawValue: now.bound),
+                horizon: .zero,
+                readability: readability
+            )
+            start = Start(sequence: content.sequence.rawValue, quiet: content.quiet.rawValue)
+        } catch {
+            throw SyncError(error)
+        }
+        try checkErasures(since: max(start.sequence, start.quiet), as: caller, now)
+        return start
+    }
+
+    /// A page of a database's zones, and the position at which it ends if there is more.
+    private typealias ZonePage = (changes: [ZoneChange], end: UInt64?)
+
+    private func zonePage(
+        of database: DatabaseID,
+        after start: Start,
         _ limit: Int,
-        _ picture: ViewPicture
-    ) throws(SyncError) -> DeltaScan<ZoneStanding> {
+        _ picture: any Picture
+    ) throws(SyncError) -> ZonePage {
         var budget = scanBudget
-        return try DeltaScan(
-            after: start,
+        let found = try DeltaScan(
+            after: start.sequence,
             limit: limit + 1,
             budget: &budget,
             position: \.head,
             read: { (start, count) throws(SyncError) in
-                do throws(ViewIndexError) {
-                    return try picture.zones(of: database, after: start, quiet: 0, limit: count)
-                } catch {
-                    throw SyncError(error)
-                }
+                try picture.zones(of: database, after: start, quiet: 0, limit: count)
             },
             tell: { (run, _) throws(SyncError) in
-                .init(entries: run.filter { !$0.isQuiet(below: quiet) })
+                .init(entries: run.filter { !$0.isQuiet(below: start.quiet) })
             }
         )
+        let changes = found.entries.prefix(limit).compactMap { zone -> ZoneChange? in
+            if options.isStrict, zone.identity.isImplicit { return nil }
+            if zone.identity.isSystem { return nil }
+            return zone.end.map { .deleted(zone.identity.zone, $0) }
+                ?? .changed(zone.identity.zone)
+        }
+        let hasMore = found.entries.count > limit
+        return (changes, hasMore ? found.entries[limit - 1].head : found.end)
+    }
+
+    private func sharedZonePage(
+        of caller: Caller,
+        after start: Start,
+        _ limit: Int,
+        _ now: ViewPicture
+    ) throws(SyncError) -> ZonePage {
+        let found = try sharedZoneHeads(
+            of: caller,
+            after: start.sequence,
+            quiet: start.quiet,
+            now
+        )
+        let end = found.count > limit ? found[limit - 1].head : nil
+        return (found.prefix(limit).map(\.change), end)
     }
 
     /// A page of changes, once the journal has it.

@@ -1,0 +1,46 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkModel
+import TidemarkViews
+
+/// The store as it is now, from the zone views.
+struct LivePicture: Picture {
+    let views: ViewPicture
+
+    var bound: UInt64 { views.bound }
+
+    func zone(
+        _ zone: ZoneIdentity
+    ) throws(SyncError) -> (key: UInt64?, end: ZoneDeletionReason?) {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            let epoch = try views.epoch(of: zone)
+            guard let key = epoch.key else { return (nil, nil) }
+            return epoch.end == nil ? (key, nil) : (nil, try views.zone(key).end?.reason)
+        }
+    }
+
+    func versions(
+        in zone: UInt64,
+        after start: UInt64,
+        limit: Int
+    ) throws(SyncError) -> [RecordVersion] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try views.changes(in: zone, after: start, quiet: 0, limit: limit)
+        }
+    }
+
+    func zones(
+        of database: DatabaseID,
+        after start: UInt64,
+        quiet: UInt64,
+        limit: Int
+    ) throws(SyncError) -> [ZoneHead] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try views.zones(of: database, after: start, quiet: quiet, limit: limit).map {
+                ZoneHead(identity: $0.identity, head: $0.head, end: $0.end?.reason)
+            }
+        }
+    }
+}
