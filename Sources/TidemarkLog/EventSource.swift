@@ -37,6 +37,41 @@ package protocol EventSource: AnyObject, Sendable {
     /// The last event of the last commit whose time is at or before one; zero if there is none.
     /// O(log segments), then one block table and one block.
     func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber
+
+    /// Visits the events of one zone in a range, in order, until `visit` returns `false`.
+    func scan(
+        zone: UInt64,
+        from first: SequenceNumber,
+        through last: SequenceNumber,
+        _ visit: (LogEvent) -> Bool
+    ) throws(LogError)
+
+    /// The manifest as it is for a copy that ends at the watermark: no segment takes events.
+    var finishedManifest: Manifest { get }
+
+    /// What was found damaged so far and passed over.
+    var damage: [LogError] { get }
+
+    /// Bytes behind the last sound frame that the next writer will discard.
+    var tornByteCount: UInt64 { get }
+}
+
+/// A source that does not know which blocks hold a zone, and stops at damage instead of passing over it.
+extension EventSource {
+    package func scan(
+        zone: UInt64,
+        from first: SequenceNumber,
+        through last: SequenceNumber,
+        _ visit: (LogEvent) -> Bool
+    ) throws(LogError) {
+        try scan(from: first, through: last) { event in
+            event.zone == zone ? visit(event) : true
+        }
+    }
+
+    package var damage: [LogError] { [] }
+
+    package var tornByteCount: UInt64 { 0 }
 }
 
 /// A store's incarnations, oldest first.

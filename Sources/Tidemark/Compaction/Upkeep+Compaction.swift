@@ -213,12 +213,11 @@ extension Upkeep {
         _ plan: Plan,
         _ bytesPerSecond: Int?
     ) throws(SyncError) -> CompactionReport {
-        let segments =
-            writer.ifAny?.log.segmentLoads() ?? (reader.source as? LogReader)?.segmentLoads() ?? []
+        let segments = reader.source.segmentLoads()
         var fates = plan.fates(marks)
         return try SyncError.wrapping { () throws(LogError) in
             let loads = try loads(of: segments, &fates, bytesPerSecond)
-            if let damage = (reader.source as? LogReader)?.damage.first { throw damage }
+            if let damage = reader.source.damage.first { throw damage }
             let groups = SegmentLoad.rewrites(
                 of: loads,
                 segmentByteCount: reader.options.segmentByteCount

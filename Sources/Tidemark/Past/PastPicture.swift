@@ -147,10 +147,8 @@ package struct PastLog: Sendable {
             }
         }
         try SyncError.wrapping { () throws(LogError) in
-            if let zones, zones.count == 1, let zone = zones.first,
-                let reader = source as? LogReader
-            {
-                try reader.scan(zone: zone, from: first, through: last) { goesOn(after: $0) }
+            if let zones, zones.count == 1, let zone = zones.first {
+                try source.scan(zone: zone, from: first, through: last) { goesOn(after: $0) }
             } else {
                 try source.scan(from: first, through: last) { event in
                     zones.map { $0.contains(event.zone) } ?? true ? goesOn(after: event) : true

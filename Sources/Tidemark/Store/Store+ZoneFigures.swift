@@ -18,8 +18,8 @@ extension Store {
         }
     }
 
-    /// The files behind a store that is open for reading: what is damaged, what a stop has left.
-    package var reader: LogReader? {
-        get throws(SyncError) { try parts.reader.source as? LogReader }
+    /// The log behind the store: its events, what is damaged, what a stop has left.
+    package var eventSource: any EventSource {
+        get throws(SyncError) { try parts.reader.source }
     }
 }

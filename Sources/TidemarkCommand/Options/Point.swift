@@ -67,9 +67,7 @@ enum Point: Equatable {
             return try store.position(atOrBefore: time)
         case .back(let count):
             // A search by time may end too early where a log is damaged.
-            let newest =
-                try store.reader?.durableSequence ?? store.position(atOrBefore: .max)
-            return try Self.position(count, before: newest)
+            return try Self.position(count, before: try store.eventSource.durableSequence)
         case .token(let text):
             guard let token = ChangeToken(text) else {
                 throw CommandError("'\(text)' is not a change token that a store has made.")
@@ -100,7 +98,7 @@ enum Point: Equatable {
         let store = try Store.open(at: path, access: .reading)
         defer { try? store.close() }
         let position = try position(in: store)
-        let damage = try store.reader?.damage ?? []
+        let damage = try store.eventSource.damage
         guard case .time = self, !damage.isEmpty else { return position }
         for damage in damage { note("Damaged: \(damage.text)") }
         throw CommandError(

@@ -46,7 +46,7 @@ struct StoreArgument: ParsableArguments {
         do {
             try await command(store)
         } catch {
-            let damage = try store.reader?.damage ?? []
+            let damage = try store.eventSource.damage
             for damage in damage { note("Damaged: \(damage.text)") }
             let isDamaged = !damage.isEmpty
             switch error {
@@ -60,7 +60,7 @@ struct StoreArgument: ParsableArguments {
                 throw error
             }
         }
-        if let reader = try store.reader { try finish(reader) }
+        try finish(try store.eventSource)
     }
 }
 

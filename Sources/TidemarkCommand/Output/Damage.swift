@@ -27,7 +27,7 @@ extension String {
 /// left behind.
 ///
 /// Throws, for status 1, if anything was damaged.
-func finish(_ reader: LogReader, and more: [LogError] = []) throws {
+func finish(_ reader: any EventSource, and more: [LogError] = []) throws {
     noteTornTail(reader.tornByteCount)
     try finish(reader.damage + more)
 }

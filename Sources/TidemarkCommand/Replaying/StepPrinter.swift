@@ -52,7 +52,7 @@ struct StepPrinter: ~Copyable {
     /// Whether a person types the commands.
     let isAsking: Bool
 
-    init(_ reader: LogReader, _ options: OutputOptions) {
+    init(_ reader: any EventSource, _ options: OutputOptions) {
         line = reader.line
         decoder = EventDecoder(source: reader)
         isJSON = options.isJSON(output)

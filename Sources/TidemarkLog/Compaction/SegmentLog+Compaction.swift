@@ -86,7 +86,7 @@ extension SegmentLoad {
     }
 }
 
-extension LogReader {
+extension EventSource {
     /// All segments, as they are: what a compaction would look at if it began now.
     package func segmentLoads() -> [SegmentLoad] { finishedManifest.segmentLoads }
 }
@@ -155,12 +155,11 @@ extension SegmentLog {
         return loads
     }
 
-    /// All segments, as they are: what a compaction would look at if it began now.
-    package func segmentLoads() -> [SegmentLoad] {
+    package var finishedManifest: Manifest {
         var now = manifest.manifest
         // The file of a segment that takes events is longer than what is in it.
         now.finish(through: durableSequence, framesEnd: disk.withLock { $0.active.offset })
-        return now.segmentLoads
+        return now
     }
 
     /// Which neighbouring segments are worth being written anew as one, oldest first.

@@ -194,8 +194,7 @@ package final class LogReader: EventSource {
     /// The manifest as it was last looked at.
     package var manifest: Manifest { state.withLock { $0.loaded.manifest } }
 
-    /// The manifest as it is for a copy that ends at the watermark: no segment takes events.
-    var finishedManifest: Manifest {
+    package var finishedManifest: Manifest {
         state.withLock { state in
             var manifest = state.loaded.manifest
             manifest.finish(through: state.durable, framesEnd: state.framesEnd)

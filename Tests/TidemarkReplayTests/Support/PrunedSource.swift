@@ -48,4 +48,6 @@ final class PrunedSource: EventSource {
     func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber {
         try log.lastSequence(atOrBefore: time)
     }
+
+    var finishedManifest: Manifest { log.finishedManifest }
 }

@@ -66,7 +66,7 @@ import TidemarkViews
         let error = #expect(throws: LogError.self) { try Store.open(at: store).close() }
         #expect(error?.code == .corrupted)
         let reading = try Store.open(at: store, access: .reading)
-        #expect(try reading.reader?.damage.isEmpty == false)
+        #expect(try reading.eventSource.damage.isEmpty == false)
         try reading.close()
         let salvaged = try Store.salvage(from: store, to: folder.path("copy.tide"))
         #expect(salvaged.log.lost == [before.next...last])
@@ -177,7 +177,7 @@ import TidemarkViews
                 environment: environment
             )
             let value = try? await Client(store: store).fetch("r").first?.get().fields["n"]
-            let isDamaged = try store.reader?.damage.isEmpty == false
+            let isDamaged = try store.eventSource.damage.isEmpty == false
             #expect(value == 32 || isDamaged, comment)
             try store.close()
         } catch let error as LogError {

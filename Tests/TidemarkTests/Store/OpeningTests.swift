@@ -102,7 +102,7 @@ import TidemarkModel
         #expect(error?.code == .corrupted)
         let reading = try Store.open(at: folder.path("old.tide"), access: .reading)
         #expect(try GeneratedHistory.state(of: reading) == state)
-        #expect(try reading.reader?.damage == error.map { [$0] })
+        #expect(try reading.eventSource.damage == error.map { [$0] })
         try reading.close()
         try FileManager.default.removeItem(at: views("old.tide"))
         try expect(state, in: "old.tide")

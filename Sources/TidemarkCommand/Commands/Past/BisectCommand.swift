@@ -272,14 +272,15 @@ extension BisectCommand {
 extension BisectCommand {
     private func print(_ finding: BisectFinding, of store: Store) async throws {
         var steps = try await store.steps(from: finding.bad, through: finding.bad)
-        guard let reader = try store.reader, let step = try await steps.next() else {
+        guard let step = try await steps.next() else {
             throw CommandError("Event \(finding.bad) cannot be read.")
         }
-        var decoder = EventDecoder(source: reader)
+        let source = try store.eventSource
+        var decoder = EventDecoder(source: source)
         let event = try decoder.decode(step.event)
         var output = StandardOutput()
         if options.isJSON(output) {
-            try output.line { $0.append(json: finding, event, in: reader.line) }
+            try output.line { $0.append(json: finding, event, in: source.line) }
         } else {
             let ink = Ink(output)
             for line in finding.lines(event, ink) { try output.line(line) }

@@ -175,8 +175,7 @@ extension ReplayCommand {
             from: try start(in: store),
             through: try to?.position(in: store)
         )
-        guard let reader = try store.reader else { return }
-        var printer = StepPrinter(reader, options)
+        var printer = StepPrinter(try store.eventSource, options)
         try printer.print(try await steps.next(), orSay: "There is no event here.")
         while let command = StepCommand.read(isAsking: printer.isAsking) {
             switch command {
