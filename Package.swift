@@ -121,8 +121,7 @@ let package = Package(
         .executableTarget(
             name: "TidemarkCommand",
             dependencies: [
-                "Tidemark", "TidemarkReplay", "TidemarkViews", "TidemarkEvents", "TidemarkModel",
-                "TidemarkLog",
+                "Tidemark", "TidemarkReplay", "TidemarkEvents", "TidemarkModel", "TidemarkLog",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: shipped

@@ -14,3 +14,11 @@ public struct Incarnation: RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 }
+
+extension Incarnation {
+    /// The number in sixteen hexadecimal digits.
+    package var text: String {
+        let digits = String(rawValue, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+}

@@ -4,44 +4,9 @@
 import Tidemark
 import TidemarkLog
 import TidemarkModel
-import TidemarkViews
 
-/// What a zone came to in a replay, and whether the views on disk say the same.
-struct ReplayedZone {
-    let entry: ZoneEntry
-    let key: UInt64
-    /// Whether the views on disk say the same; `nil` if nothing was compared.
-    let isSame: Bool?
-
-    /// The tables whose entries belong to one zone each.
-    private static let tables: [ViewTable] = [.names, .sync, .zones, .audiences]
-
-    /// The zones of a replay, and of the views on disk if there are some, in the order of their
-    /// creation.
-    static func zones(
-        of views: any ViewSnapshot,
-        beside found: (any ViewSnapshot)?
-    ) throws -> [ReplayedZone] {
-        var entries = try entries(of: views)
-        if let found { entries.merge(try Self.entries(of: found)) { replayed, _ in replayed } }
-        return try entries.sorted { $0.key < $1.key }.map { key, entry in
-            let isSame = try found.map { found in
-                try tables.allSatisfy { table in
-                    try views.digest(table, zone: key) == found.digest(table, zone: key)
-                }
-            }
-            return ReplayedZone(entry: entry, key: key, isSame: isSame)
-        }
-    }
-
-    private static func entries(of views: any ViewSnapshot) throws -> [UInt64: ZoneEntry] {
-        var entries: [UInt64: ZoneEntry] = [:]
-        try views.visit(.zones, from: .firstZone) { (key, value) throws(ViewIndexError) in
-            entries[key.high] = try ZoneEntry(value, key: key.high)
-        }
-        return entries
-    }
-
+/// What a zone came to in a replay, for people.
+extension ReplayedZone {
     /// What its rows stand in.
     static let table = Table([
         ("zone", .left), ("database", .left), ("created by", .right), ("records", .right),
@@ -51,9 +16,9 @@ struct ReplayedZone {
     /// Its row.
     var row: [String] {
         [
-            entry.identity.zoneName.string.replacing("\0", with: "/").printable,
-            "\(entry.identity.database)".printable, "\(key)", "\(entry.liveCount)",
-            "\(entry.tombstoneCount)", "\(entry.head)",
+            identity.zoneName.string.replacing("\0", with: "/").printable,
+            "\(identity.database)".printable, "\(key)", "\(liveCount)",
+            "\(tombstoneCount)", "\(head)",
             isSame.map { $0 ? "same" : "DIFFER" } ?? "",
         ]
     }
@@ -68,7 +33,7 @@ struct ReplaySummary {
     var differingZoneCount: Int
     var findingCount: Int
     /// What became of the comparison; `nil` if none was asked for.
-    var views: ViewCheck.Outcome?
+    var views: ViewsCheck.Outcome?
 
     fileprivate var seconds: Double { elapsed / .seconds(1) }
 
@@ -80,13 +45,13 @@ extension [UInt8] {
     mutating func append(json zone: ReplayedZone) {
         append(literal: "{\"zoneKey\":")
         append(jsonNumber: zone.key)
-        append(json: zone.entry.identity)
+        append(json: zone.identity)
         append(literal: ",\"records\":")
-        append(jsonNumber: zone.entry.liveCount)
+        append(jsonNumber: zone.liveCount)
         append(literal: ",\"tombstones\":")
-        append(jsonNumber: zone.entry.tombstoneCount)
+        append(jsonNumber: zone.tombstoneCount)
         append(literal: ",\"lastSequence\":")
-        append(jsonNumber: zone.entry.head)
+        append(jsonNumber: zone.head)
         if let isSame = zone.isSame {
             append(literal: isSame ? ",\"isSame\":true" : ",\"isSame\":false")
         }

@@ -107,11 +107,3 @@ extension SegmentFigures {
         return "Before event \(id.first) the writer had stopped without closing; \(what)."
     }
 }
-
-extension Incarnation {
-    /// The number in sixteen hexadecimal digits.
-    var text: String {
-        let digits = String(rawValue, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
-    }
-}

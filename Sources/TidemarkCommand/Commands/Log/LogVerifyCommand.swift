@@ -6,7 +6,6 @@ import Tidemark
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
-import TidemarkViews
 
 /// `tidemark log verify`: whether everything is as it was written.
 struct LogVerifyCommand: ParsableCommand {
@@ -27,7 +26,7 @@ struct LogVerifyCommand: ParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() throws {
-        let (reader, begun) = try ViewCheck.begin(at: store.store)
+        let (reader, begun) = try ViewsCheck.begin(at: store.store)
         var check = begun
         var assets = BlobCheck(of: StoreFolder(store.store), PosixFileSystem())
         var progress = Progress()
@@ -55,11 +54,13 @@ struct LogVerifyCommand: ParsableCommand {
         progress.finish()
         var damage = result.damage
         switch failure {
+        case FoldedViews.Failure.event(let failure)?:
+            damage.append(LogError(.corrupted, failure.message))
         case let failure as EventFormatError:
             damage.append(LogError(.corrupted, failure.message))
-        case let failure as ViewIndexError:
+        case FoldedViews.Failure.views(let message)?:
             // What is missing from a log makes no sense of the rest: then that is what to tell.
-            if damage.isEmpty { damage.append(LogError(.corrupted, failure.message)) }
+            if damage.isEmpty { damage.append(LogError(.corrupted, message)) }
         case let failure?:
             throw failure
         case nil:
@@ -116,7 +117,7 @@ extension StandardOutput {
         _ assetCount: Int,
         _ journal: JournalStanding,
         findings: Int,
-        _ views: ViewCheck.Outcome,
+        _ views: ViewsCheck.Outcome,
         _ options: OutputOptions
     ) throws {
         if options.isJSON(self) {

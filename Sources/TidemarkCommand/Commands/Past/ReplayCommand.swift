@@ -6,7 +6,6 @@ import Tidemark
 import TidemarkLog
 import TidemarkModel
 import TidemarkReplay
-import TidemarkViews
 
 /// `tidemark replay`: the views computed again from the log, or the log step by step.
 struct ReplayCommand: AsyncParsableCommand {
@@ -92,10 +91,10 @@ extension ReplayCommand {
     private func replay(through position: SequenceNumber?) throws {
         let (reader, begun) =
             verify
-            ? try ViewCheck.begin(at: store.store)
-            : (try LogReader(store.store, fileSystem: PosixFileSystem()), nil as ViewCheck?)
+            ? try ViewsCheck.begin(at: store.store)
+            : (try LogReader(store.store, fileSystem: PosixFileSystem()), nil as ViewsCheck?)
         var check = begun
-        let isComparing = check?.found != nil
+        let isComparing = check?.isComparing == true
         let end = isComparing ? check?.checkpoint : position
         let last = min(end ?? reader.durableSequence, reader.durableSequence)
         var folded = FoldedViews(reader)
@@ -103,20 +102,22 @@ extension ReplayCommand {
         let start = clock.now
         let count: Int
         let findings: [LogError]
-        let views: any ViewSnapshot
+        let views: ReplayedViews
         do {
             count = try scan(reader, through: last) { event in
                 if isComparing { try check?.add(event) } else { try folded.add(event) }
             }
             findings = try check?.finish(isLogSound: reader.damage.isEmpty) ?? []
             views = try check?.expected ?? folded.finish()
-        } catch let error as ViewIndexError {
+        } catch FoldedViews.Failure.views(let message) {
             // What is missing from a log makes no sense of the rest: then that is what to tell.
             try finish(reader)
-            throw CommandError(error.message)
+            throw CommandError(message)
+        } catch FoldedViews.Failure.event(let error) {
+            throw error
         }
         let elapsed = clock.now - start
-        let zones = try ReplayedZone.zones(of: views, beside: check?.found)
+        let zones = try views.zones()
         try options.print(zones, in: ReplayedZone.table) { line, zone in
             line.append(json: zone)
         } row: { zone in

@@ -4,7 +4,6 @@
 import ArgumentParser
 import Tidemark
 import TidemarkModel
-import TidemarkViews
 
 /// `tidemark zones list`: what zones there are.
 struct ZonesListCommand: AsyncParsableCommand {
@@ -31,7 +30,19 @@ struct ZonesListCommand: AsyncParsableCommand {
                     ("zone", .left), ("records", .right), ("tombstones", .right), ("last", .right),
                     ("created", .left),
                 ]),
-                json: { $0.append(json: $1) },
+                json: { line, zone in
+                    line.append(literal: "{\"zone\":")
+                    line.append(jsonString: zone.standing.identity.zoneName.string)
+                    line.append(literal: ",\"records\":")
+                    line.append(jsonNumber: zone.liveCount)
+                    line.append(literal: ",\"tombstones\":")
+                    line.append(jsonNumber: zone.tombstoneCount)
+                    line.append(literal: ",\"lastSequence\":")
+                    line.append(jsonNumber: zone.standing.head)
+                    line.append(literal: ",\"created\":")
+                    line.append(jsonNumber: zone.standing.createdTime)
+                    line.append(literal: "}")
+                },
                 row: { zone in
                     [
                         zone.standing.identity.zoneName.string.printable, "\(zone.liveCount)",
@@ -51,21 +62,5 @@ struct ZonesListCommand: AsyncParsableCommand {
             json: { $0.append(json: .zone($1)) },
             row: { [$0.ownerName.printable, $0.zoneName.printable] }
         )
-    }
-}
-
-extension [UInt8] {
-    fileprivate mutating func append(json zone: ZoneFigures) {
-        append(literal: "{\"zone\":")
-        append(jsonString: zone.standing.identity.zoneName.string)
-        append(literal: ",\"records\":")
-        append(jsonNumber: zone.liveCount)
-        append(literal: ",\"tombstones\":")
-        append(jsonNumber: zone.tombstoneCount)
-        append(literal: ",\"lastSequence\":")
-        append(jsonNumber: zone.standing.head)
-        append(literal: ",\"created\":")
-        append(jsonNumber: zone.standing.createdTime)
-        append(literal: "}")
     }
 }

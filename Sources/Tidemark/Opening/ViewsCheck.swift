@@ -1,31 +1,28 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
-import Tidemark
-import TidemarkEvents
-import TidemarkLog
+package import TidemarkLog
 import TidemarkViews
 
 /// Folds the log while it is read, and compares the views on disk with the result.
 ///
 /// The views are exact at their checkpoint, so events after it are left out.
-struct ViewCheck {
+package struct ViewsCheck {
     private let reader: LogReader
     private let path: String
     /// The views as they were when the check began; `nil` if there are none that can be compared.
-    private(set) var found: (any ViewSnapshot)?
+    private var found: (any ViewSnapshot)?
     /// Where those are exact.
-    private(set) var checkpoint = SequenceNumber.zero
+    package private(set) var checkpoint = SequenceNumber.zero
     /// What the log makes of the views, once it has been compared.
-    private(set) var expected: (any ViewSnapshot)?
+    package private(set) var expected: ReplayedViews?
     private var damage: [LogError] = []
     /// What became of the comparison.
-    private(set) var outcome = Outcome.noViews
+    package private(set) var outcome = Outcome.noViews
     private var folded: FoldedViews
 
     /// What a check of the views came to.
-    enum Outcome: String {
+    package enum Outcome: String, Sendable {
         /// There are none to compare.
         case noViews
         /// Whoever made them was cut off, or has not come to the end yet.
@@ -42,7 +39,7 @@ struct ViewCheck {
         case logDamaged
 
         /// What a person should know of a comparison that was not made.
-        var note: String? {
+        package var note: String? {
             switch self {
             case .noViews, .compared, .unreadable: nil
             case .unfinished:
@@ -60,32 +57,35 @@ struct ViewCheck {
     }
 
     /// Looks at the log and the views of a store, again if a writer moved on meanwhile.
-    static func begin(at store: String) throws -> (reader: LogReader, check: ViewCheck) {
+    package static func begin(
+        at store: String
+    ) throws(LogError) -> (reader: LogReader, check: ViewsCheck) {
         for _ in 0..<lookLimit {
             let reader = try LogReader(store, fileSystem: PosixFileSystem())
-            let check = try ViewCheck(reader)
+            let check = try ViewsCheck(reader)
             if check.outcome != .changing { return (reader, check) }
         }
         let reader = try LogReader(store, fileSystem: PosixFileSystem())
-        return (reader, try ViewCheck(reader))
+        return (reader, try ViewsCheck(reader))
     }
 
     private static let lookLimit = 20
 
     /// Looks at the views of a store; what is not there needs no check.
-    private init(_ reader: LogReader) throws {
+    private init(_ reader: LogReader) throws(LogError) {
         self.reader = reader
         path = reader.viewsPath
         folded = FoldedViews(reader)
+        let files = PosixFileSystem()
         // Readers that lock nothing do not open it, and every writer has to.
-        if Self.isFolder("\(path)/lock.mdb") {
+        if (try? files.list("\(path)/lock.mdb")) != nil {
             outcome = .unreadable
             damage.append(finding("lock.mdb is a folder, where a file is expected."))
             return
         }
-        guard FileManager.default.fileExists(atPath: "\(path)/data.mdb") else { return }
+        guard (try? files.exists("\(path)/data.mdb")) == true else { return }
         // The checks are made last and removed first.
-        guard FileManager.default.fileExists(atPath: "\(path)/checks") else {
+        guard (try? files.exists("\(path)/checks")) == true else {
             outcome = .unfinished
             return
         }
@@ -104,20 +104,17 @@ struct ViewCheck {
         }
         // A writer does not know of a snapshot that was taken without a lock after it came. Beside a
         // writer, views that cannot be opened may be on their way to another place.
-        let isChanging =
-            reader.isLive
-            ? try outcome == .unreadable && reader.hasMoved() : try reader.isOvertaken()
+        let isChanging: Bool
+        if !reader.isLive {
+            isChanging = try reader.isOvertaken()
+        } else {
+            isChanging = outcome == .unreadable ? try reader.hasMoved() : false
+        }
         if isChanging {
             outcome = .changing
             damage = []
             found = nil
         }
-    }
-
-    private static func isFolder(_ path: String) -> Bool {
-        var isFolder: ObjCBool = false
-        return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
-            && isFolder.boolValue
     }
 
     private mutating func begin(
@@ -148,8 +145,11 @@ struct ViewCheck {
         self.checkpoint = checkpoint.sequence
     }
 
+    /// Whether there are views to compare with what the log makes.
+    package var isComparing: Bool { found != nil }
+
     /// Takes in the next event of the log.
-    mutating func add(_ event: LogEvent) throws {
+    package mutating func add(_ event: LogEvent) throws(FoldedViews.Failure) {
         guard found != nil, event.sequence <= checkpoint else { return }
         try folded.add(event)
     }
@@ -157,17 +157,19 @@ struct ViewCheck {
     /// What is wrong with the views, once all events have been taken in.
     ///
     /// Says nothing about them if events are missing from the log.
-    mutating func finish(isLogSound: Bool) throws -> [LogError] {
+    package mutating func finish(
+        isLogSound: Bool
+    ) throws(FoldedViews.Failure) -> [LogError] {
         guard let found else { return damage }
         guard isLogSound else {
             outcome = .logDamaged
             return []
         }
-        let expected = try folded.finish()
-        self.expected = expected
+        let replayed = try folded.finish(beside: found)
+        expected = replayed
         do throws(ViewIndexError) {
             for table in ViewTable.allCases {
-                let (present, right) = (try found.digest(table), try expected.digest(table))
+                let (present, right) = (try found.digest(table), try replayed.views.digest(table))
                 guard present != right else { continue }
                 damage.append(
                     finding(
@@ -193,56 +195,5 @@ struct ViewCheck {
             "\(message) Views are computed from the log: \(remedy)",
             path: path
         )
-    }
-}
-
-/// The views that a log makes, in memory.
-struct FoldedViews {
-    private let fold: Fold
-    private let store: StoreID
-    private let line: IncarnationLine
-    private let compactedThrough: SequenceNumber
-    private let index = MemoryViewIndex()
-    private var generation = OverlayGeneration()
-    private var last = SequenceNumber.zero
-    /// Merging copies all that is there, so it is done seldom.
-    private static let mergeWeight = 1_000_000
-
-    init(_ reader: LogReader) {
-        fold = Fold(hash: StoreHash(store: reader.store))
-        store = reader.store
-        line = reader.line
-        compactedThrough = reader.compactedThrough
-    }
-
-    /// Takes in the next event.
-    mutating func add(_ event: LogEvent) throws {
-        if generation.weight >= Self.mergeWeight, event.sequence == event.commit.first {
-            try merge()
-        }
-        try fold.apply(event, to: generation)
-        last = event.sequence
-    }
-
-    /// The views after all events that were taken in.
-    mutating func finish() throws -> any ViewSnapshot {
-        try merge()
-        return index.snapshot()
-    }
-
-    private mutating func merge() throws {
-        guard last > .zero else { return }
-        index.apply(
-            try generation.makeBatch(
-                over: index.snapshot(),
-                compactedThrough: compactedThrough.rawValue
-            ),
-            checkpoint: ViewCheckpoint(
-                store: store,
-                incarnation: line.incarnation(of: last),
-                sequence: last
-            )
-        )
-        generation = OverlayGeneration()
     }
 }

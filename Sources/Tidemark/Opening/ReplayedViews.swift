@@ -1,0 +1,76 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+package import TidemarkModel
+import TidemarkViews
+
+/// The views that a log makes, and those on disk that they are compared with.
+package struct ReplayedViews {
+    let views: any ViewSnapshot
+    let found: (any ViewSnapshot)?
+
+    /// The tables whose entries belong to one zone each.
+    private static let tables: [ViewTable] = [.names, .sync, .zones, .audiences]
+
+    /// The zones of both, in the order of their creation.
+    ///
+    /// O(entries of the views) with views to compare, else O(zones).
+    package func zones() throws(SyncError) -> [ReplayedZone] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            var entries = try Self.entries(of: views)
+            if let found { entries.merge(try Self.entries(of: found)) { replayed, _ in replayed } }
+            var zones: [ReplayedZone] = []
+            for (key, entry) in entries.sorted(by: { $0.key < $1.key }) {
+                zones.append(ReplayedZone(entry, key: key, isSame: try isSame(key)))
+            }
+            return zones
+        }
+    }
+
+    private func isSame(_ zone: UInt64) throws(ViewIndexError) -> Bool? {
+        guard let found else { return nil }
+        for table in Self.tables {
+            let (replayed, onDisk) = (
+                try views.digest(table, zone: zone), try found.digest(table, zone: zone)
+            )
+            if replayed != onDisk { return false }
+        }
+        return true
+    }
+
+    private static func entries(
+        of views: any ViewSnapshot
+    ) throws(ViewIndexError) -> [UInt64: ZoneEntry] {
+        var entries: [UInt64: ZoneEntry] = [:]
+        try views.visit(.zones, from: .firstZone) { (key, value) throws(ViewIndexError) in
+            entries[key.high] = try ZoneEntry(value, key: key.high)
+        }
+        return entries
+    }
+}
+
+/// What a zone came to in a replay, and whether the views on disk say the same.
+package struct ReplayedZone: Sendable {
+    /// Which zone it is.
+    package let identity: ZoneIdentity
+    /// The position of the event that created it.
+    package let key: UInt64
+    /// How many records it has.
+    package let liveCount: Int64
+    /// How many tombstones it has.
+    package let tombstoneCount: Int64
+    /// The position of its last event.
+    package let head: UInt64
+    /// Whether the views on disk say the same; `nil` if nothing was compared.
+    package let isSame: Bool?
+
+    fileprivate init(_ entry: ZoneEntry, key: UInt64, isSame: Bool?) {
+        identity = entry.identity
+        self.key = key
+        liveCount = entry.liveCount
+        tombstoneCount = entry.tombstoneCount
+        head = entry.head
+        self.isSame = isSame
+    }
+}
