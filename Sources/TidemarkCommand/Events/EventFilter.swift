@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TidemarkEvents
 import TidemarkLog
 
 /// Which events a command is to show, by what they are about and who made them.

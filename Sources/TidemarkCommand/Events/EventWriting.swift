@@ -22,33 +22,33 @@ extension [UInt8] {
             append(jsonNumber: decoded.event.zone)
         }
         switch decoded.fact {
-        case .recordSaved(let event, let body):
-            append(event, name: body.recordName, type: body.recordType)
-            if !event.isTouch {
+        case .recordSaved(let saving, let body, let link):
+            append(link, name: body.recordName, type: body.recordType)
+            if !saving.isTouch {
                 append(literal: ",\"policy\":\"")
-                append(contentsOf: String(describing: event.policy).utf8)
+                append(contentsOf: String(describing: saving.policy).utf8)
                 append(literal: "\"")
             }
-            if event.isRecreation { append(literal: ",\"isRecreation\":true") }
+            if saving.isRecreation { append(literal: ",\"isRecreation\":true") }
             append(literal: ",\"recordChangeTag\":")
             append(jsonString: TagContent(of: decoded.event.sequence, in: line).tag.text)
             append(literal: ",\"fields\":")
             append(json: body.fields)
-        case .recordDeleted(let event, let name, let type):
-            append(event, name: name, type: type)
+        case .recordDeleted(let name, let type, let link):
+            append(link, name: name, type: type)
         case .zoneDeleted(let reason):
             append(literal: ",\"reason\":\"")
             append(contentsOf: String(describing: reason).utf8)
             append(literal: "\"")
-        case .audienceChanged(let event):
+        case .audienceChanged(let audience):
             append(literal: ",\"recordName\":")
-            append(jsonString: event.name.string)
+            append(jsonString: audience.name)
             append(literal: ",\"recordType\":")
-            append(jsonString: event.type.string)
+            append(jsonString: audience.type)
             append(literal: ",\"audience\":")
-            append(jsonNumber: event.place.key)
+            append(jsonNumber: audience.key)
             append(literal: ",\"version\":")
-            append(jsonNumber: event.version)
+            append(jsonNumber: audience.version)
         case .tombstonesForgotten(let horizon):
             append(literal: ",\"tombstones\":")
             append(jsonNumber: horizon)
@@ -81,21 +81,16 @@ extension [UInt8] {
         append(jsonString: zone.database.owner.userRecordName)
     }
 
-    private mutating func append(_ event: RecordEvent, name: String, type: String) {
+    private mutating func append(_ link: DecodedEvent.Link, name: String, type: String) {
         append(literal: ",\"recordName\":")
         append(jsonString: name)
         append(literal: ",\"recordType\":")
         append(jsonString: type)
         append(literal: ",\"replaces\":")
-        append(jsonNumber: event.previous)
-        switch event.held {
-        case .none: break
-        case .previous:
+        append(jsonNumber: link.previous)
+        if let held = link.held {
             append(literal: ",\"held\":")
-            append(jsonNumber: event.previous)
-        case .other(let tag):
-            append(literal: ",\"held\":")
-            append(jsonNumber: tag.sequence.rawValue)
+            append(jsonNumber: held)
         }
     }
 
@@ -131,12 +126,12 @@ extension DecodedEvent {
     /// What the log calls it.
     var eventName: String {
         switch fact {
-        case .recordSaved(let event, _): event.isTouch ? "recordTouched" : "recordSaved"
+        case .recordSaved(let saving, _, _): saving.isTouch ? "recordTouched" : "recordSaved"
         case .recordDeleted: "recordDeleted"
         case .zoneCreated: "zoneCreated"
         case .zoneDeleted: "zoneDeleted"
-        case .audienceChanged(let event):
-            event.state == .live ? "audienceEntered" : "audienceLeft"
+        case .audienceChanged(let audience):
+            audience.hasEntered ? "audienceEntered" : "audienceLeft"
         case .requestNoted: "requestNoted"
         case .tombstonesForgotten: "tombstonesForgotten"
         case .compactionBegun: "compactionBegun"
@@ -149,16 +144,16 @@ extension DecodedEvent {
             zone?.zoneName.string.replacing("\0", with: "/") ?? "(created by event \(event.zone))"
         let what =
             switch fact {
-            case .recordSaved(let event, let body):
-                "\(event.isTouch ? "touched" : "saved  ")  \(place)/\(body.recordName)  "
-                    + "\(body.recordType)\(Self.over(event))"
-            case .recordDeleted(let event, let name, let type):
-                "deleted  \(place)/\(name)  \(type)\(Self.over(event))"
+            case .recordSaved(let saving, let body, let link):
+                "\(saving.isTouch ? "touched" : "saved  ")  \(place)/\(body.recordName)  "
+                    + "\(body.recordType)\(Self.over(link))"
+            case .recordDeleted(let name, let type, let link):
+                "deleted  \(place)/\(name)  \(type)\(Self.over(link))"
             case .zoneCreated: "created  zone \(place)"
             case .zoneDeleted(let reason): "deleted  zone \(place) (\(reason))"
-            case .audienceChanged(let event):
-                "\(event.state == .live ? "shown " : "hidden")   \(place)/\(event.name.string)  "
-                    + "\(event.type.string)  (audience \(event.place.key))"
+            case .audienceChanged(let audience):
+                "\(audience.hasEntered ? "shown " : "hidden")   \(place)/\(audience.name)  "
+                    + "\(audience.type)  (audience \(audience.key))"
             case .requestNoted: "noted    request \(envelope.request?.id ?? "")"
             case .tombstonesForgotten(let horizon):
                 "forgot   deletions up to \(horizon) in zone \(place)"
@@ -170,8 +165,8 @@ extension DecodedEvent {
         return "\(event.sequence)  \(time)  \(who)  \(what)".printable
     }
 
-    private static func over(_ event: RecordEvent) -> String {
-        event.previous == 0 ? "" : "  (replaces \(event.previous))"
+    private static func over(_ link: Link) -> String {
+        link.previous == 0 ? "" : "  (replaces \(link.previous))"
     }
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tidemark
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 import TidemarkReplay

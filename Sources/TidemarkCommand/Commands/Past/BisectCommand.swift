@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 import TidemarkReplay
