@@ -96,22 +96,21 @@ public struct LogSteps: Sendable {
     }
 
     private mutating func read(_ event: LogEvent) throws(EventFormatError) -> LogStep {
-        let payload = event.payload
         let origin = try ChangeOrigin(event)
         var step = LogStep(event: event, origin: origin)
         switch event.kind {
         case .recordSaved, .recordDeleted, .recordTouched:
             let zone = zone(event.zone)
-            let stored = try StoredRecord(event.sequence, zone: event.zone, payload)
-            let old = try log.version(replacedBy: stored)
+            let version = try PastVersion(event)
+            let old = try log.version(replacedBy: version)
             step.before = old.map { old in
-                let sequence = SequenceNumber(rawValue: stored.event.previous)
+                let sequence = SequenceNumber(rawValue: version.previous)
                 let tag = TagContent(of: sequence, in: log.line).tag
                 return Record(zone: zone, changeTag: tag, body: old)
             }
-            step.change = try PastChange(stored, over: old, in: zone, log.line, origin)
+            step.change = try PastChange(version, over: old, in: zone, log.line, origin)
         case .audienceEntered, .audienceLeft:
-            step.change = PastChange(try AudienceEvent(payload.span.bytes), event, origin)
+            step.change = PastChange(try PastShowing(event), event, origin)
         default:
             break
         }

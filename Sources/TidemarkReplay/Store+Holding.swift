@@ -5,7 +5,6 @@ public import Tidemark
 import TidemarkEvents
 public import TidemarkLog
 public import TidemarkModel
-import TidemarkViews
 
 /// From when on some record of a database fulfils a predicate.
 public struct Holding: Hashable, Sendable {
@@ -59,7 +58,7 @@ extension Store {
             var fold = HoldingFold(
                 matcher: matcher,
                 type: type.map { Name($0) },
-                fold: Fold(hash: past.hash),
+                places: PastPlaces(hash: past.hash),
                 first: first
             )
             try past.log.scan(
@@ -96,10 +95,10 @@ extension PastPicture {
 struct HoldingFold {
     let matcher: Query.Matcher
     let type: Name?
-    let fold: Fold
+    let places: PastPlaces
     let first: SequenceNumber
     private(set) var holding = Holding()
-    private var fulfilling: Set<ViewKey> = []
+    private var fulfilling: Set<PastPlace> = []
     private var hasBegun = false
     /// The commit that goes by.
     private var commit = SequenceNumber.zero
@@ -108,10 +107,10 @@ struct HoldingFold {
     /// The event of that commit with which it began or ended, if it is now not as before.
     private var turn: SequenceNumber?
 
-    init(matcher: Query.Matcher, type: Name?, fold: Fold, first: SequenceNumber) {
+    init(matcher: Query.Matcher, type: Name?, places: PastPlaces, first: SequenceNumber) {
         self.matcher = matcher
         self.type = type
-        self.fold = fold
+        self.places = places
         self.first = first
     }
 
@@ -139,21 +138,19 @@ struct HoldingFold {
         }
         if event.sequence > first { begin() }
         let held = !fulfilling.isEmpty
-        let payload = event.payload
         switch event.kind {
         case .recordSaved, .recordTouched:
-            let stored = try StoredRecord(event.sequence, zone: event.zone, payload)
-            let body = try stored.body()
+            let body = try PastVersion(event).body()
             let isMeant = type.map { $0.hasBytes(body.recordTypeBytes.span.bytes) } ?? true
             if isMeant, matcher.matches(body) {
-                fulfilling.insert(try slot(of: event))
+                fulfilling.insert(try places.step(event).place)
             } else if held {
-                fulfilling.remove(try slot(of: event))
+                fulfilling.remove(try places.step(event).place)
             }
         case .recordDeleted:
-            if held { fulfilling.remove(try slot(of: event)) }
+            if held { fulfilling.remove(try places.step(event).place) }
         case .zoneDeleted:
-            if held { fulfilling = fulfilling.filter { $0.high != event.zone } }
+            if held { fulfilling = fulfilling.filter { $0.epoch != event.zone } }
         default:
             return
         }
@@ -167,14 +164,5 @@ struct HoldingFold {
         } else {
             holding.began = holding.began ?? sequence
         }
-    }
-
-    private func slot(of event: LogEvent) throws(EventFormatError) -> ViewKey {
-        let change = try fold.recordChange(
-            event.sequence,
-            zone: event.zone,
-            event.payload.span.bytes
-        )
-        return ViewKey(change.zone, change.slot)
     }
 }

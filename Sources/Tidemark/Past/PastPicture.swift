@@ -83,7 +83,7 @@ package struct PastPicture: Sendable {
     }
 
     /// The newest event of a slot in a zone or an audience; `nil` if there is none.
-    package func newestVersion(at slot: ViewKey) throws(SyncError) -> RecordVersion? {
+    func newestVersion(at slot: ViewKey) throws(SyncError) -> RecordVersion? {
         try translated { () throws(ViewIndexError) in try picture.version(at: slot) }
     }
 

@@ -41,7 +41,7 @@ struct DifferingRecords {
         in zone: ZoneID?
     ) throws(SyncError) {
         let epochs = try Self.epochs(past, first, last, of: database, in: zone)
-        var fold = SlotFold(fold: Fold(hash: past.hash))
+        var fold = VersionFold(places: PastPlaces(hash: past.hash))
         try past.log.scan(from: first.next, through: last, zones: Set(epochs.map(\.key))) {
             event throws(EventFormatError) in
             try fold.add(event)
@@ -50,7 +50,7 @@ struct DifferingRecords {
         for epoch in epochs where epoch.isThere(at: first) && !epoch.isThere(at: last) {
             for version in try past.newestVersions(in: epoch.key)
             where version.sequence <= first && version.state == .live {
-                fold.slots[ViewKey(epoch.key, version.slot)] = DifferingZone.Versions(
+                fold.records[PastPlace(of: version, in: epoch)] = DifferingZone.Versions(
                     before: version.sequence.rawValue,
                     after: 0
                 )
@@ -58,11 +58,11 @@ struct DifferingRecords {
         }
         var records: [UInt64: [DifferingZone.Versions]] = [:]
         let ended = Set(epochs.filter { !$0.isThere(at: last) }.map(\.key))
-        for (slot, versions) in fold.slots {
+        for (place, versions) in fold.records {
             var versions = versions
-            if ended.contains(slot.high) { versions.after = 0 }
+            if ended.contains(place.epoch) { versions.after = 0 }
             if versions.before != versions.after {
-                records[slot.high, default: []].append(versions)
+                records[place.epoch, default: []].append(versions)
             }
         }
         zones = Dictionary(grouping: epochs, by: \.identity.zoneName)
@@ -99,24 +99,18 @@ struct DifferingRecords {
 }
 
 /// Folds events to the versions before and after them.
-private struct SlotFold {
-    let fold: Fold
-    var slots: [ViewKey: DifferingZone.Versions] = [:]
+private struct VersionFold {
+    let places: PastPlaces
+    var records: [PastPlace: DifferingZone.Versions] = [:]
 
     mutating func add(_ event: LogEvent) throws(EventFormatError) {
-        let payload = event.payload
         switch event.kind {
         case .recordSaved, .recordDeleted, .recordTouched:
-            let change = try fold.recordChange(
-                event.sequence,
-                zone: event.zone,
-                payload.span.bytes
-            )
-            let before = change.previousState == .live ? change.previous : 0
-            slots[
-                ViewKey(change.zone, change.slot),
-                default: DifferingZone.Versions(before: before, after: 0)
-            ].after = change.state == .live ? change.sequence : 0
+            let step = try places.step(event)
+            records[
+                step.place,
+                default: DifferingZone.Versions(before: step.before, after: 0)
+            ].after = step.after
         default:
             break
         }

@@ -41,12 +41,12 @@ struct RecordPairs {
             event throws(EventFormatError) in
             if event.isNote { return true }
             while records[index].witness < event.sequence.rawValue { index += 1 }
-            let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+            let version = try PastVersion(event)
             if let name {
-                guard try stored.hasName(name) else { return true }
+                guard try version.hasName(name) else { return true }
                 entries.append(Entry(name: name, versions: records[index]))
             } else {
-                let found = Name(try stored.body().recordName)
+                let found = Name(try version.body().recordName)
                 entries.append(Entry(name: found, versions: records[index]))
             }
             return true
@@ -100,11 +100,11 @@ struct RecordPairs {
         var records: [UInt64: Record] = [:]
         try log.read(sequences.map(SequenceNumber.init)) { event throws(EventFormatError) in
             if event.isNote { return true }
-            let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+            let version = try PastVersion(event)
             records[event.sequence.rawValue] = Record(
                 zone: zone,
                 changeTag: TagContent(of: event.sequence, in: log.line).tag,
-                body: try stored.body()
+                body: try version.body()
             )
             return true
         }

@@ -10,36 +10,35 @@ import TidemarkModel
 extension PastChange {
     /// What a record's event did, over the version that it replaced, if that is known.
     init(
-        _ stored: StoredRecord,
+        _ version: PastVersion,
         over old: RecordBody?,
         in zone: ZoneID,
         _ line: IncarnationLine,
         _ origin: ChangeOrigin
     ) throws(EventFormatError) {
-        let event = stored.event
         self.init(
-            happening: event.happening,
+            happening: Happening(version.happening),
             origin: origin,
-            zoneEpoch: SequenceNumber(rawValue: stored.zone)
+            zoneEpoch: SequenceNumber(rawValue: version.zone)
         )
-        isBeforeKnown = event.previousState != .live || old != nil
-        guard event.state == .live else {
+        isBeforeKnown = version.replaced == nil || old != nil
+        guard version.isThere else {
             fields = [FieldChange](from: old?.fields, to: nil)
             return
         }
-        let body = try stored.body()
+        let body = try version.body()
         record = Record(
             zone: zone,
-            changeTag: TagContent(of: stored.sequence, in: line).tag,
+            changeTag: TagContent(of: version.sequence, in: line).tag,
             body: body
         )
-        if event.isTouch { return }
-        policy = event.policy
+        if version.happening == .touched { return }
+        policy = version.policy
         if let old, old.recordTypeBytes != body.recordTypeBytes {
             recordTypeBefore = old.recordType
         }
         fields =
-            event.isRecreation
+            version.happening == .recreated
             ? [FieldChange](beginningWith: body.fields, over: old?.fields)
             : [FieldChange](madeBy: body.fields, over: old?.fields)
         let names = (
@@ -48,19 +47,19 @@ extension PastChange {
         if isBeforeKnown, names.before != names.after {
             parent = ParentMove(before: names.before?.string, after: names.after?.string)
         }
-        if let place = event.audience, place.previousState != .live {
-            audience = SequenceNumber(rawValue: place.key)
+        if let share = version.share, share.isNew {
+            audience = SequenceNumber(rawValue: share.key)
         }
     }
 
     /// What an event did that showed a record to an audience or took it away.
-    init(_ audience: AudienceEvent, _ event: LogEvent, _ origin: ChangeOrigin) {
+    init(_ showing: PastShowing, _ event: LogEvent, _ origin: ChangeOrigin) {
         self.init(
-            happening: audience.state == .live ? .enteredShare : .leftShare,
+            happening: showing.isShown ? .enteredShare : .leftShare,
             origin: origin,
             zoneEpoch: SequenceNumber(rawValue: event.zone)
         )
-        self.audience = SequenceNumber(rawValue: audience.place.key)
+        self.audience = SequenceNumber(rawValue: showing.key)
     }
 
     /// What the end of a zone meant for a record that was in it; or that of the list of what a share
@@ -84,12 +83,15 @@ extension PastChange {
     }
 }
 
-extension RecordEvent {
-    /// What happened to the record.
-    fileprivate var happening: PastChange.Happening {
-        if state == .tombstone { return .deleted }
-        if isTouch { return .touched }
-        if isRecreation { return .recreated }
-        return previousState == .live ? .changed : .created
+extension PastChange.Happening {
+    fileprivate init(_ happening: PastVersion.Happening) {
+        self =
+            switch happening {
+            case .created: .created
+            case .changed: .changed
+            case .touched: .touched
+            case .recreated: .recreated
+            case .deleted: .deleted
+            }
     }
 }

@@ -45,13 +45,13 @@ struct RecordChains: Sendable {
         log = past.log
         self.id = id
         let zone = ZoneIdentity(database: database, zoneName: id.zone.name)
-        var slots: Set<UInt64> = []
+        var versions: [UInt64: RecordVersion] = [:]
         var forgotten = SequenceNumber.zero
         for epoch in try past.zones(of: database) where epoch.identity == zone {
             epochs.insert(epoch.key)
             forgotten = max(forgotten, try past.forgottenThrough(epoch))
             guard let version = try past.newestVersion(of: id.name, in: epoch.key) else { continue }
-            slots.insert(version.slot)
+            versions[version.slot] = version
             begin(.versions, with: version, in: epoch)
         }
         guard !epochs.isEmpty || zone.isImplicit else { throw .zoneNotFound(id.zone) }
@@ -59,9 +59,9 @@ struct RecordChains: Sendable {
             throw forgotten == .zero ? .recordNotFound(id) : .historyPruned(of: id, forgotten)
         }
         for audience in try past.audiences(of: zone) {
-            for slot in slots {
-                if let version = try past.newestVersion(at: ViewKey(audience.key, slot)) {
-                    begin(.audience, with: version, in: audience)
+            for version in versions.values {
+                if let shown = try past.newestVersion(of: version, shownIn: audience) {
+                    begin(.audience, with: shown, in: audience)
                 }
             }
         }
@@ -94,7 +94,6 @@ struct RecordChains: Sendable {
     /// whose name has the same hash.
     private mutating func take(_ event: LogEvent) throws(SyncError) -> PastChange? {
         do throws(EventFormatError) {
-            let payload = event.payload
             switch event.kind {
             case .zoneDeleted:
                 let isOfZone = epochs.contains(event.zone)
@@ -102,16 +101,16 @@ struct RecordChains: Sendable {
                 return PastChange(
                     endOf: event,
                     isOfZone,
-                    try ZoneEvent.readDeletion(payload.span.bytes),
+                    try ZoneEvent.readDeletion(event.payload.span.bytes),
                     try ChangeOrigin(event)
                 )
             case .audienceEntered, .audienceLeft:
-                let audience = try AudienceEvent(payload.span.bytes)
-                let isMeant = audience.name == id.name && epochs.contains(event.zone)
+                let showing = try PastShowing(event)
+                let isMeant = showing.name == id.name && epochs.contains(event.zone)
                 move(from: event.sequence) { chain in
-                    isMeant && chain.key == audience.place.key ? audience.place.previous : 0
+                    isMeant && chain.key == showing.key ? showing.previous : 0
                 }
-                return isMeant ? PastChange(audience, event, try ChangeOrigin(event)) : nil
+                return isMeant ? PastChange(showing, event, try ChangeOrigin(event)) : nil
             default:
                 return try takeVersion(of: event)
             }
@@ -123,18 +122,18 @@ struct RecordChains: Sendable {
     private mutating func takeVersion(
         of event: LogEvent
     ) throws(EventFormatError) -> PastChange? {
-        let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
-        let hasName = try stored.hasName(id.name)
+        let version = try PastVersion(event)
+        let hasName = try version.hasName(id.name)
         let isMeant = hasName && epochs.contains(event.zone)
         move(from: event.sequence) { chain in
             guard isMeant else { return 0 }
-            if chain.form == .versions { return stored.event.previous }
-            return stored.event.audience.map { $0.key == chain.key ? $0.previous : 0 } ?? 0
+            if chain.form == .versions { return version.previous }
+            return version.share.map { $0.key == chain.key ? $0.previous : 0 } ?? 0
         }
         guard isMeant else { return nil }
         return try PastChange(
-            stored,
-            over: try log.version(replacedBy: stored),
+            version,
+            over: try log.version(replacedBy: version),
             in: id.zone,
             log.line,
             try ChangeOrigin(event)
@@ -160,10 +159,10 @@ extension PastLog {
     }
 
     /// The version that an event replaces, if there was one and it is still in the log.
-    func version(replacedBy stored: StoredRecord) throws(EventFormatError) -> RecordBody? {
-        guard stored.event.previousState == .live else { return nil }
+    func version(replacedBy version: PastVersion) throws(EventFormatError) -> RecordBody? {
+        guard let replaced = version.replaced else { return nil }
         // What cannot be read here is met again by whoever goes there.
-        guard let event = try? event(at: stored.event.previous), !event.isNote else { return nil }
-        return try StoredRecord(event.sequence, zone: event.zone, event.payload).body()
+        guard let event = try? event(at: replaced), !event.isNote else { return nil }
+        return try PastVersion(event).body()
     }
 }

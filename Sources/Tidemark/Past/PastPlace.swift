@@ -1,0 +1,72 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+package import TidemarkLog
+package import TidemarkModel
+package import TidemarkViews
+
+/// The place of a record in one epoch of its zone: the same for all its versions there.
+///
+/// Only the engine makes them, from events or versions, without reading a record's name.
+package struct PastPlace: Hashable, Sendable {
+    private let key: ViewKey
+
+    fileprivate init(_ key: ViewKey) {
+        self.key = key
+    }
+
+    /// The place of a version's record.
+    package init(of version: RecordVersion, in epoch: ZoneStanding) {
+        key = ViewKey(epoch.key, version.slot)
+    }
+
+    /// The key of the zone's epoch.
+    package var epoch: UInt64 { key.high }
+}
+
+/// A step from one version of a record to the next.
+package struct PastStep: Sendable {
+    /// Which record it is.
+    package let place: PastPlace
+    /// Position of the version before; zero where the record was not there.
+    package let before: UInt64
+    /// Position of the version from here on; zero where the record is not there.
+    package let after: UInt64
+}
+
+/// Tells which records events are about.
+package struct PastPlaces: Sendable {
+    private let fold: Fold
+
+    package init(hash: StoreHash) {
+        fold = Fold(hash: hash)
+    }
+
+    /// What an event that saved, touched or deleted a record did to it.
+    ///
+    /// O(record's name).
+    package func step(_ event: LogEvent) throws(EventFormatError) -> PastStep {
+        let change = try fold.recordChange(
+            event.sequence,
+            zone: event.zone,
+            event.payload.span.bytes
+        )
+        return PastStep(
+            place: PastPlace(ViewKey(change.zone, change.slot)),
+            before: change.previousState == .live ? change.previous : 0,
+            after: change.state == .live ? change.sequence : 0
+        )
+    }
+}
+
+extension PastPicture {
+    /// The newest event of a version's record in the list of what a share shows; `nil` if it was never
+    /// there.
+    package func newestVersion(
+        of version: RecordVersion,
+        shownIn audience: ZoneStanding
+    ) throws(SyncError) -> RecordVersion? {
+        try newestVersion(at: ViewKey(audience.key, version.slot))
+    }
+}

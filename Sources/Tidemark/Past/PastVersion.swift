@@ -1,0 +1,105 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+package import TidemarkLog
+package import TidemarkModel
+
+/// One version of a record, as the past tells it: what happened, over which version, and the body.
+package struct PastVersion: Sendable {
+    /// What happened to the record.
+    package enum Happening: Sendable {
+        /// It came into being.
+        case created
+        /// It got other fields.
+        case changed
+        /// It got a new tag and nothing else.
+        case touched
+        /// One commit deleted it and saved it again, with nothing of the version before.
+        case recreated
+        /// It was deleted.
+        case deleted
+    }
+
+    /// Where a version stands in the list of what a share shows.
+    package struct Share: Sendable {
+        /// The position of the event that made the list.
+        package let key: UInt64
+        /// Position of the record's event in the list before; zero if there is none.
+        package let previous: UInt64
+        /// Whether the record was not in the list before.
+        package let isNew: Bool
+    }
+
+    private let stored: StoredRecord
+
+    /// Reads an event that saved, touched or deleted a record.
+    package init(_ event: LogEvent) throws(EventFormatError) {
+        stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+    }
+
+    /// Position of the event.
+    package var sequence: SequenceNumber { stored.sequence }
+
+    /// The key of the epoch of the record's zone.
+    package var zone: UInt64 { stored.zone }
+
+    /// Position of the record's event before this one, a deletion too; zero if there is none.
+    package var previous: UInt64 { stored.event.previous }
+
+    /// Position of the version that this one replaces; `nil` if the record was not there.
+    package var replaced: UInt64? {
+        stored.event.previousState == .live ? stored.event.previous : nil
+    }
+
+    /// Whether the record is there from the event on.
+    package var isThere: Bool { stored.event.state == .live }
+
+    /// How a save was meant.
+    package var policy: SavePolicy { stored.event.policy }
+
+    /// What happened to the record.
+    package var happening: Happening {
+        let event = stored.event
+        if event.state == .tombstone { return .deleted }
+        if event.isTouch { return .touched }
+        if event.isRecreation { return .recreated }
+        return event.previousState == .live ? .changed : .created
+    }
+
+    /// Where the version stands in the list of what a share shows; `nil` for most records.
+    package var share: Share? {
+        stored.event.audience.map {
+            Share(key: $0.key, previous: $0.previous, isNew: $0.previousState != .live)
+        }
+    }
+
+    /// The record's body; only if it is there from the event on.
+    package func body() throws(EventFormatError) -> RecordBody { try stored.body() }
+
+    /// Whether the event is about a record of a name.
+    package func hasName(_ name: Name) throws(EventFormatError) -> Bool {
+        try stored.hasName(name)
+    }
+}
+
+/// A change of what a share shows that did not change the record itself.
+package struct PastShowing: Sendable {
+    /// The record's name.
+    package let name: Name
+    /// Whether the share shows the record from here on.
+    package let isShown: Bool
+    /// The position of the event that made the list of what the share shows.
+    package let key: UInt64
+    /// Position of the record's event in the list before; zero if there is none.
+    package let previous: UInt64
+
+    /// Reads an event by which a record came under a share or left one.
+    package init(_ event: LogEvent) throws(EventFormatError) {
+        let audience = try AudienceEvent(event.payload.span.bytes)
+        name = audience.name
+        isShown = audience.state == .live
+        key = audience.place.key
+        previous = audience.place.previous
+    }
+}
