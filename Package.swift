@@ -163,7 +163,7 @@ let package = Package(
         ),
         .testTarget(
             name: "TidemarkLogTests",
-            dependencies: ["TidemarkLog", "SimulatedDisk", "TestSupport", "CLZ4"],
+            dependencies: ["TidemarkLog", "TidemarkLock", "SimulatedDisk", "TestSupport", "CLZ4"],
             exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),
@@ -195,8 +195,8 @@ let package = Package(
             name: "TidemarkTests",
             dependencies: [
                 "Tidemark", "TidemarkRules", "TidemarkViews", "TidemarkEvents", "TidemarkLog",
-                "TidemarkModel", "TidemarkTesting", "GeneratedQueries", "SimulatedDisk",
-                "TestSupport",
+                "TidemarkModel", "TidemarkLock", "TidemarkTesting", "GeneratedQueries",
+                "SimulatedDisk", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             exclude: ["Fixtures"],
@@ -206,7 +206,7 @@ let package = Package(
             name: "TidemarkReplayTests",
             dependencies: [
                 "TidemarkReplay", "Tidemark", "TidemarkViews", "TidemarkEvents", "TidemarkLog",
-                "TidemarkModel", "GeneratedQueries", "SimulatedDisk", "TestSupport",
+                "TidemarkModel", "TidemarkLock", "GeneratedQueries", "SimulatedDisk", "TestSupport",
             ],
             swiftSettings: everywhere
         ),
