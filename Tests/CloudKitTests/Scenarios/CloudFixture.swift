@@ -38,11 +38,11 @@ final class Heard<Item: Sendable>: @unchecked Sendable {
 
     /// Waits until so many items have come; ends the test if they do not.
     func wait(for count: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
-        for _ in 0..<1000 {
+        for _ in 0..<6000 {
             if items.count >= count { return }
             try await Task.sleep(for: .milliseconds(10))
         }
-        try #require(items.count >= count, "waited for ten seconds", sourceLocation: sourceLocation)
+        try #require(items.count >= count, "waited for a minute", sourceLocation: sourceLocation)
     }
 }
 

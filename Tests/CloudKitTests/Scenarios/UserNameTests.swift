@@ -119,11 +119,11 @@ import Tidemark
             NoteBook(container("iCloud.notes", "anna", name), syncsByItself: true)
         }
         func wait(_ isDone: () async -> Bool) async throws {
-            for _ in 0..<1000 {
+            for _ in 0..<6000 {
                 if await isDone() { return }
                 try await Task.sleep(for: .milliseconds(10))
             }
-            Issue.record("Nothing was heard for ten seconds.")
+            Issue.record("Nothing was heard for a minute.")
         }
         let (phone, laptop) = (book("phone"), book("laptop"))
         _ = await laptop.engine()
