@@ -31,14 +31,11 @@ struct TidemarkCommand: AsyncParsableCommand {
         ]
     )
 
-    /// Of a closed pipe, and of a write beyond the limit of file sizes: the write itself tells it.
-    static let ignoredSignals = [SIGPIPE, SIGXFSZ]
-
     /// Runs the command that the arguments name, and ends the process.
     ///
     /// Status 0: done; 1: refused, missing or damaged; 64: usage. A closed pipe is a normal end.
     static func main() async {
-        for number in ignoredSignals { signal(number, SIG_IGN) }
+        for number in IgnoredSignals.all { signal(number, SIG_IGN) }
         occupyStandardDescriptors()
         do {
             try AddressSpace.prepareProcess(named: CommandLine.arguments[0])

@@ -56,7 +56,7 @@ import TidemarkRules
             request,
             as: caller,
             by: RecordRules(limits: Limits(), line: line, scope: .private),
-            ShareRules(time: time, limits: Limits(), random: { 4 })
+            ShareUpdates(time: time, limits: Limits(), random: { 4 })
         )
         return decision
     }

@@ -17,7 +17,7 @@ final class SyncEngineDriver: Sendable {
         var fetchOptions: [SyncCall: CKSyncEngine.FetchChangesOptions] = [:]
         var sendOptions: [SyncCall: CKSyncEngine.SendChangesOptions] = [:]
         /// The step that asks the server now.
-        var errand: Task<SyncEngineErrand.Answer, Never>?
+        var running: Task<SyncEngineServerStep.Answer, Never>?
         /// The run, while there is nothing to do.
         var sleeper: CheckedContinuation<Void, Never>?
         /// Whether something happened since the run looked last.
@@ -32,7 +32,7 @@ final class SyncEngineDriver: Sendable {
     }
 
     private let guarded: Lock<Guarded>
-    private let errands: SyncEngineErrand
+    private let serverStep: SyncEngineServerStep
     private let delegate: Delegate
 
     /// The delegate, which the engine does not keep alive.
@@ -51,7 +51,7 @@ final class SyncEngineDriver: Sendable {
         guarded = Lock(
             Guarded(loop: SyncLoop(state, isAutomatic: configuration.automaticallySync))
         )
-        errands = SyncEngineErrand(
+        serverStep = SyncEngineServerStep(
             database: configuration.database,
             subscriptionID: configuration.subscriptionID
         )
@@ -60,7 +60,7 @@ final class SyncEngineDriver: Sendable {
 
     private static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
 
-    private var device: TidemarkDevice { errands.database.device }
+    private var device: TidemarkDevice { serverStep.database.device }
 }
 
 // MARK: - What the app does
@@ -86,7 +86,7 @@ extension SyncEngineDriver {
         let tasks = guarded.withLock { guarded in
             guarded.isEnded = true
             guarded.loop.cancel()
-            guarded.errand?.cancel()
+            guarded.running?.cancel()
             guarded.accountWatch = nil
             defer { guarded.tasks = [] }
             return guarded.tasks
@@ -150,11 +150,11 @@ extension SyncEngineDriver {
     }
 
     func cancel() async {
-        let errand = guarded.withLock { guarded in
+        let running = guarded.withLock { guarded in
             guarded.loop.cancel()
-            return guarded.errand
+            return guarded.running
         }
-        errand?.cancel()
+        running?.cancel()
         let identity = withUnsafeCurrentTask { $0?.hashValue }
         await withCheckedContinuation { waiting in
             let isOver = guarded.withLock { guarded in
@@ -205,7 +205,7 @@ extension SyncEngineDriver {
     private func run(_ reference: EngineReference) async {
         let identity = withUnsafeCurrentTask { $0?.hashValue }
         guarded.withLock { $0.runIdentity = identity }
-        var content = SyncEngineErrand.Content.none
+        var content = SyncEngineServerStep.Content.none
         var batch: CKSyncEngine.RecordZoneChangeBatch?
         while true {
             let (step, isEnded) = guarded.withLock { guarded in
@@ -258,21 +258,21 @@ extension SyncEngineDriver {
     private func answer(
         _ step: SyncStep,
         _ batch: CKSyncEngine.RecordZoneChangeBatch?
-    ) async -> SyncEngineErrand.Answer {
+    ) async -> SyncEngineServerStep.Answer {
         let group = guarded.withLock { guarded in
             guarded.loop.servedCall.flatMap { call in
                 guarded.fetchOptions[call]?.operationGroup
                     ?? guarded.sendOptions[call]?.operationGroup
             }
         }
-        let errands = errands.inGroup(group)
-        let errand = Task(executorPreference: OwnThreads.shared) {
-            await errands.answer(step, batch)
+        let serverStep = serverStep.inGroup(group)
+        let running = Task(executorPreference: OwnThreads.shared) {
+            await serverStep.answer(step, batch)
         }
-        guarded.withLock { $0.errand = errand }
-        defer { guarded.withLock { $0.errand = nil } }
-        if guarded.withLock({ $0.isEnded }) { errand.cancel() }
-        return await errand.value
+        guarded.withLock { $0.running = running }
+        defer { guarded.withLock { $0.running = nil } }
+        if guarded.withLock({ $0.isEnded }) { running.cancel() }
+        return await running.value
     }
 
     private func fetchOptions(
@@ -291,7 +291,7 @@ extension SyncEngineDriver {
     private func finish(
         _ calls: [SyncCall],
         _ error: SyncError?,
-        _ content: SyncEngineErrand.Content
+        _ content: SyncEngineServerStep.Content
     ) {
         let waiting = guarded.withLock { guarded in
             for call in calls {
@@ -308,7 +308,7 @@ extension SyncEngineDriver {
 
     /// Hears of changes on the server, where the loop fetches by itself.
     private func listen() {
-        let database = errands.database
+        let database = serverStep.database
         let old = guarded.withLock { guarded in
             guarded.tasks.dropFirst().map { $0 }
         }
@@ -408,7 +408,7 @@ extension SyncEngineDriver {
 
     private func event(
         _ notice: SyncNotice,
-        _ content: SyncEngineErrand.Content
+        _ content: SyncEngineServerStep.Content
     ) -> CKSyncEngine.Event {
         switch notice {
         case .stateChanged:
@@ -456,16 +456,16 @@ extension CKSyncEngine.Event.AccountChange.ChangeType {
     }
 }
 
-extension SyncEngineErrand {
+extension SyncEngineServerStep {
     /// The same, its operations in a group.
-    fileprivate func inGroup(_ group: CKOperationGroup?) -> SyncEngineErrand {
+    fileprivate func inGroup(_ group: CKOperationGroup?) -> SyncEngineServerStep {
         guard let group else { return self }
         let grouped = database.configuredWith(group: group) { $0 }
-        return SyncEngineErrand(database: grouped, subscriptionID: subscriptionID)
+        return SyncEngineServerStep(database: grouped, subscriptionID: subscriptionID)
     }
 }
 
-extension SyncEngineErrand.Content {
+extension SyncEngineServerStep.Content {
     /// What a call throws whose last request failed in part: the items with their errors.
     fileprivate var failure: CKError? {
         var errors: [AnyHashable: any Error] = [:]

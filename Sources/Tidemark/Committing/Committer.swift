@@ -47,6 +47,9 @@ package final class Committer: Sendable {
         beginsSegment: Bool = false
     ) throws(SyncError) -> Placed? {
         try clock.check(plan.draft.received)
+        // The overlay's lock is taken before the log's, here and wherever both are: the log never calls back
+        // while it appends. Checking and applying under one lock makes the order of commits the order in
+        // which their decisions hold.
         return try SyncError.wrapping { () throws(LogError) in
             try views.overlay.withLock { overlay throws(LogError) in
                 guard plan.stillHolds(in: overlay) else { return nil }

@@ -117,8 +117,8 @@ extension Writer {
         at time: Int64,
         in database: DatabaseID,
         _ facts: any Facts
-    ) -> ShareRules {
-        var rules = ShareRules(
+    ) -> ShareUpdates {
+        var rules = ShareUpdates(
             time: time,
             limits: reader.options.limits,
             random: reader.random,

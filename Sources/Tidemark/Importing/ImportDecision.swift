@@ -127,8 +127,8 @@ struct ImportDecision {
             else { continue }
             roots[RecordPlace(item)] = share
         }
-        guard !roots.isEmpty || SharingRules.concern(items, changes) else { return }
-        var rules = SharingRules(
+        guard !roots.isEmpty || SharedHierarchies.concern(items, changes) else { return }
+        var rules = SharedHierarchies(
             items,
             changes,
             in: zones,

@@ -128,7 +128,7 @@ extension Reader {
         if let invited = try participant(user, byAddressIn: found) { return invited }
         if share.publicPermission != .none {
             return ShareParticipant(
-                id: ShareRules.unguessable(random),
+                id: ShareUpdates.unguessable(random),
                 user: user,
                 role: .publicUser,
                 permission: share.publicPermission

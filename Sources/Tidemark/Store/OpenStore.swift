@@ -37,6 +37,7 @@ final class OpenStore: Sendable {
         reader.driftReports.finish()
         reader.accountNews.close()
         guard let writer = writer.ifAny else { return }
+        // Compaction waits for notifications, so it ends first.
         upkeep.close()
         notifications.close()
         reader.journal?.close()

@@ -88,6 +88,11 @@ package struct CommitPlan: Sendable {
     }
 
     /// Stands for the key of the zone that the event with an index creates.
+    ///
+    /// A key is the position of the zone's creation, which the committer gives out. Positions are counted up
+    /// from one and never come near the highest values, so those can stand for keys that are not known yet.
+    /// `UInt64.max` itself is ``CommitDraft/ownSequence``: hence one less. A plan has fewer events than
+    /// there are values from the lowest placeholder to the log's next position.
     private static func placeholder(_ eventIndex: Int) -> UInt64 {
         UInt64.max - 1 - UInt64(eventIndex)
     }
@@ -389,7 +394,13 @@ extension CommitPlan {
     }
 
     /// Puts real positions in the place of relative ones, now that the first is known.
+    ///
+    /// Once: a second call would take positions for placeholders or leave the first ones.
     package mutating func place(at first: UInt64) {
+        precondition(
+            first < UInt64.max - 1 - UInt64(effects.count),
+            "a position could be taken for a placeholder of a zone's key"
+        )
         for index in createdZones {
             draft.replaceZone(Self.placeholder(index), with: first + UInt64(index))
         }

@@ -84,6 +84,9 @@ package struct ConsultedItems: Sendable {
         }
     }
 
+    /// Lets an item look at the slot behind its own.
+    ///
+    /// Slots wrap around: a name whose hash is the last slot goes on with the first.
     private mutating func moveOn(_ index: Int) throws(SyncError) {
         guard items[index].probeCount < .max else {
             throw SyncError(

@@ -73,7 +73,7 @@ package struct RecordDecision: Sendable {
         _ request: ModifyRecordsRequest,
         as caller: Caller,
         by rules: RecordRules,
-        _ shares: ShareRules
+        _ shares: ShareUpdates
     ) throws(SyncError) {
         reserveCapacity(for: request)
         let author = Authorship(
@@ -192,9 +192,9 @@ package struct RecordDecision: Sendable {
         _ request: ModifyRecordsRequest,
         _ verdicts: [Verdict],
         _ cascades: [Int: [ConsultedItem]],
-        _ shares: ShareRules,
+        _ shares: ShareUpdates,
         _ audiences: Audiences
-    ) throws(SyncError) -> SharingRules? {
+    ) throws(SyncError) -> SharedHierarchies? {
         // Whatever a participant saves has to be under a share.
         var concerns =
             !cascades.isEmpty
@@ -223,7 +223,7 @@ package struct RecordDecision: Sendable {
             }
         }
         let cascaded = cascades.sorted { $0.key < $1.key }.flatMap(\.value)
-        return SharingRules(
+        return SharedHierarchies(
             items + cascaded,
             changes + cascaded.map { _ in .delete },
             cascadeCount: cascaded.count,

@@ -11,7 +11,7 @@ package import TidemarkModel
 /// record last.
 package struct ShareTransitions {
     /// What was decided; `nil` where nothing has to do with shares.
-    package var rules: SharingRules?
+    package var rules: SharedHierarchies?
     /// How many records that go with deletions have been written.
     package var cascadedCount = 0
 

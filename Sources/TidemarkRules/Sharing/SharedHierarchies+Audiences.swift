@@ -6,7 +6,7 @@ import TidemarkLog
 import TidemarkModel
 
 /// Which records come under a share or leave one.
-extension SharingRules {
+extension SharedHierarchies {
     mutating func settleAudiences() throws(SyncError) {
         var open: [Carried] = []
         // Those that only follow what the commit does to others: the others are at fault.

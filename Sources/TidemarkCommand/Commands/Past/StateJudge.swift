@@ -64,9 +64,9 @@ struct StateJudge {
         var held = sigset_t()
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, &held)
-        for number in TidemarkCommand.ignoredSignals { signal(number, SIG_DFL) }
+        for number in IgnoredSignals.all { signal(number, SIG_DFL) }
         defer {
-            for number in TidemarkCommand.ignoredSignals { signal(number, SIG_IGN) }
+            for number in IgnoredSignals.all { signal(number, SIG_IGN) }
             pthread_sigmask(SIG_SETMASK, &held, nil)
         }
         try process.run()

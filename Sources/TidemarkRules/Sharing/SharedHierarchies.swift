@@ -20,7 +20,7 @@ package enum PlannedChange: Sendable {
 ///
 /// A record is under a share if it is the share's root, or its parent is under it. At most one
 /// share is on the way from a record to the top of its tree.
-package struct SharingRules {
+package struct SharedHierarchies {
     /// A record that the commit has to change because of a share, and does not name.
     package struct Implied {
         package var item: ConsultedItem
@@ -72,7 +72,7 @@ package struct SharingRules {
     package let changes: [PlannedChange]
     package let zones: ConsultedZones
     /// `nil` for an import, which says itself what becomes of links and participations.
-    package let shares: ShareRules?
+    package let shares: ShareUpdates?
     package let named: [RecordPlace: Int]
     package var neighbours: Neighbours
     package var audiences: Audiences
@@ -108,7 +108,7 @@ package struct SharingRules {
         _ changes: [PlannedChange],
         cascadeCount: Int = 0,
         in zones: ConsultedZones,
-        by shares: ShareRules?,
+        by shares: ShareUpdates?,
         _ neighbours: Neighbours,
         _ audiences: Audiences
     ) {

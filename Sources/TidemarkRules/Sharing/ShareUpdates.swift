@@ -5,7 +5,7 @@ package import TidemarkEvents
 package import TidemarkModel
 
 /// What becomes of a share when somebody saves it: pure, over the share as it was.
-package struct ShareRules {
+package struct ShareUpdates {
     /// Whose zone it is.
     package var owner: UserID
     /// Milliseconds since 1970.

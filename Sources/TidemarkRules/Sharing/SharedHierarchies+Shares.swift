@@ -6,7 +6,7 @@ import TidemarkLog
 package import TidemarkModel
 
 /// Which shares a commit begins, changes and ends.
-extension SharingRules {
+extension SharedHierarchies {
     mutating func settleSave(
         _ index: Int,
         _ save: RecordSave,

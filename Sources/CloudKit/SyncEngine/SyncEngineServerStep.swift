@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkSync
 
 /// One step of a sync engine that needs the server.
-struct SyncEngineErrand: Sendable {
+struct SyncEngineServerStep: Sendable {
     /// What came of a step beside what the loop needs, for the event that tells of it.
     enum Content: Sendable {
         case none
@@ -71,7 +71,7 @@ struct SyncEngineErrand: Sendable {
 
 // MARK: - Fetching
 
-extension SyncEngineErrand {
+extension SyncEngineServerStep {
     private func zoneList(since token: ChangeToken?) async throws -> Answer {
         let page = try await database.databaseChanges(since: token.map { CKServerChangeToken($0) })
         let outcome = SyncOutcome.zoneList(
@@ -137,7 +137,7 @@ extension SyncEngineErrand {
 
 // MARK: - Sending
 
-extension SyncEngineErrand {
+extension SyncEngineServerStep {
     private func send(_ changes: [OutgoingZone]) async -> Answer {
         var saves: [CKRecordZone] = []
         var deletions: [CKRecordZone.ID] = []
