@@ -93,9 +93,15 @@ let package = Package(
             swiftSettings: shipped
         ),
         .target(
+            name: "TidemarkDatabase",
+            dependencies: ["TidemarkModel"],
+            swiftSettings: shipped
+        ),
+        .target(
             name: "Tidemark",
             dependencies: [
-                "TidemarkModel", "TidemarkLog", "TidemarkQuery", "TidemarkEvents", "TidemarkViews",
+                "TidemarkDatabase", "TidemarkModel", "TidemarkLog", "TidemarkQuery",
+                "TidemarkEvents", "TidemarkViews",
                 "TidemarkRules", "TidemarkLock",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
@@ -104,7 +110,8 @@ let package = Package(
         .target(
             name: "TidemarkReplay",
             dependencies: [
-                "Tidemark", "TidemarkViews", "TidemarkEvents", "TidemarkModel", "TidemarkLog",
+                "Tidemark", "TidemarkDatabase", "TidemarkViews", "TidemarkEvents", "TidemarkModel",
+                "TidemarkLog",
             ],
             swiftSettings: shipped
         ),
@@ -130,6 +137,12 @@ let package = Package(
             name: "EmbeddingExample",
             dependencies: ["Tidemark"],
             path: "Docs/Examples/Embedding",
+            swiftSettings: everywhere
+        ),
+        .executableTarget(
+            name: "TaskListExample",
+            dependencies: ["Tidemark", "TidemarkReplay"],
+            path: "Docs/Examples/TaskList",
             swiftSettings: everywhere
         ),
         .executableTarget(
@@ -192,6 +205,20 @@ let package = Package(
             swiftSettings: everywhere
         ),
         .testTarget(
+            name: "TidemarkDatabaseTests",
+            dependencies: [
+                "TidemarkDatabase", "Tidemark", "TidemarkReplay", "TidemarkModel",
+                "TidemarkTesting", "TestSupport",
+            ],
+            swiftSettings: everywhere
+        ),
+        // Loops that catch errors, in the other language mode: the same file.
+        .testTarget(
+            name: "TidemarkDatabaseSwift5Tests",
+            dependencies: ["Tidemark", "TestSupport"],
+            swiftSettings: sanitized + [.swiftLanguageMode(.v5)]
+        ),
+        .testTarget(
             name: "TidemarkTests",
             dependencies: [
                 "Tidemark", "TidemarkRules", "TidemarkViews", "TidemarkEvents", "TidemarkLog",
@@ -220,7 +247,7 @@ let package = Package(
             dependencies: [
                 "TidemarkCommand", "Tidemark", "TidemarkReplay", "TidemarkViews", "TidemarkEvents",
                 "TidemarkLog", "TidemarkModel", "TestSupport", "EmbeddingExample",
-                "TwoDevicesExample",
+                "TwoDevicesExample", "TaskListExample",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: everywhere

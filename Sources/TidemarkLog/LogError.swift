@@ -56,3 +56,13 @@ public struct LogError: Error, Hashable, Sendable {
         self.cause = cause
     }
 }
+
+extension LogError: CustomStringConvertible {
+    /// The code, the file and the place in it, the message, and the call that failed.
+    public var description: String {
+        let offset = offset.map { ", offset \($0)" } ?? ""
+        let place = path.map { "\($0)\(offset): " } ?? ""
+        // What the system refused names its file already.
+        return "\(code): \(cause == nil ? place : "")\(message)"
+    }
+}

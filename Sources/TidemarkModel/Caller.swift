@@ -30,15 +30,15 @@ public struct Caller: Hashable, Sendable {
 
     private var requestIDName: Name?
 
-    /// Describes a caller.
+    /// Describes a caller; without a database it is about the user's own private one.
     public init(
-        database: DatabaseID = .standard,
+        database: DatabaseID? = nil,
         user: UserID? = .current,
         device: String? = nil,
         build: String? = nil,
         requestID: String? = nil
     ) {
-        self.database = database
+        self.database = database ?? DatabaseID(owner: user ?? .current)
         self.user = user
         deviceName = device.map { Name($0) }
         buildName = build.map { Name($0) }

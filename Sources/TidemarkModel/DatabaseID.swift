@@ -2,12 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An app's container: one schema, two environments, three databases per user.
-public struct ContainerID: Hashable, Comparable, Sendable {
+public struct ContainerID: Hashable, Comparable, ExpressibleByStringLiteral, Sendable {
     package let name: Name
 
     /// Wraps an identifier such as `iCloud.com.example.notes`.
     public init(_ identifier: String) {
         name = Name(identifier)
+    }
+
+    /// Wraps a literal.
+    public init(stringLiteral value: String) {
+        self.init(value)
     }
 
     /// The identifier, which begins with `iCloud.` where Apple made it.
@@ -58,12 +63,17 @@ public enum DatabaseScope: Int, Hashable, CaseIterable, Sendable {
 }
 
 /// A user of a container, by the name of the user's record.
-public struct UserID: Hashable, Comparable, Sendable {
+public struct UserID: Hashable, Comparable, ExpressibleByStringLiteral, Sendable {
     package let name: Name
 
     /// Wraps a user record's name, such as `_` and 32 hexadecimal digits.
     public init(_ userRecordName: String) {
         name = Name(userRecordName)
+    }
+
+    /// Wraps a literal.
+    public init(stringLiteral value: String) {
+        self.init(value)
     }
 
     /// The name of the user's record.

@@ -7,6 +7,10 @@
 struct FieldEntry: Sendable {
     /// The type of a field that was removed.
     static let removed: UInt8 = 0
+    /// The type of a field whose value cannot be stored: the value is the text that says why.
+    ///
+    /// Only fields on their way to a save have it, and the save is refused.
+    static let invalid: UInt8 = 0xFF
     /// The flag of a value that the client encrypted.
     static let encrypted: UInt8 = 1
     /// Bytes before the first row: how many rows there are.

@@ -77,7 +77,7 @@ extension FieldValue: Hashable {
 }
 
 extension FieldValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
-    ExpressibleByFloatLiteral
+    ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral
 {
     /// A string.
     public init(stringLiteral value: String) {
@@ -93,10 +93,15 @@ extension FieldValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     public init(floatLiteral value: Double) {
         self = .double(value)
     }
+
+    /// One or zero: CloudKit has no truth values.
+    public init(booleanLiteral value: Bool) {
+        self = .int64(value ? 1 : 0)
+    }
 }
 
 /// A place on Earth, with what Core Location knows about a fix.
-public struct Location: Hashable, Sendable {
+public struct Location: Hashable, Codable, Sendable {
     /// Degrees north, -90 to 90.
     public var latitude: Double
     /// Degrees east, -180 to 180.
@@ -180,7 +185,7 @@ public struct Reference: Hashable, Sendable {
 }
 
 /// A blob that a record refers to: its bytes are stored beside the log, named by their checksum.
-public struct AssetReference: Hashable, Sendable {
+public struct AssetReference: Hashable, Codable, Sendable {
     /// The SHA-256 of the blob: 32 bytes.
     public var checksum: [UInt8]
     /// The blob's size.

@@ -39,9 +39,12 @@ public struct Fields: Sendable {
 
     /// The value of a field; `nil` if it is absent or removed.
     ///
-    /// O(log fields), then the value.
+    /// Setting `nil` asks a save to remove the field. A value that cannot be stored, such as one that is not
+    /// a number, is refused by the save. Reading is O(log fields), then the value; setting is O(bytes): use
+    /// a ``FieldsBuilder`` for many records.
     public subscript(_ name: String) -> FieldValue? {
-        index(of: name).flatMap { self[$0].value }
+        get { index(of: name).flatMap { self[$0].value } }
+        set { set(name, newValue) }
     }
 
     /// Where a field is, by its name's bytes; `nil` if there is none, removed ones included.

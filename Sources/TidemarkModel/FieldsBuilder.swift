@@ -21,6 +21,12 @@ public struct FieldsBuilder: Sendable {
     /// Starts without fields.
     public init() {}
 
+    /// Makes room for fields whose names and values have so many bytes.
+    public mutating func reserveCapacity(fields: Int, bytes: Int) {
+        pieces.reserveCapacity(fields)
+        scratch.reserveCapacity(bytes)
+    }
+
     /// Sets a field, or with `nil` asks to remove it.
     ///
     /// Throws `invalidArguments` for a value that cannot be stored, or a name of more than 255
@@ -42,6 +48,30 @@ public struct FieldsBuilder: Sendable {
             nameByteCount: nameByteCount,
             type: value?.type,
             isEncrypted: isEncrypted
+        )
+    }
+
+    /// Sets a field to a value that cannot be stored, so that a save says why.
+    mutating func setInvalid(_ name: String, because problem: String) {
+        let start = scratch.count
+        scratch.append(text: name)
+        let nameByteCount = min(scratch.count - start, Int(UInt8.max))
+        scratch.removeLast(scratch.count - start - nameByteCount)
+        scratch.append(text: problem)
+        add(start: start, nameByteCount: nameByteCount, type: FieldEntry.invalid, flags: 0)
+    }
+
+    /// Sets a field to the bytes that it has among others.
+    mutating func copy(_ field: Fields.Element) {
+        let start = scratch.count
+        scratch.append(contentsOf: field.nameBytes)
+        let nameByteCount = scratch.count - start
+        scratch.append(contentsOf: field.valueBytes)
+        add(
+            start: start,
+            nameByteCount: nameByteCount,
+            type: field.entry.type,
+            flags: field.entry.flags
         )
     }
 
@@ -70,12 +100,22 @@ public struct FieldsBuilder: Sendable {
             let name = String(decoding: scratch[start..<start + nameByteCount], as: UTF8.self)
             throw .fieldNameTooLong(name, limit: Int(UInt8.max))
         }
+        add(
+            start: start,
+            nameByteCount: nameByteCount,
+            type: type?.rawValue ?? FieldEntry.removed,
+            flags: isEncrypted && type != nil ? FieldEntry.encrypted : 0
+        )
+    }
+
+    /// Notes what ends with the buffer as a field.
+    private mutating func add(start: Int, nameByteCount: Int, type: UInt8, flags: UInt8) {
         let piece = Piece(
             start: start,
             nameByteCount: nameByteCount,
             end: scratch.count,
-            type: type?.rawValue ?? FieldEntry.removed,
-            flags: isEncrypted && type != nil ? FieldEntry.encrypted : 0
+            type: type,
+            flags: flags
         )
         if isSorted, let last = pieces.last { isSorted = Self.precedes(last, piece, in: scratch) }
         pieces.append(piece)

@@ -11,6 +11,7 @@ extension Limits {
             let entry = FieldEntry(at: index, in: span)
             let isAllowed = span.extracting(entry.nameRange).withUnsafeBytes { isFieldName($0) }
             guard isAllowed else { throw fieldNameError(fields[index].nameBytes) }
+            if entry.type == FieldEntry.invalid { throw .invalidField(fields[index]) }
             // A list of n elements has at least n bytes.
             if entry.valueRange.count > elementsPerList { try checkList(fields[index]) }
         }

@@ -161,7 +161,7 @@ extension RecordBody {
     public var created: Authorship {
         Authorship(
             time: createdTime,
-            user: string(.createdUser).map(UserID.init),
+            user: string(.createdUser).map(UserID.init(_:)),
             device: string(.createdDevice)
         )
     }
@@ -170,7 +170,7 @@ extension RecordBody {
     public var modified: Authorship {
         Authorship(
             time: modifiedTime,
-            user: string(.modifiedUser).map(UserID.init),
+            user: string(.modifiedUser).map(UserID.init(_:)),
             device: string(.modifiedDevice)
         )
     }

@@ -51,6 +51,18 @@ extension SyncError {
         SyncError(.zoneNotFound, "There is no zone \(zone).")
     }
 
+    /// A request about a zone that the database does not show; one of a shared database is known by its owner.
+    package static func zoneNotFound(_ zone: ZoneID, in database: DatabaseID) -> SyncError {
+        guard database.scope == .shared else { return zoneNotFound(zone) }
+        return SyncError(
+            .zoneNotFound,
+            "The shared database shows no zone \(zone).",
+            remedy: zone.ownerName == ZoneID.currentOwner
+                ? "Name the zone's owner: zones of a shared database are those of others."
+                : "Accept the share that shows it, or list the zones there are."
+        )
+    }
+
     /// A request about a zone that was there once, and is gone for a reason.
     package static func zoneGone(_ zone: ZoneID, _ reason: ZoneDeletionReason) -> SyncError {
         switch reason {
@@ -337,6 +349,12 @@ extension SyncError {
             .invalidArguments,
             "The field name \"\(name)\" has \(name.utf8.count) bytes; at most \(limit) are allowed."
         )
+    }
+
+    /// A value that cannot be stored.
+    static func invalidField(_ field: Fields.Element) -> SyncError {
+        let problem = String(decoding: field.valueBytes, as: UTF8.self)
+        return SyncError(.invalidArguments, "The field \"\(field.name)\" \(problem).")
     }
 
     /// Two values for one field.

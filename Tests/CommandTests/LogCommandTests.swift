@@ -21,7 +21,7 @@ import TidemarkViews
         var options = StoreOptions()
         options.isStrict = true
         let store = try Store.open(at: path, access: .creating, options: options)
-        let caller = Caller(user: .current)
+        let caller = Caller(database: .standard, user: .current)
         func node(_ name: String, under parent: ParentChange = .unchanged) -> RecordSave {
             let id = RecordID(recordName: name, zone: .default)
             return RecordSave(id, type: "Node", fields: Fields(), parent: parent)

@@ -11,21 +11,16 @@ import TidemarkReplay
 private enum DocumentedExamples {
     static func ofStore() async throws {
         let store = try Store.open(at: "notes.tide", access: .creating)
-        let fields = try Fields(["text": "Hello"])
-        let save = RecordSave(RecordID(recordName: "first"), type: "Note", fields: fields)
-        let request = ModifyRecordsRequest(saves: [save])
-        let result = try await store.modifyRecords(request, as: Caller())
+        let notes = try await store.database(of: "anna", device: "phone").createZone("notes")
+        try await notes.save("first", type: "Note", fields: ["text": "Hello"])
         try store.close()
-        _ = result
     }
 
     static func ofTidemark() async throws {
         let store = try Store.open(at: "notes.tide", access: .creating)
-        let zone = ZoneID(zoneName: "Notes")
-        let caller = Caller()
-        _ = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: caller)
-        let changes = try await store.zoneChanges(ZoneChangesRequest(zone: zone), as: caller)
-        _ = changes
+        let notes = try await store.database(of: "anna", device: "phone").createZone("notes")
+        try await notes.save("first", type: "Note", fields: ["text": "Hello"])
+        for try await change in notes.changes() { print(change.event) }
     }
 
     static func ofReplay() async throws {
@@ -75,6 +70,8 @@ private enum DocumentedExamples {
         for path in [
             "Tests/TidemarkReplayTests/DocumentedExamples.swift",
             "Tests/CloudKitTests/DocumentedExamples.swift",
+            "Tests/TidemarkDatabaseTests/DocumentedExamples.swift",
+            "Tests/TidemarkDatabaseTests/EmbeddingPage.swift",
         ] {
             let text = try String(
                 contentsOf: Self.project.appending(path: path),
@@ -84,13 +81,15 @@ private enum DocumentedExamples {
                 compiled += line.trimmingPrefix(#/\ */#) + "\n"
             }
         }
-        let sources = Self.project.appending(path: "Sources")
-        let files = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
+        let files = try FileManager.default
+            .subpathsOfDirectory(atPath: Self.project.appending(path: "Sources").path)
+            .map { "Sources/\($0)" }
         var exampleCount = 0
-        for file in files where file.hasSuffix(".swift") || file.hasSuffix(".md") {
+        for file in files + ["Docs/embedding.md"]
+        where file.hasSuffix(".swift") || file.hasSuffix(".md") {
             // The tests of projections have its examples.
             if file.hasSuffix("Projections.md") { continue }
-            let text = try String(contentsOf: sources.appending(path: file), encoding: .utf8)
+            let text = try String(contentsOf: Self.project.appending(path: file), encoding: .utf8)
             for example in examples(in: text) {
                 exampleCount += 1
                 let code = example.joined(separator: "\n")

@@ -64,7 +64,12 @@ import TidemarkModel
     private func moment(_ change: PastChange) throws -> LivedStore.Moment {
         let origin = change.origin
         let happening = LivedStore.PastKind(rawValue: change.happening.rawValue)
-        var caller = Caller(user: origin.user, device: origin.device, build: origin.build)
+        var caller = Caller(
+            database: .standard,
+            user: origin.user,
+            device: origin.device,
+            build: origin.build
+        )
         caller.requestID = origin.request
         var moment = LivedStore.Moment(
             origin.sequence.rawValue,
@@ -229,7 +234,7 @@ import TidemarkModel
 
     @Test func `coming under a share and leaving it is told`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
-        let caller = Caller(user: UserID("_anna"))
+        let caller = Caller(database: .standard, user: UserID("_anna"))
         let zone = ZoneID(zoneName: "a")
         _ = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: caller)
         func save(_ name: String, parent: ParentChange = .unchanged) -> RecordSave {

@@ -17,7 +17,7 @@ let store = try Store.open(at: CommandLine.arguments[1])
 let zone = ZoneID(zoneName: CommandLine.arguments.count > 2 ? CommandLine.arguments[2] : "files")
 
 func device(_ name: String) -> Caller {
-    Caller(user: UserID("u-1"), device: name, build: "1.0")
+    Caller(database: .standard, user: UserID("u-1"), device: name, build: "1.0")
 }
 
 /// Everything that changed since a token, page after page.

@@ -30,7 +30,7 @@ extension Reader {
         )
         if let error = zones.error(of: 0) { throw error }
         guard let key = zones.key(of: 0), let access = zones.access(of: 0) else {
-            throw .zoneNotFound(request.zone)
+            throw .zoneNotFound(request.zone, in: caller.database)
         }
         var content = try start(of: request, key, access, picture)
         if request.since != nil {

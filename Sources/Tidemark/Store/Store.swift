@@ -13,12 +13,13 @@ public import TidemarkModel
 ///
 /// ```swift
 /// let store = try Store.open(at: "notes.tide", access: .creating)
-/// let fields = try Fields(["text": "Hello"])
-/// let save = RecordSave(RecordID(recordName: "first"), type: "Note", fields: fields)
-/// let request = ModifyRecordsRequest(saves: [save])
-/// let result = try await store.modifyRecords(request, as: Caller())
+/// let notes = try await store.database(of: "anna", device: "phone").createZone("notes")
+/// try await notes.save("first", type: "Note", fields: ["text": "Hello"])
 /// try store.close()
 /// ```
+///
+/// Apps speak to its handles, ``Database`` and ``ZoneHandle``. What handles and servers ask of it is in
+/// ``DatabaseService``: its requests say who asks, and answer for each item what became of it.
 ///
 /// Answers wait for the disk: what a call reports as done survives a power failure, and nobody sees
 /// it earlier. Calls may be made from any task; those that write share the disk's syncs.

@@ -54,3 +54,25 @@ public struct QueryPageResult: Hashable, Sendable {
         self.cursor = cursor
     }
 }
+
+extension QueryPageCursor: CodedAsText {
+    var codedText: String {
+        var text: [UInt8] = []
+        bytes.withUnsafeBufferPointer { Base64.encode($0, .urlWithoutPadding, into: &text) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    init?(codedText: String) {
+        var decoded: [UInt8] = []
+        guard Base64.decode(codedText.utf8, .urlWithoutPadding, into: &decoded) else {
+            return nil
+        }
+        self.init(bytes: decoded)
+    }
+
+    /// Reads base64url without padding.
+    public init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
+
+    /// Writes base64url without padding.
+    public func encode(to encoder: any Encoder) throws { try encodeText(to: encoder) }
+}

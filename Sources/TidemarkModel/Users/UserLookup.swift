@@ -62,7 +62,7 @@ extension UserLookup {
             let count = text.utf8.count { $0 != UInt8(ascii: "+") }
             problem = count >= 3 ? nil : "is no phone number; write its digits, such as +49301234"
         case .user(let user):
-            try limits.check(Caller(user: user))
+            try limits.check(Caller(database: .standard, user: user))
             return
         }
         if let problem { throw .invalidName("address", text, problem) }

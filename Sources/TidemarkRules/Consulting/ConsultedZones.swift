@@ -143,7 +143,7 @@ package struct ConsultedZones: Sendable {
             ?? (zone.ownerName == ZoneID.currentOwner
                 || zone.owner == database.owner.name)
         guard isShown else {
-            consulted.error = .zoneNotFound(zone)
+            consulted.error = .zoneNotFound(zone, in: database)
             return consulted
         }
         let epoch = try facts.epoch(of: identity)

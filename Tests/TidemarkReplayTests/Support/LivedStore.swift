@@ -64,6 +64,7 @@ struct LivedStore {
     mutating func live(_ count: Int) async throws {
         for number in 0..<count {
             var caller = Caller(
+                database: .standard,
                 user: UserID("u-\(Int.random(in: 0..<3, using: &random))"),
                 device: Bool.random(using: &random) ? "phone" : nil,
                 build: number % 3 == 0 ? "\(number / 50)" : nil

@@ -65,7 +65,7 @@ import TidemarkViews
             model.device = device
             return Client(
                 store: try open(),
-                caller: Caller(user: UserID("_anna"), device: device),
+                caller: Caller(database: .standard, user: UserID("_anna"), device: device),
                 zone: ZoneID(zoneName: zone)
             )
         }

@@ -37,7 +37,7 @@ import TidemarkModel
     private static let zoneOfOther = ZoneID(zoneName: "a", ownerName: "_bert")
     /// Of one user, who creates records on two devices and reads on a third one as well.
     private static let callers = ["phone", "pad", nil].map {
-        Caller(user: UserID("_anna"), device: $0)
+        Caller(database: .standard, user: UserID("_anna"), device: $0)
     }
 
     /// All pages of a delta, of three changes each.
@@ -234,7 +234,7 @@ import TidemarkModel
     @Test func `users are who they were`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating)
-        let caller = Caller(user: UserID("_anna"))
+        let caller = Caller(database: .standard, user: UserID("_anna"))
         let bert = UserLookup.email("bert@example.com")
         var moments:
             [(position: SequenceNumber, found: [UserIdentity?], contacts: [UserIdentity])] = []

@@ -343,7 +343,7 @@ import TidemarkModel
             delete: [RecordDeletion(anna.id("s"))]
         )
         #expect(result.saves[0].error == nil)
-        await #expect(throws: SyncError.zoneNotFound(bob.zone)) {
+        await #expect(throws: SyncError.zoneNotFound(bob.zone, in: bob.caller.database)) {
             try await bob.changes(since: token)
         }
         #expect(try await anna.fetch("leaf")[0].get().shareID == nil)

@@ -341,7 +341,7 @@ private struct NotificationHistory {
         // In the end without anything but the log and a new notifier.
         let again = try Store.open(at: folder.path(), access: .writing, options: options)
         for user in Self.users {
-            let caller = Caller(user: UserID(user), device: "somewhere else")
+            let caller = Caller(database: .standard, user: UserID(user), device: "somewhere else")
             let heard = try await Client(store: again, caller: caller).summary()
             #expect(heard.sorted() == model.heard(by: user, on: "somewhere else").sorted())
         }

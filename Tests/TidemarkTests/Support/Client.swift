@@ -9,7 +9,7 @@ import TidemarkModel
 /// One client of a store: who it is, and short ways to say what it wants.
 struct Client {
     let store: Store
-    var caller = Caller(user: UserID("_anna"), device: "phone", build: "1")
+    var caller = Caller(database: .standard, user: UserID("_anna"), device: "phone", build: "1")
     var zone = ZoneID(zoneName: "Notes")
 
     func createZone() async throws {

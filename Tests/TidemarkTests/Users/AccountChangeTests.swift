@@ -104,7 +104,7 @@ import TidemarkModel
 
     @Test func `nobody has no account, and whoever is not named always has one`() async throws {
         let nobody = try await listen(caller(nil))
-        let anybody = try await listen(Caller(user: .current))
+        let anybody = try await listen(Caller(database: .standard, user: .current))
         var first = try await store.accountStatuses(as: caller(nil)).makeAsyncIterator()
         #expect(try await first.next() == .noAccount)
         try store.close()

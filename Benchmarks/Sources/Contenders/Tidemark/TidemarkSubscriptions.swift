@@ -30,7 +30,11 @@ extension TidemarkContender {
                 )
             )
             if saves.count == perUser || index == count - 1 {
-                let caller = Caller(user: UserID("_user-\(index / perUser)"), device: "phone")
+                let caller = Caller(
+                    database: .standard,
+                    user: UserID("_user-\(index / perUser)"),
+                    device: "phone"
+                )
                 let request = ModifySubscriptionsRequest(saves: saves)
                 let result = try await store.modifySubscriptions(request, as: caller)
                 for save in result.saves { _ = try save.get() }
@@ -48,7 +52,11 @@ extension TidemarkContender {
     package func notificationCount() async throws -> Int {
         var count = 0
         for user in 0..<100 {
-            let caller = Caller(user: UserID("_user-\(user)"), device: "tablet")
+            let caller = Caller(
+                database: .standard,
+                user: UserID("_user-\(user)"),
+                device: "tablet"
+            )
             var token: ChangeToken?
             while true {
                 let request = NotificationChangesRequest(since: token)

@@ -1,0 +1,59 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkDatabase
+public import TidemarkModel
+
+// The reads of handles as of a point in time: what they would have answered then. Who may read is a question of
+// now. All need a handle that was made from a store, and throw `invalidArguments` for a point that has been
+// forgotten (`isHistoryPruned`) or has not come.
+
+extension ZoneHandle {
+    /// The record of a name as it was.
+    ///
+    /// One look-up, and a read for each version that came since. Throws `unknownItem` if there was none.
+    public func fetch(_ record: some RecordNamed, asOf point: PointInTime) async throws -> Record {
+        let store = try database.store
+        return try await store.fetchRecords(
+            FetchRecordsRequest([try recordID(record)]),
+            as: caller,
+            asOf: try point.position(in: store)
+        ).only()
+    }
+
+    /// The record of a name as it was, as a typed value.
+    public func fetch<Value: RecordCodable>(
+        _ type: Value.Type,
+        _ record: some RecordNamed,
+        asOf point: PointInTime
+    ) async throws -> Stored<Value> {
+        try Stored(try await fetch(record, asOf: point))
+    }
+
+    /// All records of a type that fulfilled a condition then, in order, as typed values.
+    ///
+    /// Costs a fold of the log up to the point, and a look at every record of the zone.
+    public func query<Value: RecordCodable>(
+        _ type: Value.Type,
+        where filter: Query.Filter = .all,
+        sortedBy order: Query.SortDescriptor...,
+        asOf point: PointInTime
+    ) async throws -> [Stored<Value>] {
+        let store = try database.store
+        let position = try point.position(in: store)
+        let query = Query(
+            recordType: type.recordType,
+            predicate: try filter.predicate(),
+            sortDescriptors: order
+        )
+        var found: [Stored<Value>] = []
+        var request = QueryRequest(query, in: id)
+        repeat {
+            try Task.checkCancellation()
+            let page = try await store.query(request, as: caller, asOf: position)
+            found += try page.records.map { (record) throws(SyncError) in try Stored(record) }
+            request.cursor = page.cursor
+        } while request.cursor != nil
+        return found
+    }
+}

@@ -1,0 +1,63 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+extension Database {
+    /// Saves a subscription; one of the user's with the same id is replaced.
+    ///
+    /// Durable when it returns.
+    @discardableResult
+    public func subscribe(_ subscription: Subscription) async throws -> Subscription {
+        let request = ModifySubscriptionsRequest(saves: [subscription])
+        return try await service.modifySubscriptions(request, as: caller).saves.only()
+    }
+
+    /// Hears of all changes in the database; `id` tells the subscription from others.
+    ///
+    /// Durable when it returns.
+    @discardableResult
+    public func subscribe(_ id: String = "database") async throws -> Subscription {
+        try await subscribe(Subscription(id, .database()))
+    }
+
+    /// Deletes a subscription of the user.
+    public func unsubscribe(_ id: String) async throws {
+        let request = ModifySubscriptionsRequest(deletions: [id])
+        _ = try await service.modifySubscriptions(request, as: caller).deletions.only()
+    }
+
+    /// The user's subscriptions in this database, in the order of their ids' bytes.
+    public func subscriptions() async throws -> [Subscription] {
+        try await service.subscriptions(as: caller)
+    }
+}
+
+extension ZoneHandle {
+    /// Hears of all changes in the zone; `id` tells the subscription from others, by default the zone's name.
+    ///
+    /// Durable when it returns.
+    @discardableResult
+    public func subscribe(_ id: String? = nil) async throws -> Subscription {
+        try await database.subscribe(Subscription(id ?? name, .zone(self.id)))
+    }
+
+    /// Hears of records of a type in this zone that fulfil a condition.
+    ///
+    /// Durable when it returns. Throws `unknownItem` for a type that no record was saved of yet.
+    @discardableResult
+    public func subscribe(
+        _ id: String,
+        to type: (some RecordCodable).Type,
+        where filter: Query.Filter = .all,
+        when options: Subscription.Options = [.create, .update, .delete]
+    ) async throws -> Subscription {
+        let query = Subscription.RecordQuery(
+            recordType: type.recordType,
+            predicate: try filter.predicate(),
+            options: options,
+            zone: self.id
+        )
+        return try await database.subscribe(Subscription(id, .query(query)))
+    }
+}

@@ -1,0 +1,80 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// One database as one device of one user sees it: who asks is said once.
+///
+/// ```swift
+/// let store = try Store.open(at: "team.tide", access: .creating)
+/// let anna = store.database(of: "anna", device: "phone")
+/// let garden = try await anna.createZone("garden")
+/// ```
+///
+/// A handle is a value that holds no connection and no state; make as many as you like. It works on any
+/// ``DatabaseService``. Its functions throw ``SyncError``, and `CancellationError` in a task that was
+/// cancelled; they say `throws` alone, because Swift 6.3 does not compile some loops that catch a typed error.
+public struct Database: Sendable {
+    /// What answers.
+    public let service: any DatabaseService
+    /// Who asks, and about which database: what every request carries.
+    public let caller: Caller
+
+    /// Makes a handle of a caller.
+    public init(_ service: any DatabaseService, as caller: Caller) {
+        self.service = service
+        self.caller = caller
+    }
+
+    /// Which database it is.
+    public var id: DatabaseID { caller.database }
+
+    /// The user; `nil` for somebody who is not signed in.
+    public var user: UserID? { caller.user }
+
+    /// The user's own database.
+    public var privateDatabase: Database { at(.private) }
+
+    /// The database that everybody sees.
+    public var publicDatabase: Database { at(.public) }
+
+    /// What others share with the user.
+    public var sharedDatabase: Database { at(.shared) }
+
+    private func at(_ scope: DatabaseScope) -> Database {
+        var caller = caller
+        caller.database = DatabaseID(
+            container: id.container,
+            environment: id.environment,
+            scope: scope,
+            owner: caller.user ?? .current
+        )
+        return Database(service, as: caller)
+    }
+}
+
+extension DatabaseService {
+    /// The private database of a user, as one of the user's devices sees it.
+    ///
+    /// ``Database/publicDatabase`` and ``Database/sharedDatabase`` lead from it to the others. Each named user
+    /// has a private database of their own. Without a name it is the one of ``UserID/current``, which apps with
+    /// one user have, and the command line unless told otherwise.
+    public func database(
+        of user: String = UserID.current.userRecordName,
+        device: String? = nil,
+        build: String? = nil,
+        container: String = ContainerID.standard.identifier,
+        environment: Environment = .development
+    ) -> Database {
+        let user = UserID(user)
+        let database = DatabaseID(
+            container: ContainerID(container),
+            environment: environment,
+            owner: user
+        )
+        return Database(
+            self,
+            as: Caller(database: database, user: user, device: device, build: build)
+        )
+    }
+}

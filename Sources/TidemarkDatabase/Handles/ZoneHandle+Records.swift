@@ -1,0 +1,229 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+extension ZoneHandle {
+    // MARK: Typed records
+
+    /// Saves a value as a new record.
+    ///
+    /// By default it is saved only if there is no record of its name; `.changedKeys` and the other policies of
+    /// ``SavePolicy`` save over one. Durable when it returns.
+    ///
+    /// Throws `serverRecordChanged`, with the records of the conflict, if there is one already.
+    @discardableResult
+    public func save<Value: RecordCodable>(
+        _ value: Value,
+        parent: ParentChange = .unchanged,
+        policy: SavePolicy = .ifServerRecordUnchanged
+    ) async throws -> Stored<Value> {
+        let save = try RecordSave(new: value, in: id, parent: parent, policy: policy)
+        return Stored(try await self.save(save), value)
+    }
+
+    /// Saves what was changed of a record since it was read.
+    ///
+    /// By default it is saved only if the record is still that version. `.merge` saves too if others have changed
+    /// other fields meanwhile. If nothing was changed, nothing is sent, and the answer is what was given.
+    /// Durable when it returns.
+    ///
+    /// Throws `serverRecordChanged`, with the records of the conflict, if the record was changed by others.
+    @discardableResult
+    public func save<Value>(
+        _ stored: Stored<Value>,
+        parent: ParentChange = .unchanged,
+        policy: SavePolicy = .ifServerRecordUnchanged
+    ) async throws -> Stored<Value> {
+        let save = try RecordSave(changed: stored, in: self, parent: parent, policy: policy)
+        if save.fields.isEmpty, parent == .unchanged { return stored }
+        return try Stored(try await self.save(save))
+    }
+
+    /// The record of a name as a typed value.
+    ///
+    /// Throws `unknownItem` if there is none, and `invalidArguments` if it does not fit the type.
+    public func fetch<Value: RecordCodable>(
+        _ type: Value.Type,
+        _ record: some RecordNamed
+    ) async throws -> Stored<Value> {
+        try Stored(try await fetch(record))
+    }
+
+    /// The record of a name as a typed value; `nil` if there is none.
+    public func fetchIfPresent<Value: RecordCodable>(
+        _ type: Value.Type,
+        _ record: some RecordNamed
+    ) async throws -> Stored<Value>? {
+        try await fetchIfPresent(record).map { (record) throws(SyncError) in try Stored(record) }
+    }
+
+    /// Fetches a record, changes it, and saves what was changed; again for as long as others save it in between.
+    ///
+    /// `change` may run several times. Durable when it returns.
+    @discardableResult
+    public func update<Value: RecordCodable>(
+        _ type: Value.Type,
+        _ record: some RecordNamed,
+        _ change: (inout Value) throws -> Void
+    ) async throws -> Stored<Value> {
+        var stored = try await fetch(type, record)
+        while true {
+            try Task.checkCancellation()
+            try change(&stored.value)
+            do {
+                return try await save(stored)
+            } catch let error as SyncError where error.code == .serverRecordChanged {
+                stored = try await fetch(type, record)
+            }
+        }
+    }
+
+    // MARK: Records
+
+    /// Saves fields of a record; a field whose value is `nil` is removed, those that are not named stay.
+    ///
+    /// By default it is saved only if the record is still the version of `changeTag`, or without a tag, if there
+    /// is none. Durable when it returns.
+    @discardableResult
+    public func save(
+        _ record: some RecordNamed,
+        type recordType: String,
+        fields: Fields,
+        parent: ParentChange = .unchanged,
+        changeTag: RecordChangeTag? = nil,
+        policy: SavePolicy = .ifServerRecordUnchanged
+    ) async throws -> Record {
+        let save = RecordSave(
+            try recordID(record),
+            type: recordType,
+            fields: fields,
+            parent: parent,
+            changeTag: changeTag,
+            policy: policy
+        )
+        return try await self.save(save)
+    }
+
+    func save(_ save: RecordSave) async throws -> Record {
+        let request = ModifyRecordsRequest(saves: [save])
+        return try await service.modifyRecords(request, as: caller).saves.only()
+    }
+
+    /// The record of a name.
+    ///
+    /// Throws `unknownItem` if there is none.
+    public func fetch(_ record: some RecordNamed) async throws -> Record {
+        let request = FetchRecordsRequest([try recordID(record)])
+        return try await service.fetchRecords(request, as: caller).only()
+    }
+
+    /// The record of a name; `nil` if there is none.
+    public func fetchIfPresent(_ record: some RecordNamed) async throws -> Record? {
+        do {
+            return try await fetch(record)
+        } catch let error as SyncError where error.code == .unknownItem {
+            return nil
+        }
+    }
+
+    /// Deletes a record: of a record that was read, that version alone; by its name, whichever there is.
+    ///
+    /// Durable when it returns.
+    public func delete(_ record: some RecordNamed) async throws {
+        let deletion = RecordDeletion(try recordID(record), changeTag: record.readVersion)
+        let request = ModifyRecordsRequest(deletions: [deletion])
+        _ = try await service.modifyRecords(request, as: caller).deletions.only()
+    }
+
+    // MARK: Batches
+
+    /// Saves and deletes several records by one commit: all of them, or none.
+    ///
+    /// ```swift
+    /// try await garden.modify { batch in
+    ///     batch.save(chore)
+    ///     batch.delete(old)
+    /// }
+    /// ```
+    ///
+    /// Answers with the records that were saved, in order. Durable when it returns. In the default zone and in
+    /// a public database each item stands alone: what could be done was done if this throws.
+    ///
+    /// Throws the error of the item that kept the others from being done; `partialFailure`, with the error of
+    /// each, if several did, or if items stand alone.
+    @discardableResult
+    public func modify(_ build: (inout RecordBatch) throws -> Void) async throws -> [Record] {
+        var batch = RecordBatch(self)
+        try build(&batch)
+        let request = try batch.request()
+        if request.saves.isEmpty, request.deletions.isEmpty { return [] }
+        let result = try await service.modifyRecords(request, as: caller)
+        guard let failure = result.partialFailure(of: request) else {
+            return try result.saves.map { (save) throws(SyncError) in try save.get() }
+        }
+        let causes = failure.partialErrors.filter { $0.error.code != .batchRequestFailed }
+        let isAllOrNothing =
+            failure.partialErrors.count == request.saves.count + request.deletions.count
+        if isAllOrNothing, causes.count == 1 { throw causes[0].error }
+        throw failure
+    }
+}
+
+extension RecordSave {
+    /// Saves a value as a new record.
+    init(
+        new value: some RecordCodable,
+        in zone: ZoneID,
+        parent: ParentChange,
+        policy: SavePolicy
+    ) throws(SyncError) {
+        self.init(
+            value.recordID(in: zone),
+            type: type(of: value).recordType,
+            fields: try value.fields(),
+            parent: parent,
+            policy: policy
+        )
+    }
+
+    /// Saves what was changed of a record that was read.
+    init<Value>(
+        changed stored: Stored<Value>,
+        in zone: ZoneHandle,
+        parent: ParentChange,
+        policy: SavePolicy
+    ) throws(SyncError) {
+        let replaces = policy == .replace || policy == .replaceIfUnchanged
+        guard stored.value.id.name == Name(stored.record.recordID.recordName) else {
+            throw SyncError(
+                .invalidArguments,
+                "The record \(stored.record.recordID) was given the name \(stored.value.id); a record keeps its "
+                    + "name.",
+                remedy: "Save the value as a new record, and delete the old one."
+            )
+        }
+        self.init(
+            try zone.recordID(stored),
+            type: Value.recordType,
+            fields: replaces ? try stored.value.fields() : try stored.changedFields(),
+            parent: parent,
+            changeTag: stored.changeTag,
+            policy: policy
+        )
+    }
+}
+
+extension Array {
+    /// The outcome of a request of one item.
+    package func only<Value>() throws(SyncError) -> Value
+    where Element == Result<Value, SyncError> {
+        guard count == 1 else {
+            throw SyncError(
+                .internalError,
+                "A request of one item was answered with \(count) outcomes."
+            )
+        }
+        return try self[0].get()
+    }
+}

@@ -1,0 +1,93 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+extension ZoneHandle {
+    /// Shares a record and all records below it by their parents.
+    ///
+    /// ```swift
+    /// let share = try await garden.share("beds", with: [.invited("ben", permission: .readWrite)])
+    /// let shared = try await ben.accept(share.link)
+    /// ```
+    ///
+    /// Sharing again changes with whom it is shared: who is left out is removed. Durable when it returns.
+    public func share(
+        _ root: some RecordNamed,
+        with participants: [ShareParticipant] = [],
+        publicPermission: SharePermission = .none
+    ) async throws -> SharedRecords {
+        let name = try recordID(root).recordName
+        let content = ShareContent(
+            root: name,
+            publicPermission: publicPermission,
+            participants: participants
+        )
+        return try await save("share-\(name)", content)
+    }
+
+    /// Shares the whole zone.
+    public func share(
+        with participants: [ShareParticipant] = [],
+        publicPermission: SharePermission = .none
+    ) async throws -> SharedRecords {
+        let content = ShareContent(publicPermission: publicPermission, participants: participants)
+        return try await save(Share.zoneWideName, content)
+    }
+
+    private func save(_ name: String, _ content: ShareContent) async throws -> SharedRecords {
+        let save = RecordSave(
+            RecordID(recordName: name, zone: id),
+            type: Share.recordType,
+            fields: Fields(),
+            policy: .changedKeys,
+            share: content
+        )
+        return try SharedRecords(try await self.save(save))
+    }
+
+    /// Ends a share: nobody but the owner sees the records any more.
+    public func endShare(_ share: SharedRecords) async throws {
+        try await delete(share.record.recordID.recordName)
+    }
+}
+
+extension Database {
+    /// Takes part in the share that a link leads to; answers with the zone as the user's shared database has it.
+    ///
+    /// Durable when it returns. Throws `unknownItem` for a link that leads nowhere, `permissionFailure` for
+    /// somebody who is not invited.
+    public func accept(_ link: String) async throws -> ZoneHandle {
+        let record = try await service.acceptShare(link, as: caller)
+        return sharedDatabase.zone(record.zone)
+    }
+}
+
+extension ShareParticipant {
+    /// Somebody who is invited by the name of the user's record.
+    public static func invited(
+        _ user: String,
+        permission: SharePermission = .readOnly
+    ) -> ShareParticipant {
+        ShareParticipant(user: UserID(user), permission: permission)
+    }
+}
+
+/// What is shared, with whom, and the link that leads to it.
+public struct SharedRecords: Hashable, Sendable {
+    /// The share's record.
+    public let record: Record
+    /// What is shared, with whom.
+    public let share: Share
+
+    init(_ record: Record) throws(SyncError) {
+        guard let share = record.share else {
+            throw SyncError(.internalError, "The share was answered with a record that is none.")
+        }
+        self.record = record
+        self.share = share
+    }
+
+    /// What leads whoever has it to the share; for people, put the store's prefix for shares before it.
+    public var link: String { share.token }
+}

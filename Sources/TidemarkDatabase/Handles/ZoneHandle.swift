@@ -1,0 +1,40 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// One zone as one device of one user sees it: where records are saved, fetched and asked for.
+///
+/// A handle is a value that holds no connection and no state; the zone need not exist. Functions throw as those
+/// of ``Database`` do.
+public struct ZoneHandle: Sendable {
+    /// The database that it is in, and who asks.
+    public let database: Database
+    /// The zone.
+    public let id: ZoneID
+
+    /// Makes a handle of a zone.
+    public init(_ database: Database, _ id: ZoneID) {
+        self.database = database
+        self.id = id
+    }
+
+    /// The zone's name.
+    public var name: String { id.zoneName }
+
+    package var service: any DatabaseService { database.service }
+    package var caller: Caller { database.caller }
+
+    /// The record that something names, if it is one of this zone.
+    package func recordID(_ record: some RecordNamed) throws(SyncError) -> RecordID {
+        let found = record.recordID(in: id)
+        guard found.zone == id else {
+            throw SyncError(
+                .invalidArguments,
+                "The record \(found.recordName) is of the zone \(found.zone), and this is the zone \(id).",
+                remedy: "Use the handle of the record's zone."
+            )
+        }
+        return found
+    }
+}

@@ -1,0 +1,236 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// Decodes the properties of one value from the fields of a record, where they lie.
+final class RecordDecoder: Decoder {
+    let fields: Fields
+    private let record: Record
+    private let type: any RecordCodable.Type
+
+    private init(_ type: any RecordCodable.Type, _ record: Record) {
+        self.type = type
+        self.record = record
+        fields = record.fields
+    }
+
+    /// Decodes a value from a record.
+    static func decode<Value: RecordCodable>(
+        _ type: Value.Type,
+        _ record: Record
+    ) throws(SyncError) -> Value {
+        guard record.recordType == Value.recordType else {
+            throw SyncError(
+                .invalidArguments,
+                "The record \(record.recordID) is of the type \(record.recordType), and \(Value.self) is "
+                    + "kept as \(Value.recordType)."
+            )
+        }
+        let decoder = RecordDecoder(type, record)
+        do {
+            return try Value(from: decoder)
+        } catch let error as SyncError {
+            throw error
+        } catch DecodingError.dataCorrupted(let context) {
+            throw decoder.refusal(
+                of: context.codingPath.first?.stringValue,
+                context.debugDescription
+            )
+        } catch {
+            throw decoder.refusal(of: nil, "\(error)")
+        }
+    }
+
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+        KeyedDecodingContainer(PropertiesDecoding<Key>(decoder: self))
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        throw refusal(of: nil, "The type is a list.")
+    }
+
+    func singleValueContainer() throws -> any SingleValueDecodingContainer {
+        throw refusal(of: nil, "The type is a single value.")
+    }
+
+    /// The record's name.
+    var name: RecordName { RecordName(record.body.recordName) }
+
+    /// Why a field cannot be read, or all of the record.
+    func refusal(of field: String?, _ problem: String, remedy: String? = nil) -> SyncError {
+        let what = field.map { "the field \"\($0)\" of " } ?? ""
+        return SyncError(
+            .invalidArguments,
+            "\(type) cannot read \(what)the record \(record.recordID): \(problem)",
+            remedy: remedy ?? "Let the type say what such records hold."
+        )
+    }
+
+    /// A value is missing that the type needs.
+    func absence(of field: String) -> SyncError {
+        refusal(
+            of: field,
+            "It has no value.",
+            remedy: "Make the property optional, or save a value."
+        )
+    }
+
+    /// A value is there that the type cannot be.
+    func mismatch(of field: String, _ value: FieldValue, _ type: Any.Type) -> SyncError {
+        refusal(of: field, "It is a \(value.type.webName) that is no \(type).")
+    }
+
+    /// The value of a field; `nil` if it is absent.
+    func value(_ field: String) -> FieldValue? { fields[field] }
+
+    /// Reads a value of any type, which may be absent.
+    func decode<Value: Decodable>(
+        _ type: Value.Type,
+        _ field: String,
+        _ value: FieldValue?
+    ) throws -> Value {
+        func same<Known>(_ known: Known) -> Value {
+            precondition(Known.self == Value.self, "a value was read as another type")
+            return unsafeBitCast(known, to: Value.self)
+        }
+        func read<Known: FieldConvertible>(_ known: Known.Type) throws -> Value {
+            guard let value else {
+                if let list = Known.self as? any List.Type { return try empty(list) }
+                throw absence(of: field)
+            }
+            guard let known = Known(fieldValue: value) else {
+                throw mismatch(of: field, value, Known.self)
+            }
+            return same(known)
+        }
+        func empty<Known: List>(_ list: Known.Type) throws -> Value { same(Known()) }
+        func unwrap<Known: EncryptedProperty>(_ property: Known.Type) throws -> Value {
+            same(try Known.decoded { type in try self.decode(type, field, value) })
+        }
+        if type == RecordName.self { return same(name) }
+        if let known = type as? any FieldConvertible.Type { return try read(known) }
+        if let property = type as? any EncryptedProperty.Type { return try unwrap(property) }
+        return try Value(from: ValueDecoder(self, field, value))
+    }
+}
+
+/// A list, which is empty where the field is absent.
+private protocol List {
+    init()
+}
+
+extension Array: List {}
+
+/// The fields of a record as the properties of a value.
+private struct PropertiesDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let decoder: RecordDecoder
+
+    var codingPath: [any CodingKey] { [] }
+    var allKeys: [Key] { decoder.fields.present.compactMap { Key(stringValue: $0.name) } }
+
+    func contains(_ key: Key) -> Bool { decoder.value(key.stringValue) != nil }
+    func decodeNil(forKey key: Key) -> Bool { !contains(key) }
+
+    @inline(__always)
+    private func read<Value: FieldConvertible>(_ type: Value.Type, _ key: Key) throws -> Value {
+        guard let value = try readIfPresent(type, key) else {
+            throw decoder.absence(of: key.stringValue)
+        }
+        return value
+    }
+
+    @inline(__always)
+    private func readIfPresent<Value: FieldConvertible>(
+        _ type: Value.Type,
+        _ key: Key
+    ) throws -> Value? {
+        guard let value = decoder.value(key.stringValue) else { return nil }
+        guard let converted = Value(fieldValue: value) else {
+            throw decoder.mismatch(of: key.stringValue, value, type)
+        }
+        return converted
+    }
+
+    func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try read(type, key) }
+    func decode(_ type: String.Type, forKey key: Key) throws -> String { try read(type, key) }
+    func decode(_ type: Double.Type, forKey key: Key) throws -> Double { try read(type, key) }
+    func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try read(type, key) }
+    func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try read(type, key) }
+    func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 { try read(type, key) }
+    func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 { try read(type, key) }
+    func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 { try read(type, key) }
+    func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 { try read(type, key) }
+    func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 { try read(type, key) }
+    func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try read(type, key) }
+    func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try read(type, key) }
+
+    func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt {
+        try decode(WholeNumber<UInt>.self, forKey: key).number
+    }
+
+    func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 {
+        try decode(WholeNumber<UInt64>.self, forKey: key).number
+    }
+
+    func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? {
+        try readIfPresent(type, key)
+    }
+
+    func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? {
+        try readIfPresent(type, key)
+    }
+
+    func decodeIfPresent(_ type: Double.Type, forKey key: Key) throws -> Double? {
+        try readIfPresent(type, key)
+    }
+
+    func decodeIfPresent(_ type: Int.Type, forKey key: Key) throws -> Int? {
+        try readIfPresent(type, key)
+    }
+
+    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+        try decoder.decode(type, key.stringValue, decoder.value(key.stringValue))
+    }
+
+    func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
+        guard let value = decoder.value(key.stringValue) else { return nil }
+        return try decoder.decode(type, key.stringValue, value)
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type,
+        forKey key: Key
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        throw decoder.refusal(of: key.stringValue, "A field has no members.")
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        try ValueDecoder(decoder, key.stringValue, decoder.value(key.stringValue))
+            .unkeyedContainer()
+    }
+
+    func superDecoder() throws -> any Decoder { decoder }
+    func superDecoder(forKey key: Key) throws -> any Decoder { decoder }
+}
+
+/// A whole number that has no field type of its own.
+private struct WholeNumber<Number: FixedWidthInteger>: FieldConvertible, Decodable {
+    var number: Number
+
+    var fieldValue: FieldValue { .int64(Int64(truncatingIfNeeded: number)) }
+
+    init?(fieldValue: FieldValue) {
+        guard case .int64(let whole) = fieldValue, let number = Number(exactly: whole) else {
+            return nil
+        }
+        self.number = number
+    }
+
+    init(from decoder: any Decoder) throws {
+        preconditionFailure("a whole number is read from a field's value")
+    }
+}

@@ -1,0 +1,131 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkModel
+
+extension RecordCodable {
+    /// The value's properties as fields; absent ones are left out.
+    ///
+    /// Throws `invalidArguments` with the property that cannot be a field. O(bytes).
+    package func fields() throws(SyncError) -> Fields {
+        let encoder = RecordEncoder(Self.recordType, id)
+        do {
+            try encode(to: encoder)
+            return try encoder.builder.finish()
+        } catch let error as SyncError {
+            throw error
+        } catch {
+            throw SyncError(
+                .invalidArguments,
+                "A value of the record type \(Self.recordType) cannot be encoded: \(error)"
+            )
+        }
+    }
+}
+
+/// Encodes the properties of one value as fields, in one builder.
+final class RecordEncoder: Encoder {
+    var builder = FieldsBuilder()
+    let recordType: String
+    let name: RecordName
+
+    init(_ recordType: String, _ name: RecordName) {
+        self.recordType = recordType
+        self.name = name
+        builder.reserveCapacity(fields: 16, bytes: 512)
+    }
+
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        KeyedEncodingContainer(PropertiesEncoding<Key>(encoder: self))
+    }
+
+    // A type that is no structure with properties finds out when it writes.
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        ValueEncoder(field: recordType).unkeyedContainer()
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer {
+        ValueEncoder(field: recordType)
+    }
+
+    /// Sets a field to a value of any type that can be one.
+    func set(_ field: String, _ value: some Encodable, isEncrypted: Bool) throws {
+        if let value = value as? any FieldConvertible {
+            try builder.set(field, value.fieldValue, isEncrypted: isEncrypted)
+        } else if let property = value as? any EncryptedProperty {
+            try set(field, property.content, isEncrypted: true)
+        } else if let name = value as? RecordName {
+            guard name == self.name else {
+                throw SyncError(
+                    .invalidArguments,
+                    "The property \"\(field)\" of \(recordType) is a RecordName beside the record's own.",
+                    remedy: "Refer to other records by a Reference."
+                )
+            }
+        } else {
+            let encoder = ValueEncoder(field: field)
+            try value.encode(to: encoder)
+            if let value = try encoder.value() {
+                try builder.set(field, value, isEncrypted: isEncrypted)
+            }
+        }
+    }
+}
+
+/// The properties of a value, each a field.
+private struct PropertiesEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let encoder: RecordEncoder
+
+    var codingPath: [any CodingKey] { [] }
+
+    private func set(_ value: FieldValue, _ key: Key) throws {
+        try encoder.builder.set(key.stringValue, value)
+    }
+
+    private func setWhole(_ number: some BinaryInteger, _ key: Key) throws {
+        try set(.int64(ValueEncoder.whole(number, of: key.stringValue)), key)
+    }
+
+    // Absent: what the record has is removed by comparing, not here.
+    func encodeNil(forKey key: Key) {}
+
+    func encode(_ value: Bool, forKey key: Key) throws { try set(value.fieldValue, key) }
+    func encode(_ value: String, forKey key: Key) throws { try set(.string(value), key) }
+    func encode(_ value: Double, forKey key: Key) throws { try set(.double(value), key) }
+    func encode(_ value: Float, forKey key: Key) throws { try set(.double(Double(value)), key) }
+    func encode(_ value: Int, forKey key: Key) throws { try set(.int64(Int64(value)), key) }
+    func encode(_ value: Int8, forKey key: Key) throws { try setWhole(value, key) }
+    func encode(_ value: Int16, forKey key: Key) throws { try setWhole(value, key) }
+    func encode(_ value: Int32, forKey key: Key) throws { try setWhole(value, key) }
+    func encode(_ value: Int64, forKey key: Key) throws { try set(.int64(value), key) }
+    func encode(_ value: UInt, forKey key: Key) throws { try setWhole(value, key) }
+    func encode(_ value: UInt8, forKey key: Key) throws { try setWhole(value, key) }
+    func encode(_ value: UInt16, forKey key: Key) throws { try setWhole(value, key) }
+    func encode(_ value: UInt32, forKey key: Key) throws { try setWhole(value, key) }
+    func encode(_ value: UInt64, forKey key: Key) throws { try setWhole(value, key) }
+
+    func encode(_ value: some Encodable, forKey key: Key) throws {
+        try encoder.set(key.stringValue, value, isEncrypted: false)
+    }
+
+    func encodeIfPresent(_ value: (some Encodable)?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) }
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type,
+        forKey key: Key
+    ) -> KeyedEncodingContainer<NestedKey> {
+        ValueEncoder(field: key.stringValue).container(keyedBy: keyType)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        ValueEncoder(field: key.stringValue).unkeyedContainer()
+    }
+
+    func superEncoder() -> any Encoder { encoder }
+    func superEncoder(forKey key: Key) -> any Encoder { encoder }
+}

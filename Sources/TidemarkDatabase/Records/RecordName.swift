@@ -1,0 +1,69 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkModel
+
+/// The name of a record in its zone, as a typed record holds it.
+///
+/// A property of this type is not a field: it is the record's name.
+public struct RecordName: Sendable {
+    /// The name, compared by its bytes.
+    package let name: Name
+
+    /// Wraps a name.
+    public init(_ text: String) {
+        name = Name(text)
+    }
+
+    /// The name.
+    public var text: String { name.string }
+
+    /// A name that no other record has: a random UUID.
+    public static func unique() -> RecordName {
+        var random = SystemRandomNumberGenerator()
+        return unique(using: &random)
+    }
+
+    /// A name made of 122 random bits, in the form of a UUID of version 4.
+    package static func unique(using random: inout some RandomNumberGenerator) -> RecordName {
+        let high = random.next() & ~0xF000 | 0x4000
+        let low = random.next() >> 2 | 1 << 63
+        func digits(_ word: UInt64) -> String {
+            let digits = String(word, radix: 16, uppercase: true)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }
+        let text = Array(digits(high) + digits(low))
+        let parts = [text[..<8], text[8..<12], text[12..<16], text[16..<20], text[20...]]
+        return RecordName(parts.map { String($0) }.joined(separator: "-"))
+    }
+}
+
+extension RecordName: Hashable, Comparable {
+    /// Whether the first comes before the second, as bytes.
+    public static func < (lhs: RecordName, rhs: RecordName) -> Bool { lhs.name < rhs.name }
+}
+
+extension RecordName: ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
+    /// Wraps a literal.
+    public init(stringLiteral value: String) {
+        self.init(value)
+    }
+}
+
+extension RecordName: CustomStringConvertible {
+    /// The name.
+    public var description: String { text }
+}
+
+extension RecordName: Codable {
+    /// Reads the name as one text.
+    public init(from decoder: any Decoder) throws {
+        self.init(try decoder.singleValueContainer().decode(String.self))
+    }
+
+    /// Writes the name as one text.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}

@@ -1,0 +1,42 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// Something that says which record of a zone is meant: a name, a ``RecordName``, a ``RecordID``, a record, or
+/// a typed one.
+public protocol RecordNamed {
+    /// The record's identity; names alone are of the zone that is given.
+    func recordID(in zone: ZoneID) -> RecordID
+
+    /// The version that was read; `nil` for a name, which means whichever version there is.
+    var readVersion: RecordChangeTag? { get }
+}
+
+extension RecordNamed {
+    /// None.
+    public var readVersion: RecordChangeTag? { nil }
+}
+
+extension String: RecordNamed {
+    /// The record of this name.
+    public func recordID(in zone: ZoneID) -> RecordID { RecordID(recordName: self, zone: zone) }
+}
+
+extension RecordName: RecordNamed {
+    /// The record of this name.
+    public func recordID(in zone: ZoneID) -> RecordID { RecordID(recordName: text, zone: zone) }
+}
+
+extension RecordID: RecordNamed {
+    /// Itself.
+    public func recordID(in zone: ZoneID) -> RecordID { self }
+}
+
+extension Record: RecordNamed {
+    /// The record's identity.
+    public func recordID(in zone: ZoneID) -> RecordID { recordID }
+
+    /// The record's version.
+    public var readVersion: RecordChangeTag? { changeTag }
+}

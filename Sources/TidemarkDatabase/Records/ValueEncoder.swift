@@ -1,0 +1,160 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// Encodes what says itself how it is encoded as the value of one field: one value, or a list of them.
+final class ValueEncoder: Encoder, SingleValueEncodingContainer {
+    private let field: String
+    private var written = Written.nothing
+
+    private enum Written {
+        case nothing
+        case absent
+        case one(FieldValue)
+        case list([FieldValue])
+    }
+
+    init(field: String) {
+        self.field = field
+    }
+
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    /// Why the property can be no field.
+    func refusal(_ what: String) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "The property \"\(field)\" \(what), and a field is one value or a list of values of one type.",
+            remedy:
+                "Make it such a value, or a Reference to a record of its own, or encode it as Data."
+        )
+    }
+
+    /// A whole number as fields have them.
+    static func whole(_ number: some BinaryInteger, of field: String) throws(SyncError) -> Int64 {
+        guard let whole = Int64(exactly: number) else {
+            throw SyncError(
+                .invalidArguments,
+                "The property \"\(field)\" is \(number), and a field holds at most \(Int64.max)."
+            )
+        }
+        return whole
+    }
+
+    /// What was written; `nil` for an absent value.
+    func value() throws(SyncError) -> FieldValue? {
+        switch written {
+        case .nothing: throw refusal("writes nothing")
+        case .absent: return nil
+        case .one(let value): return value
+        case .list(let elements):
+            // Nothing says of what an empty list is one; an absent one reads as empty.
+            guard let type = elements.first?.type else { return nil }
+            guard elements.allSatisfy({ $0.type == type }) else {
+                throw refusal("is a list of values of several types")
+            }
+            return FieldValue(listOf: elements, ofType: type)
+        }
+    }
+
+    private func set(_ value: FieldValue) { written = .one(value) }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        KeyedEncodingContainer(RefusedMembers<Key>(encoder: self))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        written = .list([])
+        return ElementsEncoding(encoder: self)
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer { self }
+
+    func encodeNil() { written = .absent }
+    func encode(_ value: Bool) { set(value.fieldValue) }
+    func encode(_ value: String) { set(.string(value)) }
+    func encode(_ value: Double) { set(.double(value)) }
+    func encode(_ value: Float) { set(.double(Double(value))) }
+    func encode(_ value: Int) { set(.int64(Int64(value))) }
+    func encode(_ value: Int8) { set(.int64(Int64(value))) }
+    func encode(_ value: Int16) { set(.int64(Int64(value))) }
+    func encode(_ value: Int32) { set(.int64(Int64(value))) }
+    func encode(_ value: Int64) { set(.int64(value)) }
+    func encode(_ value: UInt) throws { set(.int64(try Self.whole(value, of: field))) }
+    func encode(_ value: UInt8) { set(.int64(Int64(value))) }
+    func encode(_ value: UInt16) { set(.int64(Int64(value))) }
+    func encode(_ value: UInt32) { set(.int64(Int64(value))) }
+    func encode(_ value: UInt64) throws { set(.int64(try Self.whole(value, of: field))) }
+
+    func encode(_ value: some Encodable) throws {
+        if let value = value as? any FieldConvertible {
+            set(value.fieldValue)
+        } else {
+            try value.encode(to: self)
+        }
+    }
+
+    /// How many elements were written.
+    fileprivate var elementCount: Int {
+        if case .list(let elements) = written { elements.count } else { 0 }
+    }
+
+    /// Writes one more element.
+    fileprivate func append(_ element: some Encodable) throws {
+        let encoder = ValueEncoder(field: field)
+        try encoder.encode(element)
+        guard let value = try encoder.value(), value.type.element == nil else {
+            throw refusal("is a list with an element that is absent, or a list itself")
+        }
+        guard case .list(var elements) = written else { return }
+        written = .nothing
+        elements.append(value)
+        written = .list(elements)
+    }
+}
+
+/// The elements of a list.
+private struct ElementsEncoding: UnkeyedEncodingContainer {
+    let encoder: ValueEncoder
+
+    var codingPath: [any CodingKey] { [] }
+    var count: Int { encoder.elementCount }
+
+    func encodeNil() throws { throw encoder.refusal("is a list with an absent element") }
+
+    func encode(_ value: some Encodable) throws { try encoder.append(value) }
+
+    func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        encoder.container(keyedBy: type)
+    }
+
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { encoder.unkeyedContainer() }
+    func superEncoder() -> any Encoder { encoder }
+}
+
+/// The members of a structure or dictionary, which no field holds: each is refused.
+private struct RefusedMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let encoder: ValueEncoder
+
+    var codingPath: [any CodingKey] { [] }
+
+    func encodeNil(forKey key: Key) throws { throw encoder.refusal("has members") }
+
+    func encode(_ value: some Encodable, forKey key: Key) throws {
+        throw encoder.refusal("has members")
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type,
+        forKey key: Key
+    ) -> KeyedEncodingContainer<NestedKey> { encoder.container(keyedBy: keyType) }
+
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        encoder.unkeyedContainer()
+    }
+
+    func superEncoder() -> any Encoder { encoder }
+    func superEncoder(forKey key: Key) -> any Encoder { encoder }
+}

@@ -1,0 +1,175 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// The records that fulfil a query, in its order: a sequence that fetches pages as they are needed.
+///
+/// Each iteration asks anew. ``all()`` collects everything, ``first()`` takes one.
+public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
+    let database: Database
+    let zone: ZoneID?
+    let recordType: String
+    let filter: Query.Filter
+    let order: [Query.SortDescriptor]
+    let decode: @Sendable (Record) throws(SyncError) -> Element
+
+    /// At most how many records a page has; `nil` leaves it to the store.
+    public var pageLimit: Int?
+    /// Where a page of the same query ended, to go on from there.
+    public var cursor: QueryPageCursor?
+
+    /// The pages as they are fetched.
+    public var pages: Pages { Pages(query: self) }
+
+    /// All that is found.
+    public func all() async throws -> [Element] {
+        var all: [Element] = []
+        for try await page in pages { all += page.records }
+        return all
+    }
+
+    /// The first that is found; `nil` if nothing is.
+    public func first() async throws -> Element? {
+        var query = self
+        query.pageLimit = 1
+        for try await element in query { return element }
+        return nil
+    }
+
+    /// Begins to ask.
+    public func makeAsyncIterator() -> Iterator { Iterator(pages: pages.makeAsyncIterator()) }
+
+    /// Takes one record at a time.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate var pages: Pages.Iterator
+        private var page: ArraySlice<Element> = []
+
+        fileprivate init(pages: Pages.Iterator) {
+            self.pages = pages
+        }
+
+        /// The next record; `nil` after the last.
+        public mutating func next() async throws -> Element? {
+            while page.isEmpty {
+                guard let next = try await pages.next() else { return nil }
+                page = next.records[...]
+            }
+            return page.popFirst()
+        }
+    }
+
+    /// One page of what was found.
+    public struct Page: Sendable {
+        /// The records, in the query's order.
+        public let records: [Element]
+        /// Where to go on; `nil` if there is no more.
+        public let cursor: QueryPageCursor?
+    }
+
+    /// The pages of what is found.
+    public struct Pages: AsyncSequence, Sendable {
+        fileprivate let query: QueriedRecords
+
+        /// Begins to ask.
+        public func makeAsyncIterator() -> Iterator { Iterator(query) }
+
+        /// Fetches one page at a time.
+        public struct Iterator: AsyncIteratorProtocol {
+            private let query: QueriedRecords
+            private var cursor: QueryPageCursor?
+            private var isAtEnd = false
+
+            fileprivate init(_ query: QueriedRecords) {
+                self.query = query
+                cursor = query.cursor
+            }
+
+            /// The next page; `nil` after the last.
+            public mutating func next() async throws -> Page? {
+                if isAtEnd { return nil }
+                try Task.checkCancellation()
+                let request = QueryRequest(
+                    Query(
+                        recordType: query.recordType,
+                        predicate: try query.filter.predicate(),
+                        sortDescriptors: query.order
+                    ),
+                    in: query.zone,
+                    after: cursor,
+                    limit: query.pageLimit
+                )
+                let database = query.database
+                let answer = try await database.service.query(request, as: database.caller)
+                cursor = answer.cursor
+                isAtEnd = answer.cursor == nil
+                let records = try answer.records.map { (record) throws(SyncError) in
+                    try query.decode(record)
+                }
+                return Page(records: records, cursor: answer.cursor)
+            }
+        }
+    }
+}
+
+extension ZoneHandle {
+    /// The records of a type that fulfil a condition, as typed values.
+    ///
+    /// ```swift
+    /// let open = garden.query(Chore.self, where: "state == \(state)", sortedBy: "due")
+    /// for try await chore in open { print(chore.title) }
+    /// ```
+    ///
+    /// Values in the condition are arguments, never text. Records without the sorting field come first.
+    ///
+    /// Throws `unknownItem` for a type that no record was saved of yet; `invalidArguments` for a condition that
+    /// cannot be read.
+    public func query<Value: RecordCodable>(
+        _ type: Value.Type,
+        where filter: Query.Filter = .all,
+        sortedBy order: Query.SortDescriptor...
+    ) -> QueriedRecords<Stored<Value>> {
+        database.query(type.recordType, zone: id, filter, order) { (record) throws(SyncError) in
+            try Stored(record)
+        }
+    }
+
+    /// The records of a type that fulfil a condition.
+    public func query(
+        _ recordType: String,
+        where filter: Query.Filter = .all,
+        sortedBy order: Query.SortDescriptor...
+    ) -> QueriedRecords<Record> {
+        database.query(recordType, zone: id, filter, order) { $0 }
+    }
+}
+
+extension Database {
+    /// The records of a type in all zones that fulfil a condition, as typed values; not in a shared database.
+    public func query<Value: RecordCodable>(
+        _ type: Value.Type,
+        where filter: Query.Filter = .all,
+        sortedBy order: Query.SortDescriptor...
+    ) -> QueriedRecords<Stored<Value>> {
+        query(type.recordType, zone: nil, filter, order) { (record) throws(SyncError) in
+            try Stored(record)
+        }
+    }
+
+    fileprivate func query<Element: Sendable>(
+        _ recordType: String,
+        zone: ZoneID?,
+        _ filter: Query.Filter,
+        _ order: [Query.SortDescriptor],
+        _ decode: @escaping @Sendable (Record) throws(SyncError) -> Element
+    ) -> QueriedRecords<Element> {
+        QueriedRecords(
+            database: self,
+            zone: zone,
+            recordType: recordType,
+            filter: filter,
+            order: order,
+            decode: decode
+        )
+    }
+}

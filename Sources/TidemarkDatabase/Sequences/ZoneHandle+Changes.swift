@@ -1,0 +1,157 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+extension ZoneHandle {
+    /// What changed in the zone after a token: every record at most once, by its last change, oldest first.
+    ///
+    /// ```swift
+    /// for try await change in garden.changes(since: token) {
+    ///     switch change.event {
+    ///     case .changed(let record): chores[record.recordID] = try Chore(record)
+    ///     case .deleted(let record): chores[record.recordID] = nil
+    ///     case .reset: chores = [:]
+    ///     }
+    ///     token = change.token
+    /// }
+    /// ```
+    ///
+    /// Pages are fetched as they are needed, until there is no more. A token that can no longer be answered
+    /// gives ``ZoneChanged/Event/reset``, then all there is. `limit` bounds the records of a page.
+    public func changes(since token: ChangeToken? = nil, limit: Int? = nil) -> ChangesOfZone {
+        ChangesOfZone(zone: self, token: token, limit: limit)
+    }
+}
+
+/// One thing that a device has to do to catch up with a zone.
+public struct ZoneChanged: Hashable, Sendable {
+    /// What there is to do.
+    public enum Event: Hashable, Sendable {
+        /// Keep this version of a record.
+        case changed(Record)
+        /// Forget a record.
+        case deleted(DeletedRecord)
+        /// Forget all records of the zone: the token could no longer be answered, and all there is follows.
+        case reset
+    }
+
+    /// What there is to do.
+    public let event: Event
+    /// The token to go on from once this is done; `nil` to begin anew.
+    ///
+    /// It moves with the last change of a page: whoever stops in the midst of one is told some changes again.
+    public let token: ChangeToken?
+}
+
+/// What changed in a zone; see ``ZoneHandle/changes(since:limit:)``.
+public struct ChangesOfZone: AsyncSequence, Sendable {
+    fileprivate let zone: ZoneHandle
+    fileprivate let token: ChangeToken?
+    fileprivate let limit: Int?
+
+    /// The pages as they are fetched, and whether everything begins anew with one.
+    public var pages: Pages { Pages(changes: self) }
+
+    /// Begins at the token.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(pages: pages.makeAsyncIterator(), token)
+    }
+
+    /// Takes one change at a time.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var pages: Pages.Iterator
+        private var page: Page?
+        private var position = 0
+        private var token: ChangeToken?
+        private var isReset = false
+
+        fileprivate init(pages: Pages.Iterator, _ token: ChangeToken?) {
+            self.pages = pages
+            self.token = token
+        }
+
+        /// The next change; `nil` once there is no more.
+        public mutating func next() async throws -> ZoneChanged? {
+            while true {
+                if isReset {
+                    isReset = false
+                    return ZoneChanged(event: .reset, token: nil)
+                }
+                if let page, position < page.changes.count {
+                    let change = page.changes[position]
+                    position += 1
+                    if position == page.changes.count { token = page.token }
+                    switch change {
+                    case .changed(let record):
+                        return ZoneChanged(event: .changed(record), token: token)
+                    case .deleted(let record):
+                        return ZoneChanged(event: .deleted(record), token: token)
+                    }
+                }
+                guard let next = try await pages.next() else { return nil }
+                page = next
+                position = 0
+                isReset = next.isReset
+                if isReset { token = nil }
+            }
+        }
+    }
+
+    /// One page of changes.
+    public struct Page: Hashable, Sendable {
+        /// Whether all records of the zone are to be forgotten before these changes.
+        public let isReset: Bool
+        /// The changes, oldest first.
+        public let changes: [RecordChange]
+        /// The token to go on from once all of them are done.
+        public let token: ChangeToken
+    }
+
+    /// The pages of what changed in a zone.
+    public struct Pages: AsyncSequence, Sendable {
+        fileprivate let changes: ChangesOfZone
+
+        /// Begins at the token.
+        public func makeAsyncIterator() -> Iterator { Iterator(changes) }
+
+        /// Fetches one page at a time.
+        public struct Iterator: AsyncIteratorProtocol {
+            private let changes: ChangesOfZone
+            private var token: ChangeToken?
+            private var isAtEnd = false
+
+            fileprivate init(_ changes: ChangesOfZone) {
+                self.changes = changes
+                token = changes.token
+            }
+
+            /// The next page; `nil` after the last.
+            public mutating func next() async throws -> Page? {
+                if isAtEnd { return nil }
+                try Task.checkCancellation()
+                let (answer, isReset) = try await changes.zone.answer(since: token, changes.limit)
+                token = answer.token
+                isAtEnd = !answer.moreComing
+                return Page(isReset: isReset, changes: answer.changes, token: answer.token)
+            }
+        }
+    }
+}
+
+extension ZoneHandle {
+    /// One page, and whether everything begins anew with it because the token cannot be answered any more.
+    fileprivate func answer(
+        since token: ChangeToken?,
+        _ limit: Int?
+    ) async throws(SyncError) -> (ZoneChanges, isReset: Bool) {
+        var request = ZoneChangesRequest(zone: id, since: token, limit: limit)
+        do throws(SyncError) {
+            return (try await service.zoneChanges(request, as: caller), false)
+        } catch {
+            guard error.code == .changeTokenExpired, token != nil else { throw error }
+        }
+        request.since = nil
+        return (try await service.zoneChanges(request, as: caller), true)
+    }
+}

@@ -1,0 +1,216 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+// What a device keeps between two runs of its app can be written by any encoder. The names of the members
+// are lasting: devices have files with them.
+
+/// Something that is coded as one text, and read back from it.
+protocol CodedAsText: Codable {
+    /// The text.
+    var codedText: String { get }
+    /// Reads the text; `nil` if it is not one.
+    init?(codedText: String)
+}
+
+extension CodedAsText {
+    static func decoded(from decoder: any Decoder) throws -> Self {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let value = Self(codedText: text) else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "This is not a \(Self.self): \(text)"
+            )
+        }
+        return value
+    }
+
+    func encodeText(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(codedText)
+    }
+}
+
+extension ChangeToken: CodedAsText {
+    var codedText: String { description }
+
+    init?(codedText: String) { self.init(codedText) }
+
+    /// Reads the printed form.
+    public init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
+
+    /// Writes the printed form.
+    public func encode(to encoder: any Encoder) throws { try encodeText(to: encoder) }
+}
+
+extension RecordChangeTag: CodedAsText {
+    var codedText: String { text }
+
+    init?(codedText: String) { self.init(codedText) }
+
+    /// Reads the tag's text.
+    public init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
+
+    /// Writes the tag's text.
+    public func encode(to encoder: any Encoder) throws { try encodeText(to: encoder) }
+}
+
+extension UserID: CodedAsText {
+    var codedText: String { userRecordName }
+
+    init?(codedText: String) { self.init(codedText) }
+
+    /// Reads the name of the user's record.
+    public init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
+
+    /// Writes the name of the user's record.
+    public func encode(to encoder: any Encoder) throws { try encodeText(to: encoder) }
+}
+
+extension ContainerID: CodedAsText {
+    var codedText: String { identifier }
+
+    init?(codedText: String) { self.init(codedText) }
+
+    /// Reads the identifier.
+    public init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
+
+    /// Writes the identifier.
+    public func encode(to encoder: any Encoder) throws { try encodeText(to: encoder) }
+}
+
+extension Environment: Codable {}
+extension DatabaseScope: Codable {}
+extension Reference.Action: Codable {}
+
+extension ZoneID: Codable {
+    private enum CodingKeys: String, CodingKey { case zoneName, ownerName }
+
+    /// Reads `zoneName`, and `ownerName` where it is not the current user.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            zoneName: try container.decode(String.self, forKey: .zoneName),
+            ownerName: try container.decodeIfPresent(String.self, forKey: .ownerName)
+                ?? Self.currentOwner
+        )
+    }
+
+    /// Writes `zoneName`, and `ownerName` where it is not the current user.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(zoneName, forKey: .zoneName)
+        if ownerName != Self.currentOwner { try container.encode(ownerName, forKey: .ownerName) }
+    }
+}
+
+extension RecordID: Codable {
+    private enum CodingKeys: String, CodingKey { case recordName, zone }
+
+    /// Reads `recordName` and `zone`.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            recordName: try container.decode(String.self, forKey: .recordName),
+            zone: try container.decode(ZoneID.self, forKey: .zone)
+        )
+    }
+
+    /// Writes `recordName` and `zone`.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(recordName, forKey: .recordName)
+        try container.encode(zone, forKey: .zone)
+    }
+}
+
+extension DatabaseID: Codable {
+    private enum CodingKeys: String, CodingKey { case container, environment, scope, owner }
+
+    /// Reads `container`, `environment`, `scope` and `owner`.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            container: try container.decode(ContainerID.self, forKey: .container),
+            environment: try container.decode(Environment.self, forKey: .environment),
+            scope: try container.decode(DatabaseScope.self, forKey: .scope),
+            owner: try container.decode(UserID.self, forKey: .owner)
+        )
+    }
+
+    /// Writes `container`, `environment`, `scope` and `owner`.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(self.container, forKey: .container)
+        try container.encode(environment, forKey: .environment)
+        try container.encode(scope, forKey: .scope)
+        try container.encode(owner, forKey: .owner)
+    }
+}
+
+extension Reference: Codable {
+    private enum CodingKeys: String, CodingKey { case recordName, zone, action }
+
+    /// Reads `recordName`, `zone` and `action`.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            recordName: try container.decode(String.self, forKey: .recordName),
+            zone: try container.decodeIfPresent(ZoneID.self, forKey: .zone),
+            action: try container.decode(Action.self, forKey: .action)
+        )
+    }
+
+    /// Writes `recordName`, `zone` and `action`.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(recordName, forKey: .recordName)
+        try container.encodeIfPresent(zone, forKey: .zone)
+        try container.encode(action, forKey: .action)
+    }
+}
+
+extension Record: Codable {
+    private enum CodingKeys: String, CodingKey { case zone, changeTag, body }
+
+    /// Reads `zone`, `changeTag` and `body`; everything in the body is checked.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let text = try container.decode(String.self, forKey: .body)
+        var bytes: [UInt8] = []
+        guard Base64.decode(text.utf8, .urlWithoutPadding, into: &bytes) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .body,
+                in: container,
+                debugDescription: "The body is not base64url without padding."
+            )
+        }
+        let body: RecordBody
+        do throws(BodyError) {
+            body = try RecordBody(validating: bytes[...])
+        } catch {
+            throw DecodingError.dataCorruptedError(
+                forKey: .body,
+                in: container,
+                debugDescription: "At byte \(error.offset) of the body: \(error.message)"
+            )
+        }
+        self.init(
+            zone: try container.decode(ZoneID.self, forKey: .zone),
+            changeTag: try container.decodeIfPresent(RecordChangeTag.self, forKey: .changeTag),
+            body: body
+        )
+    }
+
+    /// Writes `zone`, `changeTag`, and as `body` the record's bytes in base64url without padding.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(zone, forKey: .zone)
+        try container.encodeIfPresent(changeTag, forKey: .changeTag)
+        var text: [UInt8] = []
+        body.bytes.withUnsafeBufferPointer {
+            Base64.encode($0, .urlWithoutPadding, into: &text)
+        }
+        try container.encode(String(decoding: text, as: UTF8.self), forKey: .body)
+    }
+}

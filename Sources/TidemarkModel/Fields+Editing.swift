@@ -1,0 +1,137 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Fields {
+    /// Sets a field, or with `nil` asks a save to remove it.
+    ///
+    /// O(bytes).
+    mutating func set(_ name: String, _ value: FieldValue?) {
+        var builder = FieldsBuilder()
+        let replaced = Name(name)
+        for field in self where Name(field.name) != replaced { builder.copy(field) }
+        builder.setOrNote(name, value)
+        self = builder.finished()
+    }
+
+    /// The fields that differ from others: with the value they have here, and those that only the others
+    /// have as ones to remove.
+    ///
+    /// O(bytes of both).
+    package func changes(from old: Fields) -> Fields {
+        var builder = FieldsBuilder()
+        for field in present {
+            let other = old.index(ofBytes: field.nameBytes).map { old[$0] }
+            if let other, field.hasSameValue(as: other) { continue }
+            builder.copy(field)
+        }
+        for field in old.present {
+            let kept = index(ofBytes: field.nameBytes).map { self[$0] }
+            if kept == nil || kept?.isRemoved == true { builder.setOrNote(field.name, nil) }
+        }
+        return builder.finished()
+    }
+}
+
+extension FieldsBuilder {
+    /// Sets a field, or notes why its value cannot be stored.
+    fileprivate mutating func setOrNote(_ name: String, _ value: FieldValue?) {
+        if let problem = value?.invalidity {
+            setInvalid(name, because: problem)
+        } else if name.isEmpty || name.utf8.count > Int(UInt8.max) {
+            setInvalid(
+                name.isEmpty ? "(no name)" : name,
+                because: "has a name that no field may have"
+            )
+        } else {
+            do throws(SyncError) {
+                try set(name, value)
+            } catch {
+                preconditionFailure("a field of a valid name and value was refused: \(error)")
+            }
+        }
+    }
+
+    /// The fields, where nothing can come twice.
+    fileprivate mutating func finished() -> Fields {
+        do throws(SyncError) {
+            return try finish()
+        } catch {
+            preconditionFailure("fields of different names were refused: \(error)")
+        }
+    }
+}
+
+extension Fields.Element {
+    /// Whether two fields have the same type, flags and value.
+    fileprivate func hasSameValue(as other: Fields.Element) -> Bool {
+        entry.type == other.entry.type && entry.flags == other.entry.flags
+            && ByteEquality.areEqual(valueBytes, other.valueBytes)
+    }
+}
+
+extension Fields: ExpressibleByDictionaryLiteral {
+    /// Encodes fields of Swift values; one whose value is `nil` is one to remove.
+    ///
+    /// A value that cannot be stored, such as one that is not a number, is refused by the save. No name may
+    /// come twice.
+    public init(dictionaryLiteral elements: (String, (any FieldConvertible)?)...) {
+        var builder = FieldsBuilder()
+        var names: Set<Name> = []
+        for (name, value) in elements {
+            precondition(names.insert(Name(name)).inserted, "the field \"\(name)\" is given twice")
+            builder.setOrNote(name, value?.fieldValue)
+        }
+        self = builder.finished()
+    }
+}
+
+extension Fields {
+    /// The value of a field as a Swift type; `nil` if it is absent, or is not of that type.
+    ///
+    /// Setting `nil` asks a save to remove the field.
+    public subscript<Value: FieldConvertible>(_ name: String) -> Value? {
+        get { self[name].flatMap(Value.init(fieldValue:)) }
+        set { set(name, newValue?.fieldValue) }
+    }
+
+    /// The value of a field as a Swift type.
+    ///
+    /// Throws `invalidArguments` with the field's name, what was expected and what was found. O(log fields).
+    public func value<Value: FieldConvertible>(
+        _ name: String,
+        as type: Value.Type = Value.self
+    ) throws(SyncError) -> Value {
+        guard let value = self[name] as FieldValue? else {
+            throw SyncError(
+                .invalidArguments,
+                "The field \"\(name)\" has no value.",
+                remedy: "Read it as an optional where it may be absent."
+            )
+        }
+        guard let converted = Value(fieldValue: value) else {
+            throw SyncError(
+                .invalidArguments,
+                "The field \"\(name)\" is a \(value.type.webName), which cannot be read as \(type).",
+                remedy: "Read it as the type it has."
+            )
+        }
+        return converted
+    }
+}
+
+extension Record {
+    /// The value of a field as a Swift type; `nil` if it is absent, or is not of that type.
+    public subscript<Value: FieldConvertible>(_ fieldName: String) -> Value? {
+        body.fields[fieldName]
+    }
+
+    /// The value of a field as a Swift type.
+    ///
+    /// Throws `invalidArguments` with the field's name, what was expected and what was found. O(log fields).
+    public func value<Value: FieldConvertible>(
+        _ fieldName: String,
+        as type: Value.Type = Value.self
+    ) throws(SyncError) -> Value {
+        try body.fields.value(fieldName, as: type)
+    }
+}

@@ -1,0 +1,110 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+extension Query {
+    /// A condition on records as a program writes it: text with values in it that are never taken for text.
+    ///
+    /// ```swift
+    /// let late = garden.query(Chore.self, where: "state == \(state) AND due < \(now)")
+    /// ```
+    ///
+    /// The text is that of ``Predicate/init(format:_:)``. A value that is interpolated stands where `%@` does, so it
+    /// cannot change what the text means; `\(key: name)` stands for a field.
+    public struct Filter: ExpressibleByStringInterpolation, Sendable {
+        private let content: Content
+
+        private enum Content: Sendable {
+            case format(String, [Query.Operand])
+            case predicate(Query.Predicate)
+        }
+
+        /// Every record.
+        public static var all: Filter { Filter(.always) }
+
+        /// Wraps a predicate.
+        public init(_ predicate: Query.Predicate) {
+            content = .predicate(predicate)
+        }
+
+        /// Takes a text in which `%@` stands for the next value, and `%K` for the next as a field's name.
+        public init(format: String, _ arguments: (any FieldConvertible)?...) {
+            content = .format(format, arguments.map(Query.Operand.init(argument:)))
+        }
+
+        /// Takes a text without values.
+        public init(stringLiteral value: String) {
+            content = .format(value, [])
+        }
+
+        /// Takes a text and the values in it.
+        public init(stringInterpolation: StringInterpolation) {
+            content = .format(stringInterpolation.format, stringInterpolation.arguments)
+        }
+
+        /// The predicate that it is.
+        ///
+        /// Throws `invalidArguments` with the place, what was expected and what to do.
+        public func predicate() throws(SyncError) -> Query.Predicate {
+            switch content {
+            case .predicate(let predicate): predicate
+            case .format(let format, let arguments):
+                try Query.Predicate(format: format, arguments)
+            }
+        }
+
+        /// Collects a text and the values in it.
+        public struct StringInterpolation: StringInterpolationProtocol {
+            fileprivate var format = ""
+            fileprivate var arguments: [Query.Operand] = []
+
+            /// Begins with nothing.
+            public init(literalCapacity: Int, interpolationCount: Int) {
+                format.reserveCapacity(literalCapacity + 2 * interpolationCount)
+                arguments.reserveCapacity(interpolationCount)
+            }
+
+            /// Takes a piece of the text.
+            public mutating func appendLiteral(_ literal: String) { format += literal }
+
+            /// Takes a value.
+            public mutating func appendInterpolation(_ value: (any FieldConvertible)?) {
+                format += "%@"
+                arguments.append(Query.Operand(argument: value))
+            }
+
+            /// Takes the raw value of an enumeration.
+            public mutating func appendInterpolation<Value: RawRepresentable>(_ value: Value)
+            where Value.RawValue: FieldConvertible {
+                appendInterpolation(value.rawValue)
+            }
+
+            /// Takes the name of a field.
+            public mutating func appendInterpolation(key: String) {
+                format += "%K"
+                arguments.append(Query.Operand(argument: key))
+            }
+        }
+    }
+}
+
+extension Query.Operand {
+    /// A value, or `nil`, as an argument of a predicate's text.
+    fileprivate init(argument: (any FieldConvertible)?) {
+        self = argument.map { .value($0.fieldValue) } ?? .null
+    }
+}
+
+extension Query.SortDescriptor: ExpressibleByStringLiteral {
+    /// Orders by a field, small values first.
+    public init(stringLiteral value: String) {
+        self.init(Query.Key(value))
+    }
+
+    /// Orders by a field, small values first.
+    public static func ascending(_ field: String) -> Self { Self(Query.Key(field)) }
+
+    /// Orders by a field, large values first.
+    public static func descending(_ field: String) -> Self {
+        Self(Query.Key(field), ascending: false)
+    }
+}

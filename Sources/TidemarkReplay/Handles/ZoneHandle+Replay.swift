@@ -1,0 +1,70 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Tidemark
+public import TidemarkDatabase
+public import TidemarkModel
+
+// Questions about the past, asked of the handles that the records are saved with. They need a handle that was made
+// from a store.
+
+extension ZoneHandle {
+    /// All that happened to a record, newest first; see ``RecordHistory``.
+    ///
+    /// ```swift
+    /// for try await entry in try await garden.history(of: "water") {
+    ///     if case .change(let change) = entry { print(change.origin.sequence, change.happening) }
+    /// }
+    /// ```
+    public func history(of record: some RecordNamed) async throws -> RecordHistory {
+        try await database.store.history(of: try recordID(record), in: database.id)
+    }
+
+    /// Who set each field of a record, as it is or as it was.
+    public func blame(
+        of record: some RecordNamed,
+        asOf point: PointInTime? = nil
+    ) async throws -> Blame {
+        let store = try database.store
+        return try await store.blame(
+            of: try recordID(record),
+            in: database.id,
+            asOf: try point?.position(in: store)
+        )
+    }
+
+    /// Why a device does not have a record, or has another version of it.
+    public func explainAbsence(
+        of record: some RecordNamed,
+        from device: String,
+        of user: String? = nil,
+        asOf point: PointInTime? = nil
+    ) async throws -> Explanation {
+        let store = try database.store
+        return try await store.explainAbsence(
+            of: try recordID(record),
+            in: database.id,
+            asOf: try point?.position(in: store),
+            from: device,
+            of: user.map { UserID($0) } ?? database.user
+        )
+    }
+
+    /// When records fulfilled a condition, between two points.
+    public func holding(
+        of filter: Query.Filter,
+        type: String? = nil,
+        after first: PointInTime? = nil,
+        through last: PointInTime? = nil
+    ) async throws -> Holding {
+        let store = try database.store
+        return try await store.holding(
+            of: try filter.predicate(),
+            type: type,
+            in: database.id,
+            zone: id,
+            after: try first?.position(in: store) ?? .zero,
+            through: try last?.position(in: store)
+        )
+    }
+}

@@ -1,0 +1,1 @@
+../TidemarkDatabaseTests/CatchInLoopTests.swift
