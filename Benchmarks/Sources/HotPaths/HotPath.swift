@@ -17,7 +17,7 @@ package struct HotPath: Sendable {
     }
 
     /// Every path there is.
-    package static let all = records + log + engine
+    package static let all = records + log + engine + handles
 }
 
 /// A path did not do what it was asked to do.
