@@ -57,6 +57,10 @@ private enum DocumentedExamples {
             if plain.hasPrefix("```") {
                 if let example = current { examples.append(example) }
                 current = plain == "```swift" ? [] : nil
+            } else if let example = current, plain.wholeMatch(of: #/// \d/#) != nil {
+                // A page may number the pieces of an example.
+                examples.append(example)
+                current = []
             } else if current != nil {
                 let isCode = !plain.isEmpty && !plain.hasPrefix("import ")
                 if isCode { current?.append(plain) }
@@ -72,6 +76,9 @@ private enum DocumentedExamples {
             "Tests/CloudKitTests/DocumentedExamples.swift",
             "Tests/TidemarkDatabaseTests/DocumentedExamples.swift",
             "Tests/TidemarkDatabaseTests/EmbeddingPage.swift",
+            "Tests/TidemarkDatabaseTests/ComparedTasks.swift",
+            "Tests/TidemarkTests/Projections/ComparedTasks.swift",
+            "Tests/CloudKitTests/ComparedTasks.swift",
         ] {
             let text = try String(
                 contentsOf: Self.project.appending(path: path),
@@ -85,12 +92,12 @@ private enum DocumentedExamples {
             .subpathsOfDirectory(atPath: Self.project.appending(path: "Sources").path)
             .map { "Sources/\($0)" }
         var exampleCount = 0
-        for file in files + ["Docs/embedding.md"]
+        for file in files + ["Docs/embedding.md", "Docs/compared.md"]
         where file.hasSuffix(".swift") || file.hasSuffix(".md") {
             // The tests of projections have its examples.
             if file.hasSuffix("Projections.md") { continue }
             let text = try String(contentsOf: Self.project.appending(path: file), encoding: .utf8)
-            for example in examples(in: text) {
+            for example in examples(in: text) where !example.isEmpty {
                 exampleCount += 1
                 let code = example.joined(separator: "\n")
                 let isThere = compiled.contains(code)

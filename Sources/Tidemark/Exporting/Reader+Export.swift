@@ -65,10 +65,11 @@ extension Reader {
 
     func liveSequences(
         in zone: UInt64,
-        _ picture: ViewPicture
+        _ picture: ViewPicture,
+        limit: Int = .max
     ) throws(SyncError) -> [SequenceNumber] {
         try SyncError.wrapping { () throws(ViewIndexError) in
-            try picture.changes(in: zone, after: 0, quiet: .max, limit: .max)
+            try picture.changes(in: zone, after: 0, quiet: .max, limit: limit)
                 .map(\.sequence)
         }
     }

@@ -113,8 +113,7 @@ struct StoreOpening {
             arrivals
         )
         begin(notifier, parts.notifications)
-        // In a simulation nothing happens by itself.
-        if !environment.log.writesInline { compactor.begin(parts.upkeep) }
+        beginWork(compactor, parts)
         // An empty log has the lowest of all times.
         let ahead = log.lastTime.subtractingSaturated(log.environment.now())
         return Store(
@@ -245,11 +244,19 @@ struct StoreOpening {
             },
             permissions: (try? log.environment.fileSystem.status(of: folder.segments))?.permissions
                 ?? .owner,
+            nearCount: environment.queryIndexNearCount,
             isQueried: { zone in
                 guard let standing = try? views.picture(.visible).zone(zone) else { return true }
                 return standing.end == nil && !standing.identity.isSystem
             }
         )
+    }
+
+    /// Begins with what goes on in the background; in a simulation nothing happens by itself.
+    private func beginWork(_ compactor: Compactor, _ parts: OpenStore) {
+        guard !environment.log.writesInline else { return }
+        compactor.begin(parts.upkeep)
+        parts.queries.indexes?.begin()
     }
 
     /// Lets notifications be made in the background; in a simulation they are made when somebody waits

@@ -33,6 +33,9 @@ package struct StoreEnvironment: Sendable {
     /// Where the query index is kept: the machine's own files, whatever the store's are; `nil` for the
     /// store's folder, or memory where that is none of the machine's.
     package var queryFolder: String?
+    /// So many events the query index takes in before anybody notices: a query waits for them rather than look at
+    /// records.
+    package var queryIndexNearCount: UInt64 = 4_096
     /// Which bits of a record's slot are used: all, but in tests of what happens when names meet.
     package var slotMask = UInt64.max
 

@@ -28,6 +28,11 @@ extension Queries {
         let picture = try reader.picture(.visible)
         let query = try readable(request.query, as: caller, picture)
         let place = try place(of: request.zone, as: caller, picture)
+        if request.cursor == nil, !indexes.isNear(picture.bound),
+            let page = try smallPage(query, rules, place, limit, request, picture)
+        {
+            return page
+        }
         let search = IndexSearch(
             query: query,
             place: place,

@@ -53,6 +53,44 @@ extension Queries {
         )
     }
 
+    /// Records that are looked at rather than waited for, while an index is made.
+    private static let smallCount = 10_000
+
+    /// Answers a query by looking at every record, where these are few and all that is found fits into one page;
+    /// `nil` otherwise.
+    ///
+    /// A page of the index cannot go on from one that was found so.
+    func smallPage(
+        _ query: Query,
+        _ rules: QueryRules,
+        _ place: QueryPlace,
+        _ limit: Int,
+        _ request: QueryRequest,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> QueryPageResult? {
+        var scan = try QueryScan(
+            query,
+            now: reader.now(),
+            searchedFields: rules.searchedFields,
+            shows: visibility(in: place)
+        )
+        var room = Self.smallCount
+        for zone in place.zones.keys.sorted() {
+            let sequences = try reader.liveSequences(in: zone, picture, limit: room + 1)
+            guard sequences.count <= room else { return nil }
+            room -= sequences.count
+            try scan.look(at: sequences, of: reader.source)
+        }
+        guard rules.isTypeKnown || scan.hasMetType else {
+            throw .recordTypeNotFound(Name(query.recordType))
+        }
+        let found = scan.sequences()
+        guard found.count <= limit else { return nil }
+        let selection = request.desiredKeys.map { FieldSelection($0) }
+        let (records, end) = try records(found[...], in: place, selection)
+        return end == found.count ? QueryPageResult(records: records, cursor: nil) : nil
+    }
+
     private func scan(
         _ query: Query,
         _ request: QueryRequest,

@@ -1,14 +1,15 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import TidemarkEvents
 import TidemarkLock
-import TidemarkLog
+public import TidemarkLog
 import TidemarkModel
 import TidemarkQuery
 
-/// The owner of a store's query index: opens it when the first query comes, brings it forward from
-/// the log, and makes it anew where it is missing, damaged or of another log.
+/// The owner of a store's query index: opens it when the first query comes, or with a store whose records were
+/// asked for before, brings it forward from the log, and makes it anew where it is missing, damaged or of another log.
 ///
 /// Writers never wait for it: it reads what is durable, as any reader does.
 final class StoreQueries: Sendable {
@@ -16,10 +17,13 @@ final class StoreQueries: Sendable {
     private let line: IncarnationLine
     /// Where the index is kept now; `nil` for memory.
     private let place: @Sendable () -> String?
-    /// Whether the records of a zone can be asked for.
-    private let isQueried: @Sendable (UInt64) -> Bool
+    /// Whether the records of a zone can be asked for; `nil` once the store is closed, which then lets go of its views
+    /// although the task that brought the index forward may live on for a moment.
+    private let isQueried: Lock<(@Sendable (UInt64) -> Bool)?>
     /// Who may read a folder that has to be made for it.
     private let permissions: FilePermissions
+    /// So many events are taken in before anybody notices.
+    private let nearCount: UInt64
     private let queue = WorkQueue(label: "tidemark.queries")
     private let state = Lock(State())
 
@@ -31,7 +35,14 @@ final class StoreQueries: Sendable {
         var discardCount = 0
         /// What brings the index forward; one at a time.
         var catchingUp: Task<Void, any Error>?
+        /// How far that has come.
+        var progress: QueryIndexProgress?
+        /// Whether the store is being closed.
+        var isStopping = false
     }
+
+    /// Whoever closes the store waits here for what brings the index forward, which reads the log.
+    private let working = DispatchGroup()
 
     /// Events that are taken in by one transaction, but for the rest of the last commit.
     private static let batchCount = 16_384
@@ -43,13 +54,15 @@ final class StoreQueries: Sendable {
         line: IncarnationLine,
         folder place: @escaping @Sendable () -> String?,
         permissions: FilePermissions,
+        nearCount: UInt64,
         isQueried: @escaping @Sendable (UInt64) -> Bool
     ) {
         self.source = source
         self.line = line
         self.place = place
         self.permissions = permissions
-        self.isQueried = isQueried
+        self.nearCount = nearCount
+        self.isQueried = Lock(isQueried)
     }
 
     /// Asks the index once it has come as far as a position.
@@ -108,20 +121,78 @@ final class StoreQueries: Sendable {
         while true {
             let index = try open()
             if index.position.sequence >= bound { return index }
-            let task = state.withLock { state in
-                if let catchingUp = state.catchingUp { return catchingUp }
-                // Not on the threads that all tasks share: it waits for the disk for long.
-                let task = Task(executorPreference: queue) {
-                    // Before the task ends, so that who waited for it does not find it again.
-                    defer { self.state.withLock { $0.catchingUp = nil } }
-                    try await self.takeIn(through: bound, index)
-                }
-                state.catchingUp = task
-                return task
-            }
-            try await task.value
+            try await catchUp(through: bound, index).value
         }
     }
+
+    /// Begins to bring an index forward, unless somebody does so already.
+    private func catchUp(
+        through bound: UInt64,
+        _ index: QueryIndex
+    ) throws(SyncError) -> Task<Void, any Error> {
+        let task: Task<Void, any Error>? = state.withLock { state in
+            if let catchingUp = state.catchingUp { return catchingUp }
+            if state.isStopping { return nil }
+            working.enter()
+            // Not on the threads that all tasks share: it waits for the disk for long.
+            let task = Task(executorPreference: queue) {
+                // Before the task ends, so that who waited for it does not find it again.
+                defer {
+                    self.state.withLock { state in
+                        state.catchingUp = nil
+                        state.progress = nil
+                    }
+                    self.working.leave()
+                }
+                try await self.takeIn(through: bound, index)
+            }
+            state.catchingUp = task
+            return task
+        }
+        guard let task else { throw Self.closing }
+        return task
+    }
+
+    private static let closing = SyncError(.serviceUnavailable, "The store is being closed.")
+
+    /// Whether the index is at a position, or so near that a query need not look for another way.
+    ///
+    /// If it is not, it is brought forward from now on, and nobody waits.
+    func isNear(_ bound: UInt64) -> Bool {
+        // Whoever waits for the index hears what is wrong with it.
+        guard let index = try? open() else { return true }
+        if index.position.sequence + nearCount >= bound { return true }
+        _ = try? catchUp(through: bound, index)
+        return false
+    }
+
+    /// Brings the index forward in the background if there is one: records were asked for before.
+    func begin() {
+        guard (try? isThere) == true else { return }
+        _ = isNear(source.durableSequence.rawValue)
+    }
+
+    /// How far the index has come that is being brought forward; `nil` if none is.
+    var progress: QueryIndexProgress? { state.withLock(\.progress) }
+
+    /// Stops what brings the index forward, and waits for its end.
+    func stop() {
+        let task = state.withLock { state in
+            state.isStopping = true
+            return state.catchingUp
+        }
+        task?.cancel()
+        working.wait()
+        isQueried.withLock { $0 = nil }
+    }
+}
+
+/// How far a store's query index has come, while it is being made or brought forward.
+public struct QueryIndexProgress: Hashable, Sendable {
+    /// The event up to which all were taken in.
+    public let position: SequenceNumber
+    /// The event up to which they will be.
+    public let last: SequenceNumber
 }
 
 // MARK: - Opening and throwing away
@@ -257,6 +328,8 @@ extension StoreQueries {
         var last = start
         var batch: Batch? = try batch(after: last, through: bound, without: replaced)
         while let current = batch {
+            try Task.checkCancellation()
+            note(last, through: bound)
             guard current.position.sequence > last.sequence else {
                 throw SyncError.missingEvent(SequenceNumber(rawValue: last.sequence).next)
             }
@@ -267,6 +340,14 @@ extension StoreQueries {
             try await take(current)
             batch = try await next
         }
+    }
+
+    private func note(_ position: IndexPosition, through bound: UInt64) {
+        let progress = QueryIndexProgress(
+            position: SequenceNumber(rawValue: position.sequence),
+            last: SequenceNumber(rawValue: bound)
+        )
+        state.withLock { $0.progress = progress }
     }
 
     /// The versions of records that others replace, or delete, before or at a position.
@@ -282,8 +363,9 @@ extension StoreQueries {
             {
                 replaced.insert(previous)
             }
-            return true
+            return event.sequence.rawValue % 4_096 != 0 || !Task.isCancelled
         }
+        try Task.checkCancellation()
         return replaced
     }
 
@@ -292,6 +374,7 @@ extension StoreQueries {
         through bound: UInt64,
         without replaced: ReplacedVersions?
     ) throws -> Batch {
+        guard let isQueried = isQueried.withLock(\.self) else { throw Self.closing }
         var batch = Batch(position: start)
         // Asked for once: a log of many zones goes from one to the other all the time.
         var known: [UInt64: Bool] = [:]
@@ -306,7 +389,7 @@ extension StoreQueries {
             batch.position.sequence = event.sequence.rawValue
             batch.position.received = event.commit.received
             if event.zone != zone?.key {
-                let isQueried = known[event.zone] ?? self.isQueried(event.zone)
+                let isQueried = known[event.zone] ?? isQueried(event.zone)
                 known[event.zone] = isQueried
                 zone = (event.zone, isQueried)
             }

@@ -40,6 +40,7 @@ final class OpenStore: Sendable {
         // Compaction waits for notifications, so it ends first.
         upkeep.close()
         notifications.close()
+        queries.indexes?.stop()
         reader.journal?.close()
         // Calls that are under way on other threads must not go on while views are written.
         writer.log.refuseCommits()

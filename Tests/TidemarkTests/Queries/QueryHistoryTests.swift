@@ -23,7 +23,9 @@ import TidemarkModel
         return environment
     }
 
-    private func open(_ access: StoreAccess) throws -> Client {
+    private func open(_ access: StoreAccess, looksFirst: Bool = false) throws -> Client {
+        var environment = environment
+        if looksFirst { environment.queryIndexNearCount = 0 }
         let store = try Store.open(
             at: folder.path(),
             access: access,
@@ -58,12 +60,15 @@ import TidemarkModel
         return try await store.compact(policy)
     }
 
-    @Test(arguments: 0..<4 as Range<UInt64>, [false, true])
+    @Test(arguments: 0..<8 as Range<UInt64>, [false, true])
     func `the index finds what is there, also after the store was closed, opened or compacted`(
         seed: UInt64,
         compacts: Bool
     ) async throws {
-        var history = try await QueriedStore(try open(.creating), seed: seed)
+        // Records are looked at where the index lacks anything, or the index is waited for.
+        let looksFirst = seed >= 4
+        let client = try open(.creating, looksFirst: looksFirst)
+        var history = try await QueriedStore(client, seed: seed)
         for round in 0..<8 {
             try await history.grow(by: 25)
             // Before the index has seen what is dropped, and after.
@@ -80,9 +85,45 @@ import TidemarkModel
             if seed % 2 == 1 {
                 try FileManager.default.removeItem(atPath: folder.path() + "/queries")
             }
-            history.client = try open(.writing)
+            history.client = try open(.writing, looksFirst: looksFirst)
         }
         #expect(try history.client.store.figures().liveRecordCount > 20)
+    }
+
+    @Test func `an index that was used before is brought forward when the store is opened`()
+        async throws
+    {
+        var client = try open(.creating)
+        client.zone = .default
+        let query = Query(recordType: "Note")
+        try await client.modify([try client.save("first", ["n": .int64(0)])])
+        #expect(try await client.find(query, in: .default).count == 1)
+        try client.store.close()
+        // More than a query waits for, in another zone, by a store that nobody asks.
+        client = try open(.writing)
+        client.zone = ZoneID(zoneName: "big")
+        try await client.createZone()
+        for start in stride(from: 0, to: 6_000, by: 400) {
+            let saves = try (start..<start + 400).map {
+                try client.save("r\($0)", ["n": .int64(Int64($0))])
+            }
+            try await client.modify(saves)
+        }
+        // Closed at once, in the midst of it.
+        for _ in 0..<5 {
+            try client.store.close()
+            client = try open(.writing)
+        }
+        let small = try await client.find(query, in: .default)
+        #expect(small.map(\.recordID.recordName) == ["first"])
+        while let progress = client.store.queryIndexProgress {
+            #expect(progress.position <= progress.last)
+            #expect(progress.last == client.store.lastSequence)
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        client.zone = ZoneID(zoneName: "big")
+        #expect(try await client.find(query, in: client.zone).count == 6_000)
+        try client.store.close()
     }
 
     private func isThere(_ zone: ZoneID?, _ client: Client) async throws -> Bool {

@@ -93,7 +93,12 @@ extension SyncError {
 
     /// A query for a record type that does not exist.
     package static func recordTypeNotFound(_ recordType: Name) -> SyncError {
-        SyncError(.unknownItem, "Did not find record type: \(recordType).")
+        SyncError(
+            .unknownItem,
+            "Did not find record type: \(recordType).",
+            remedy: "In development the first save of a record makes its type: save one, or add "
+                + "the type to the schema. If there are such records, correct the name."
+        )
     }
 
     /// A query for the records of users.
