@@ -32,7 +32,7 @@ public struct SyncError: Error, Hashable, Sendable {
     private final class Content: Sendable {
         let code: Code
         let message: String
-        let retryAfter: Double?
+        let retryAfter: Duration?
         let conflict: ConflictRecords?
         let partialErrors: [ItemError]
         let userDidResetEncryptedData: Bool
@@ -42,7 +42,7 @@ public struct SyncError: Error, Hashable, Sendable {
         init(
             _ code: Code,
             _ message: String,
-            _ retryAfter: Double?,
+            _ retryAfter: Duration?,
             _ conflict: ConflictRecords?,
             _ partialErrors: [ItemError],
             _ userDidResetEncryptedData: Bool,
@@ -69,7 +69,7 @@ public struct SyncError: Error, Hashable, Sendable {
     public init(
         _ code: Code,
         _ message: String,
-        retryAfter: Double? = nil,
+        retryAfter: Duration? = nil,
         conflict: ConflictRecords? = nil,
         partialErrors: [ItemError] = [],
         userDidResetEncryptedData: Bool = false,
@@ -102,8 +102,8 @@ public struct SyncError: Error, Hashable, Sendable {
             ? "Repeat the request once the cause is gone." : code.remedy
     }
 
-    /// After how many seconds the request may be repeated as it is; `nil` where it should not be.
-    public var retryAfter: Double? { content.retryAfter }
+    /// After how long the request may be repeated as it is; `nil` where it should not be.
+    public var retryAfter: Duration? { content.retryAfter }
 
     /// The records of a `serverRecordChanged`.
     public var conflict: ConflictRecords? { content.conflict }
@@ -138,7 +138,7 @@ public struct SyncError: Error, Hashable, Sendable {
 extension SyncError: CustomStringConvertible {
     /// The code's name and number, the message, and what to do.
     public var description: String {
-        let wait = retryAfter.map { " Retry after \($0) seconds." } ?? ""
+        let wait = retryAfter.map { " Retry after \($0.inSeconds) seconds." } ?? ""
         return "\(code) (\(code.rawValue)): \(message) \(remedy)\(wait)"
     }
 }

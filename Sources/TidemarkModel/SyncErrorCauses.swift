@@ -227,7 +227,8 @@ extension SyncError {
         let which = element == 0 ? "asset" : "asset number \(element)"
         return SyncError(
             .unknownItem,
-            "The field \"\(field)\" of \(record) has no \(which)."
+            "The field \"\(field)\" of \(record) has no \(which).",
+            remedy: "Check the field's name, and which version of the record is meant."
         )
     }
 

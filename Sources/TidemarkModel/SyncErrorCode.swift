@@ -96,7 +96,8 @@ extension SyncError.Code {
         case .missingEntitlement: "Give the app the entitlement and build it again."
         case .notAuthenticated: "Sign in, then repeat the request."
         case .permissionFailure: "Ask the owner for permission, or leave the item out."
-        case .unknownItem: "Drop the local copy, or save the item without a change tag."
+        case .unknownItem:
+            "Check the name. If the item was deleted, drop the local copy, or save it without a change tag."
         case .invalidArguments: "Correct the request; repeating it as it is does not help."
         case .resultsTruncated: "Fetch the rest."
         case .serverRecordChanged:

@@ -63,7 +63,7 @@ struct Schedule: Sendable {
         let failureCount = failureCounts[work.rawValue]
         let doublings = min(failureCount - 2, 20)
         let wait = failureCount == 1 ? 0 : min(1000 << Int64(doublings), Self.longestWait)
-        let asked = ((error.retryAfter ?? 0) * 1000).rounded(.up)
+        let asked = ((error.retryAfter?.inSeconds ?? 0) * 1000).rounded(.up)
         if asked > 0 {
             notBefore = max(notBefore, now + Int64(min(asked, Self.longestAskedWait)))
         }

@@ -76,7 +76,9 @@ struct ErrorTests {
     @Test func `what a service error carries is in userInfo`() {
         let reset = SyncError(.zoneNotFound, "gone", userDidResetEncryptedData: true)
         #expect(CKError(reset).userInfo[CKErrorUserDidResetEncryptedDataKey] as? Bool == true)
-        #expect(CKError(SyncError(.zoneBusy, "busy", retryAfter: 3)).retryAfterSeconds == 3)
+        #expect(
+            CKError(SyncError(.zoneBusy, "busy", retryAfter: .seconds(3))).retryAfterSeconds == 3
+        )
         let zone = ZoneID(zoneName: "Notes")
         let partial = SyncError(
             .partialFailure,

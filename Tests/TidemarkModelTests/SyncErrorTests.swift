@@ -57,7 +57,7 @@ import Testing
                 == "zoneNotFound (26): There is no zone lists. Create the zone, then repeat the "
                 + "request."
         )
-        let late = SyncError(.requestRateLimited, "Too many.", retryAfter: 2.5)
+        let late = SyncError(.requestRateLimited, "Too many.", retryAfter: .seconds(2.5))
         #expect(late.description.hasSuffix("Retry after 2.5 seconds."))
     }
 

@@ -190,7 +190,7 @@ import TidemarkModel
         var device = ModelDevice()
         try Self.run(&device, &server, at: 0)
         device.edit(Self.id("x"), 1, at: 0)
-        let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: 30)
+        let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: .seconds(30))
         try Self.run(&device, &server, at: 1000) { $0 == .sendBatch ? failure : nil }
         _ = device.loop.fetch()
         try Self.run(&device, &server, at: 2000)
@@ -223,7 +223,7 @@ import TidemarkModel
         var device = ModelDevice()
         try Self.run(&device, &server, at: 0)
         device.edit(Self.id("x"), 1, at: 0)
-        let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: 30)
+        let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: .seconds(30))
         try Self.run(&device, &server, at: 1000) { $0 == .sendBatch ? failure : nil }
         #expect(device.loop.nextStep(at: 1000) == .wait(until: 31_000))
         // Whatever comes meanwhile.
@@ -246,7 +246,11 @@ import TidemarkModel
         var device = ModelDevice()
         try Self.run(&device, &server, at: 0)
         device.edit(Self.id("x"), 1, at: 0)
-        let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: seconds)
+        let failure = SyncError(
+            .requestRateLimited,
+            "Slower.",
+            retryAfter: Duration(clampingSeconds: seconds)
+        )
         var failureCount = 0
         try Self.run(&device, &server, at: 1000) { step in
             guard step == .sendBatch, failureCount == 0 else { return nil }
@@ -318,7 +322,7 @@ import TidemarkModel
     @Test func `cancelling does not hurry what was put off`() throws {
         var server = try Self.server(0)
         var device = ModelDevice()
-        let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: 30)
+        let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: .seconds(30))
         try Self.run(&device, &server, at: 1000) { $0 == .subscribe ? failure : nil }
         #expect(device.loop.nextStep(at: 1000) == .wait(until: 31_000))
         device.loop.cancel()

@@ -40,7 +40,7 @@ extension FaultyService {
         SyncError(
             SyncError.Code(rawValue: code.rawValue) ?? .internalError,
             "A test wanted it to fail.",
-            retryAfter: retryAfter
+            retryAfter: retryAfter.map { Duration(clampingSeconds: $0) }
         )
     }
 }

@@ -243,7 +243,7 @@ private struct StoreDoor {
     private func refusal(_ error: LogError) -> SyncError {
         let text = "The store at \(path) could not be opened: \(error.message)"
         return switch error.code {
-        case .locked: SyncError(.serviceUnavailable, text, retryAfter: 5)
+        case .locked: SyncError(.serviceUnavailable, text, retryAfter: .seconds(5))
         case .full: SyncError(.quotaExceeded, text)
         case .newerVersion: SyncError(.incompatibleVersion, text)
         default: SyncError(.internalError, text)

@@ -35,7 +35,7 @@ extension CKError {
             "CKErrorDescription": error.message,
             "ServerErrorDescription": error.message,
         ]
-        userInfo[CKErrorRetryAfterKey] = error.retryAfter.map { NSNumber(value: $0) }
+        userInfo[CKErrorRetryAfterKey] = error.retryAfter.map { NSNumber(value: $0.inSeconds) }
         if error.userDidResetEncryptedData { userInfo[CKErrorUserDidResetEncryptedDataKey] = true }
         return userInfo
     }

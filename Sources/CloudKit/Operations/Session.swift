@@ -26,7 +26,7 @@ struct RetryRules: Sendable {
     /// Seconds to wait before a call is repeated; `nil` where it is not.
     func wait(after error: SyncError, attempt: Int, until end: ContinuousClock.Instant) -> Double? {
         guard retries, Self.retried.contains(error.code) else { return nil }
-        let wait = error.retryAfter ?? min(pow(2, Double(attempt)), 60)
+        let wait = error.retryAfter?.inSeconds ?? min(pow(2, Double(attempt)), 60)
         return ContinuousClock.now + .clampedSeconds(wait) < end ? wait : nil
     }
 }

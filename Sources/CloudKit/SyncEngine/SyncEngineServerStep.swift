@@ -306,7 +306,7 @@ extension SyncError {
         self.init(
             SyncError.Code(rawValue: error.code.rawValue) ?? .internalError,
             error.localizedDescription,
-            retryAfter: error.retryAfterSeconds
+            retryAfter: error.retryAfterSeconds.map { Duration(clampingSeconds: $0) }
         )
     }
 }

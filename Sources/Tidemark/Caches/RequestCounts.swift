@@ -37,7 +37,7 @@ struct RequestCounts: Sendable {
         at time: Int64
     ) -> Double? {
         let capacity = Double(max(rate.requestCount, 1))
-        let perMillisecond = capacity / (max(rate.seconds, 0.001) * 1000)
+        let perMillisecond = capacity / (max(rate.period.inSeconds, 0.001) * 1000)
         let device = Device(user: caller.user, name: caller.device.map { Name($0) })
         var bucket = buckets[device] ?? Bucket(left: capacity, time: time)
         // A clock that was set back gives nothing, and takes nothing away.

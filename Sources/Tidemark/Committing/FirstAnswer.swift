@@ -68,8 +68,9 @@ extension Writer {
         guard let first else { return nil }
         let (envelope, received) = try reader.envelope(ofCommitAt: SequenceNumber(rawValue: first))
         guard let known = envelope.request, known.key == request else { return nil }
+        let lifetime = reader.options.requestLifetime.inMilliseconds
         let isForgotten =
-            !known.neverExpires && received < reader.now() - reader.options.requestLifetime
+            !known.neverExpires && received < reader.now().subtractingSaturated(lifetime)
         if isForgotten { return nil }
         let lastIndex = envelope.outcomes.reduce(0) { last, outcome in
             if case .event(let index) = outcome { max(last, index) } else { last }

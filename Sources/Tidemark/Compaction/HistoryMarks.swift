@@ -17,7 +17,7 @@ struct HistoryMarks {
         /// Milliseconds since 1970.
         var now: Int64
         /// How long requests are remembered, in milliseconds.
-        var requestLifetime: Int64
+        var requestLifetime: Duration
     }
 
     /// How far the walk went.
@@ -65,7 +65,7 @@ struct HistoryMarks {
             switch retention {
             case .all: limit = .min
             case .none: limit = .max
-            case .milliseconds(let lifetime): limit = now.subtractingSaturated(lifetime)
+            case .atLeast(let lifetime): limit = now.subtractingSaturated(lifetime.inMilliseconds)
             }
         }
 
@@ -86,7 +86,7 @@ struct HistoryMarks {
             now: question.now
         )
         requests = Prefix(
-            .milliseconds(question.requestLifetime),
+            .atLeast(question.requestLifetime),
             since: question.before.requests,
             now: question.now
         )

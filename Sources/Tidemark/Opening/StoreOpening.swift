@@ -100,7 +100,7 @@ struct StoreOpening {
                 log: log,
                 views: views,
                 checkpointer: checkpointer,
-                clock: ClockWatch(log.environment, limit: options.clockJumpLimit)
+                clock: ClockWatch(log.environment, limit: options.clockJumpLimit?.inMilliseconds)
             ),
             checkpointer: checkpointer
         )
@@ -120,7 +120,7 @@ struct StoreOpening {
             parts,
             access: creating ? .creating : .writing,
             recovery: report,
-            clockLag: max(0, ahead)
+            clockLag: .milliseconds(max(0, ahead))
         )
     }
 
@@ -219,7 +219,7 @@ struct StoreOpening {
         // Damage is told by those who need what is damaged.
         let last = try? reader.event(at: reader.durableSequence)
         let ahead = last?.commit.time.subtractingSaturated(environment.log.now()) ?? 0
-        return Store(parts, access: .reading, recovery: nil, clockLag: max(0, ahead))
+        return Store(parts, access: .reading, recovery: nil, clockLag: .milliseconds(max(0, ahead)))
     }
 
     /// Checks that a limited address space has room for the threads and their heaps, the caches, and the

@@ -6,7 +6,7 @@ public import TidemarkModel
 
 /// What a compaction may forget.
 ///
-/// Lifetimes are counted by our own clock, from when an event was received, in milliseconds.
+/// Lifetimes are counted by our own clock, from when an event was received, to the millisecond.
 public struct CompactionPolicy: Hashable, Sendable {
     /// How long something is kept.
     public enum Retention: Hashable, Sendable {
@@ -14,8 +14,8 @@ public struct CompactionPolicy: Hashable, Sendable {
         case all
         /// Not longer than it has to be.
         case none
-        /// At least for so many milliseconds.
-        case milliseconds(Int64)
+        /// At least for so long.
+        case atLeast(Duration)
     }
 
     /// How long a version stays after another one has replaced it.
@@ -26,7 +26,7 @@ public struct CompactionPolicy: Hashable, Sendable {
     /// How long a deletion is told to devices that come back, if the history goes back no further.
     ///
     /// A device with an older change token is told that it is expired.
-    public var tombstones = Retention.milliseconds(180 * 24 * 60 * 60 * 1000)
+    public var tombstones = Retention.atLeast(.seconds(180 * 24 * 60 * 60))
 
     /// Keeps all history; forgets nothing.
     public init() {}

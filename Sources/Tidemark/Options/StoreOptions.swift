@@ -56,19 +56,18 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// A page holds at least one record.
     public var pageByteCount = 4 << 20
-    /// By how many milliseconds the machine's clock may be set while the store is open for writing: one
-    /// hour; `nil` for any.
+    /// By how much the machine's clock may be set while the store is open for writing: one hour; `nil` for
+    /// any.
     ///
     /// Beyond it, whatever writes is `serviceUnavailable` until the clock is set right or the store is
     /// opened again.
-    public var clockJumpLimit: Int64? = 60 * 60 * 1000
-    /// How long a request id is remembered, in milliseconds of our own clock: 90 days.
-    public var requestLifetime: Int64 = 90 * 24 * 60 * 60 * 1000
-    /// How long a notification of a query is kept that nobody reads, in milliseconds of our own clock:
-    /// 30 days.
+    public var clockJumpLimit: Duration? = .seconds(60 * 60)
+    /// How long a request id is remembered, by our own clock: 90 days.
+    public var requestLifetime = Duration.seconds(90 * 24 * 60 * 60)
+    /// How long a notification of a query is kept that nobody reads, by our own clock: 30 days.
     ///
     /// What is older goes with the next notification that its user gets.
-    public var notificationLifetime: Int64 = 30 * 24 * 60 * 60 * 1000
+    public var notificationLifetime = Duration.seconds(30 * 24 * 60 * 60)
     /// What the store does by itself to keep its log short; `nil` for nothing before
     /// ``Store/compact(_:isDryRun:)`` is called.
     public var backgroundCompaction: BackgroundCompaction?

@@ -11,13 +11,13 @@ public struct Throttling: Hashable, Sendable {
     public struct Rate: Hashable, Sendable {
         /// How many requests.
         public var requestCount: Int
-        /// In how many seconds.
-        public var seconds: Double
+        /// In which time.
+        public var period: Duration
 
         /// Describes a rate.
-        public init(_ requestCount: Int, inSeconds seconds: Double) {
+        public init(_ requestCount: Int, per period: Duration) {
             self.requestCount = requestCount
-            self.seconds = seconds
+            self.period = period
         }
     }
 
@@ -28,8 +28,8 @@ public struct Throttling: Hashable, Sendable {
     public var writesPerZone: Int?
     /// How many requests may write the store at a time; more is `serviceUnavailable`.
     public var writesPerStore: Int?
-    /// How many seconds callers are asked to wait where nobody knows how long it will take.
-    public var retryAfter: Double = 1
+    /// How long callers are asked to wait where nobody knows how long it will take.
+    public var retryAfter = Duration.seconds(1)
 
     /// No limits.
     public init() {}

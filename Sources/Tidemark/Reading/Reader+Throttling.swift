@@ -34,9 +34,9 @@ extension Reader {
         guard let wait = requests.withLock({ $0.take(caller, rate, at: time) }) else { return }
         throw SyncError(
             .requestRateLimited,
-            "The caller has made \(rate.requestCount) requests in \(rate.seconds) seconds, which is "
+            "The caller has made \(rate.requestCount) requests in \(rate.period.inSeconds) seconds, which is "
                 + "all that is allowed.",
-            retryAfter: wait
+            retryAfter: Duration(clampingSeconds: wait)
         )
     }
 }
@@ -57,7 +57,7 @@ extension DatabaseID {
 
 extension RequestCounts.Refusal {
     /// The error for the caller.
-    internal func error(retryAfter: Double) -> SyncError {
+    internal func error(retryAfter: Duration) -> SyncError {
         switch self {
         case .store:
             SyncError(

@@ -69,7 +69,11 @@ extension Reader {
         in database: DatabaseID,
         _ picture: ViewPicture
     ) throws(SyncError) -> Found {
-        let missing = SyncError(.unknownItem, "There is no share with this link.")
+        let missing = SyncError(
+            .unknownItem,
+            "There is no share with this link.",
+            remedy: "Check the link, or ask for a new one: a share that ended has none."
+        )
         let name = Name(token)
         // What can be no name of a record leads nowhere either.
         guard (try? options.limits.check(recordName: name)) != nil else { throw missing }

@@ -32,15 +32,15 @@ public final class Store: Sendable {
     public let access: StoreAccess
     /// What opening found after the last stop; `nil` for a store that is open for reading.
     package let recovery: RecoveryReport?
-    /// Milliseconds by which the machine's clock was behind the time of the last commit when the store was
-    /// opened; zero if it was not.
+    /// By how much the machine's clock was behind the time of the last commit when the store was opened; zero if
+    /// it was not.
     ///
     /// Times never go back, so all commits have that time until the clock has come to it.
-    public let clockLag: Int64
+    public let clockLag: Duration
     /// `nil` once the store is closed.
     private let opened: Lock<OpenStore?>
 
-    init(_ parts: OpenStore, access: StoreAccess, recovery: RecoveryReport?, clockLag: Int64) {
+    init(_ parts: OpenStore, access: StoreAccess, recovery: RecoveryReport?, clockLag: Duration) {
         id = parts.reader.id
         options = parts.reader.options
         self.access = access

@@ -103,7 +103,7 @@ extension Notifications {
         let durable = reader.source.durableSequence
         let wanted = versions.map(\.sequence).filter { $0 <= durable }
         let excess = versions.count > limit ? versions.count - limit + limit / 16 : 0
-        let lifetime = reader.options.notificationLifetime
+        let lifetime = reader.options.notificationLifetime.inMilliseconds
         found.due = Self.sum(time, lifetime)
         try reader.source.visit(wanted) { (event) throws(SyncError) in
             let body = try notificationBody(event)

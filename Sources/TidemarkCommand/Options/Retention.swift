@@ -24,7 +24,7 @@ func retention(_ text: String) throws -> CompactionPolicy.Retention {
                 """
             )
         }
-        return milliseconds == .max ? .all : .milliseconds(milliseconds)
+        return milliseconds == .max ? .all : .atLeast(.milliseconds(milliseconds))
     }
 }
 

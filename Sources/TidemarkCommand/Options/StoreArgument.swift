@@ -25,7 +25,7 @@ struct StoreArgument: ParsableArguments {
 
     /// Warns if the machine's clock is behind the store's last commit.
     func noteLag(of store: Store) {
-        let seconds = store.clockLag / 1000
+        let seconds = store.clockLag.components.seconds
         guard seconds > 0 else { return }
         note(
             "Warning: the last commit's time is \(seconds) seconds ahead of this machine's clock. Until "

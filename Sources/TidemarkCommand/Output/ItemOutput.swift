@@ -106,7 +106,7 @@ extension [UInt8] {
         append(jsonString: error.message)
         append(literal: ",\"remedy\":")
         append(jsonString: error.remedy)
-        if let seconds = error.retryAfter {
+        if let seconds = error.retryAfter?.inSeconds {
             append(literal: ",\"retryAfter\":")
             append(jsonNumber: seconds)
         }

@@ -44,7 +44,8 @@ extension ZoneHandle {
 
     /// Hears of records of a type in this zone that fulfil a condition.
     ///
-    /// Durable when it returns. Throws `unknownItem` for a type that no record was saved of yet.
+    /// Durable when it returns. In development the type may come later, with the first save of a record; in
+    /// production an unknown type is `unknownItem`.
     @discardableResult
     public func subscribe(
         _ id: String,

@@ -133,3 +133,16 @@ extension Authorship {
     /// When it happened, to the millisecond.
     public var date: Date { Date(milliseconds: time) }
 }
+
+extension Location {
+    /// When the place was measured, to the millisecond.
+    public var date: Date? {
+        get { timestamp.map { Date(milliseconds: $0) } }
+        set { timestamp = newValue?.milliseconds }
+    }
+}
+
+extension ShareParticipant {
+    /// When they were added, to the millisecond.
+    public var addedDate: Date { Date(milliseconds: added) }
+}

@@ -36,6 +36,9 @@ public enum ParentChange: Hashable, Sendable {
     /// The record has no parent.
     case removed
 
+    /// The record of the same zone with this name is the parent.
+    public static func set(_ recordName: String) -> ParentChange { .set(Name(recordName)) }
+
     /// Whether a record becomes the parent.
     package var isSet: Bool { if case .set = self { true } else { false } }
 }

@@ -39,6 +39,16 @@ public struct Subscription: Hashable, Sendable {
         /// All custom zones of a private database, or all that is shared with the user; with a record
         /// type, records of that type alone.
         case database(recordType: Name? = nil)
+
+        /// Records of a type in a custom zone.
+        public static func zone(_ zone: ZoneID, recordType: String) -> Kind {
+            .zone(zone, recordType: Name(recordType))
+        }
+
+        /// Records of a type in all custom zones of a private database, or in all that is shared with the user.
+        public static func database(recordType: String) -> Kind {
+            .database(recordType: Name(recordType))
+        }
     }
 
     /// Which records a subscription by query is about, and what has to happen to them.

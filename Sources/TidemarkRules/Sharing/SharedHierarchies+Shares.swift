@@ -97,7 +97,8 @@ extension SharedHierarchies {
                 }
                 throw SyncError(
                     .unknownItem,
-                    "There is no record \(root) to share; save it first or in the same request."
+                    "There is no record \(root) to share.",
+                    remedy: "Save it first or in the same request."
                 )
             }
             if shares != nil, try isShare(rootPlace) {

@@ -168,7 +168,7 @@ import TidemarkTesting
     }
 
     @Sendable private static func requestRateLimited() async throws -> CKError? {
-        let database = anna { $0.throttling.requestsPerDevice = .init(1, inSeconds: 3_600) }
+        let database = anna { $0.throttling.requestsPerDevice = .init(1, per: .seconds(3_600)) }
         _ = try? await database.allRecordZones()
         return try await error { try await database.allRecordZones() }
     }

@@ -154,7 +154,7 @@ import TidemarkModel
         let id = try world.client.id("r")
         // Half a day after the last version: the last five came within five days.
         world.clock.pass(World.day / 2)
-        let report = try await world.compact(history: .milliseconds(5 * World.day))
+        let report = try await world.compact(history: .atLeast(.milliseconds(5 * World.day)))
         #expect(report.historyHorizon.rawValue == positions[4])
         #expect(report.droppedCount == 4)
         try world.reopen(dropsViews: true)
@@ -237,7 +237,7 @@ import TidemarkModel
         let middle = try await client.changes().token
         try await client.modify([], delete: [RecordDeletion(client.id("young"))])
         world.pass(days: 20)
-        let thirty = CompactionPolicy.Retention.milliseconds(30 * World.day)
+        let thirty = CompactionPolicy.Retention.atLeast(.milliseconds(30 * World.day))
         let report = try await world.compact(history: .none, tombstones: thirty)
         #expect(report.expiries.count == 1)
         for _ in 0..<2 {

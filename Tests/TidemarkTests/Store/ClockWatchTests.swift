@@ -109,22 +109,22 @@ import TidemarkModel
         async throws
     {
         var client = try machine.open(folder.path())
-        #expect(client.store.clockLag == 0)
+        #expect(client.store.clockLag == .zero)
         try await client.createZone()
         try client.store.close()
         machine.set(by: Self.year)
         client = try machine.open(folder.path())
-        #expect(client.store.clockLag == 0)
+        #expect(client.store.clockLag == .zero)
         _ = try await save("ahead", by: client)
         try client.store.close()
         machine.set(by: -Self.year)
         client = try machine.open(folder.path())
-        #expect(client.store.clockLag == Self.year)
+        #expect(client.store.clockLag == .milliseconds(Self.year))
         // Times never go back.
         let record = try await save("r", by: client)
         #expect(record.modified.time == machine.time + Self.year)
         try client.store.close()
         client = try machine.open(folder.path(), access: .reading)
-        #expect(client.store.clockLag == Self.year)
+        #expect(client.store.clockLag == .milliseconds(Self.year))
     }
 }

@@ -82,7 +82,7 @@ import Darwin
         // Who is asked to wait is told how long.
         switch code {
         case .requestRateLimited, .zoneBusy, .serviceUnavailable:
-            #expect((error.retryAfter ?? 0) > 0)
+            #expect((error.retryAfter ?? .zero) > .zero)
         default: break
         }
     }
@@ -175,7 +175,7 @@ import Darwin
     }
 
     @Sendable private static func requestRateLimited() async throws -> SyncError? {
-        let scratch = try scratch { $0.throttling.requestsPerDevice = .init(1, inSeconds: 10) }
+        let scratch = try scratch { $0.throttling.requestsPerDevice = .init(1, per: .seconds(10)) }
         _ = try await scratch.client().fetch("a")
         return try await error { try await scratch.client().fetch("a") }
     }

@@ -187,7 +187,7 @@ import TidemarkModel
             #expect(try Digest(of: store, asOf: position) == digest, "\(position)")
         }
         var policy = CompactionPolicy()
-        policy.history = .milliseconds(12 * 60 * 60 * 1000)
+        policy.history = .atLeast(.seconds(12 * 60 * 60))
         let report = try await store.compact(policy)
         #expect(report.droppedCount > 0)
         let horizon = points[points.count / 2 - 1].position

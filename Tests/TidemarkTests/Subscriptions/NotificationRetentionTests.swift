@@ -26,7 +26,7 @@ import TidemarkModel
         ) async throws {
             var options = StoreOptions()
             options.limits.notificationsPerUser = limit
-            options.notificationLifetime = lifetime
+            options.notificationLifetime = .milliseconds(lifetime)
             scratch = try ScratchAssets(disk, options: options)
             phone = scratch.client(zone: ZoneID(zoneName: "Notes")).client(on: "phone")
             laptop = phone.client(on: "laptop")

@@ -24,12 +24,12 @@ import TidemarkModel
 
     @Test func `a device may ask so often, and again after the time that it is told`() async throws
     {
-        let scratch = try scratch { $0.requestsPerDevice = .init(4, inSeconds: 10) }
+        let scratch = try scratch { $0.requestsPerDevice = .init(4, per: .seconds(10)) }
         let anna = scratch.client()
         for _ in 0..<4 { _ = try await anna.fetch("a") }
         let refused = await error { _ = try await anna.fetch("a") }
         #expect(refused?.code == .requestRateLimited)
-        #expect(refused?.retryAfter == 2.5)
+        #expect(refused?.retryAfter == .seconds(2.5))
         scratch.wait(2_499)
         #expect(await error { _ = try await anna.fetch("a") }?.code == .requestRateLimited)
         scratch.wait(1)
@@ -41,7 +41,7 @@ import TidemarkModel
     }
 
     @Test func `every kind of request counts, and each device and user for itself`() async throws {
-        let scratch = try scratch { $0.requestsPerDevice = .init(3, inSeconds: 60) }
+        let scratch = try scratch { $0.requestsPerDevice = .init(3, per: .seconds(60)) }
         let anna = scratch.client()
         _ = try await anna.changes()
         _ = try await anna.modify([try anna.save("a", ["n": 1])])
@@ -56,7 +56,7 @@ import TidemarkModel
 
     @Test func `devices that could ask for everything again are forgotten`() {
         var counts = RequestCounts()
-        let rate = Throttling.Rate(2, inSeconds: 1)
+        let rate = Throttling.Rate(2, per: .seconds(1))
         func caller(_ number: Int) -> Caller { Caller(device: "d\(number)") }
         for number in 0..<30_000 {
             #expect(counts.take(caller(number), rate, at: Int64(number)) == nil)
@@ -72,7 +72,7 @@ import TidemarkModel
     @Test func `a zone that is written to is busy, others are not`() async throws {
         let scratch = try scratch {
             $0.writesPerZone = 1
-            $0.retryAfter = 3
+            $0.retryAfter = .seconds(3)
         }
         let notes = scratch.client(zone: ZoneID(zoneName: "Notes"))
         let other = scratch.client(zone: ZoneID(zoneName: "Other"))
@@ -80,7 +80,7 @@ import TidemarkModel
         try await scratch.store.parts.writer().write(in: [notes.zone], as: notes.caller) {
             let busy = await error { try await notes.modify([try notes.save("a", ["n": 1])]) }
             #expect(busy?.code == .zoneBusy)
-            #expect(busy?.retryAfter == 3)
+            #expect(busy?.retryAfter == .seconds(3))
             #expect(await error { try await notes.createZone() }?.code == .zoneBusy)
             #expect(await error { try await other.modify([try other.save("a", ["n": 1])]) } == nil)
             #expect(await error { _ = try await notes.fetch("a") } == nil)
@@ -99,7 +99,7 @@ import TidemarkModel
                     try await notes.modify([try notes.save("b", ["n": 1])])
                 }
                 #expect(refused?.code == .serviceUnavailable)
-                #expect(refused?.retryAfter == 1)
+                #expect(refused?.retryAfter == .seconds(1))
             }
         }
         // A write that failed is over too.

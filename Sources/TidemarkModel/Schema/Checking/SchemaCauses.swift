@@ -109,7 +109,11 @@ extension SyncError {
 
     /// A query by a field that does not exist.
     package static func fieldNotFound(_ key: Name, in recordType: Name) -> SyncError {
-        SyncError(.invalidArguments, "Unknown field '\(key)' for type '\(recordType)'.")
+        SyncError(
+            .invalidArguments,
+            "Unknown field '\(key)' for type '\(recordType)'.",
+            remedy: "Check the name. In development a field exists once a record with it was saved."
+        )
     }
 
     /// A query by a field that nobody can ask for in this way.
