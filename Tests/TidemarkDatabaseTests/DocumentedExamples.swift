@@ -77,7 +77,7 @@ private enum DocumentedExamples {
     }
 
     static func ofHistory(_ garden: ZoneHandle) async throws {
-        for try await entry in try await garden.history(of: "water") {
+        for try await entry in garden.history(of: "water") {
             if case .change(let change) = entry { print(change.origin.sequence, change.happening) }
         }
     }

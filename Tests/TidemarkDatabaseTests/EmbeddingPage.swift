@@ -123,7 +123,7 @@ private enum EmbeddingPage {
     static func past(_ garden: ZoneHandle) async throws {
 
         let then = try await garden.fetch(Chore.self, "water", asOf: .ago(.seconds(3600)))
-        for try await entry in try await garden.history(of: "water") {
+        for try await entry in garden.history(of: "water") {
             guard case .change(let change) = entry else { continue }
             print(change.origin.device ?? "?", change.fields.map(\.name))
         }

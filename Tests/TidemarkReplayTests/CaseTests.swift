@@ -106,7 +106,7 @@ import TidemarkModel
             world.save(
                 "milk",
                 [
-                    "title": "Milk of the happy cow", "amount": 1234, "price": 12.5,
+                    "title": "Milk of the happy cow", "amount": 739_184_625, "price": 8127.640625,
                     "buyer": .reference(link),
                     "tags": .stringList(["dairy food", "Groceries of this week"]),
                     "secret": .bytes([1, 2, 3, 4, 5, 6, 7, 8]),
@@ -155,7 +155,8 @@ import TidemarkModel
         )
         let values = [
             "The Household of Anna", "Groceries", "bob@example.com", "happy cow", "dairy food",
-            "1234", "12.5", "AQIDBAUGBwg", "1700000123456", "48.123456", "11.654321", "A share",
+            "739184625", "8127.640625", "AQIDBAUGBwg", "1700000123456", "48.123456", "11.654321",
+            "A share",
             "request of Anna",
         ]
         let names = ["_anna", "_bob", "phone", "Notes", "household", "friend Bob", "sharing it"]

@@ -170,7 +170,7 @@ try await store.advance(openCount)
 print("open: \(await openCount.count)")
 
 // Every change is kept, so it can be asked for.
-for try await entry in try await tasks.history(of: "bike") {
+for try await entry in tasks.history(of: "bike") {
     guard case .change(let change) = entry else { continue }
     let who = change.origin.user?.userRecordName ?? "somebody"
     let fields = change.fields.map(\.name).joined(separator: ", ")

@@ -3,6 +3,7 @@
 
 import Dispatch
 import Tidemark
+import TidemarkLock
 
 /// What one device hears of one container: changes of its account, and what its user has subscribed
 /// to.
@@ -12,6 +13,12 @@ final class Listening: Sendable {
 
     let service: any DatabaseService
     private let beginning: Task<[Task<Void, Never>], Never>
+    private let ending = End()
+
+    /// Whether nothing more is to be heard.
+    private final class End: Sendable {
+        let isReached = Lock(false)
+    }
 
     /// Begins to listen, without waiting for it.
     ///
@@ -24,6 +31,7 @@ final class Listening: Sendable {
     ) {
         self.service = service
         let owner: Owner = { [weak device] in device }
+        let end = ending
         // Detached, so as not to inherit the device that the code runs as, and keep it.
         beginning = Task.detached(executorPreference: OwnThreads.shared) {
             let statuses = try? await service.accountStatuses(as: caller)
@@ -40,7 +48,7 @@ final class Listening: Sendable {
                     Self.feed(pushes) { () async throws(SyncError) in
                         try await places.notifications(of: service, as: caller)
                     } taking: { pushes in
-                        await Self.deliver(pushes, to: handler, by: owner, places, as: caller)
+                        await Self.deliver(pushes, to: handler, by: owner, places, as: caller, end)
                     }
                 )
             }
@@ -53,8 +61,9 @@ final class Listening: Sendable {
         _ = await beginning.value
     }
 
-    /// Hears nothing more.
+    /// Hears nothing more: what comes from now on is for who listens next.
     func end() {
+        ending.isReached.withLock { $0 = true }
         let beginning = beginning
         Task(executorPreference: OwnThreads.shared) {
             for feed in await beginning.value { feed.cancel() }
@@ -97,13 +106,16 @@ final class Listening: Sendable {
         to handler: @escaping TidemarkDevice.RemoteNotificationHandler,
         by owner: Owner,
         _ places: NotificationPlaces,
-        as caller: Caller
+        as caller: Caller,
+        _ end: End
     ) async {
         let queue = DispatchQueue(label: "CloudKit.remoteNotifications")
         try? await pushes.takeAll { push in
             guard !Task.isCancelled else { return }
             let device = owner()
             queue.async {
+                // The task is cancelled some time after the end; nothing may be taken from who follows.
+                if end.isReached.withLock(\.self) { return }
                 let notification = push.notification
                 let dictionary = notification.remoteDictionary(
                     badge: notification.content.badges ? places.nextBadge(of: caller) : 1

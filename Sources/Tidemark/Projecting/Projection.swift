@@ -93,6 +93,27 @@ extension ProjectionMark: LosslessStringConvertible {
     }
 }
 
+extension ProjectionMark: Codable {
+    /// Reads a description.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let mark = ProjectionMark(text) else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "This is not the mark of a projection: \(text)"
+            )
+        }
+        self = mark
+    }
+
+    /// Writes the description.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}
+
 /// Why a projection begins anew.
 public enum ProjectionReset: Hashable, Sendable {
     /// Somebody asked for it.

@@ -12,12 +12,15 @@ extension ZoneHandle {
     /// All that happened to a record, newest first; see ``RecordHistory``.
     ///
     /// ```swift
-    /// for try await entry in try await garden.history(of: "water") {
+    /// for try await entry in garden.history(of: "water") {
     ///     if case .change(let change) = entry { print(change.origin.sequence, change.happening) }
     /// }
     /// ```
-    public func history(of record: some RecordNamed) async throws -> RecordHistory {
-        try await database.store.history(of: try recordID(record), in: database.id)
+    ///
+    /// What is in it is decided when iteration begins. Iteration throws `unknownItem` if there never was such a
+    /// record.
+    public func history(of record: some RecordNamed) -> HistoryOfRecord {
+        HistoryOfRecord(zone: self, record: record.recordID(in: id))
     }
 
     /// Who set each field of a record, as it is or as it was.
@@ -66,5 +69,44 @@ extension ZoneHandle {
             after: try first?.position(in: store) ?? .zero,
             through: try last?.position(in: store)
         )
+    }
+}
+
+/// All that happened to a record of a zone; see ``ZoneHandle/history(of:)``.
+public struct HistoryOfRecord: AsyncSequence, Sendable {
+    /// What a history consists of.
+    public typealias Element = RecordHistory.Entry
+
+    fileprivate let zone: ZoneHandle
+    fileprivate let record: RecordID
+
+    /// Begins with the newest entry.
+    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+    /// Reads one entry at a time.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let history: HistoryOfRecord
+        private var entries: RecordHistory.Iterator?
+
+        fileprivate init(_ history: HistoryOfRecord) {
+            self.history = history
+        }
+
+        /// The next older entry; `nil` after the oldest.
+        public mutating func next() async throws -> RecordHistory.Entry? {
+            try Task.checkCancellation()
+            var entries: RecordHistory.Iterator
+            if let begun = self.entries {
+                entries = begun
+            } else {
+                let database = history.zone.database
+                let record = try history.zone.recordID(history.record)
+                entries = try await database.store.history(of: record, in: database.id)
+                    .makeAsyncIterator()
+            }
+            let entry = try await entries.next(isolation: #isolation)
+            self.entries = entries
+            return entry
+        }
     }
 }
