@@ -33,3 +33,10 @@ extension SequenceNumber: CustomStringConvertible {
     /// The number in decimal.
     public var description: String { String(rawValue) }
 }
+
+extension SequenceNumber: ExpressibleByIntegerLiteral {
+    /// The position of this number.
+    public init(integerLiteral value: UInt64) {
+        self.init(rawValue: value)
+    }
+}

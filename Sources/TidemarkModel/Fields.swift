@@ -153,3 +153,14 @@ extension Fields.Element {
         return fields.bytes[start + range.lowerBound..<start + range.upperBound]
     }
 }
+
+extension Fields: CustomStringConvertible {
+    /// Names and values in order, and of those to remove that they are.
+    public var description: String {
+        let fields = map { field in
+            let value = field.value.map { "\($0)" } ?? (field.isRemoved ? "removed" : "invalid")
+            return "\(field.name): \(value)"
+        }
+        return "[\(fields.joined(separator: ", "))]"
+    }
+}

@@ -62,6 +62,15 @@ public struct Record: Hashable, Sendable {
     public subscript(_ fieldName: String) -> FieldValue? { body.fields[fieldName] }
 }
 
+extension Record: CustomStringConvertible {
+    /// The type, the identity, the version, and the fields that have values.
+    public var description: String {
+        let fields = fields.present.map { "\($0.name): \($0.value.map { "\($0)" } ?? "invalid")" }
+        let version = changeTag.map { ", version \($0)" } ?? ""
+        return "\(recordType) \(recordID)\(version): [\(fields.joined(separator: ", "))]"
+    }
+}
+
 /// The three records of a conflict.
 public struct ConflictRecords: Hashable, Sendable {
     /// What the client asked to save.

@@ -24,7 +24,9 @@ extension SyncError {
             .serverRecordChanged,
             "The record to insert already exists: \(record). A save without a change tag creates "
                 + "a record.",
-            conflict: conflict
+            conflict: conflict,
+            remedy: "Change what was read of the record and save that, or save over it with a "
+                + "policy such as changedKeys."
         )
     }
 
@@ -112,8 +114,8 @@ extension SyncError {
     package static func targetMissing(_ record: RecordID, _ target: Name) -> SyncError {
         SyncError(
             .referenceViolation,
-            "The record \(record) refers to \(target), which is not in its zone; save that first or "
-                + "in the same request, or use a reference without an action."
+            "The record \(record) refers to \"\(target)\", which is not in its zone.",
+            remedy: "Save that first or in the same request, or use a reference without an action."
         )
     }
 
@@ -142,7 +144,8 @@ extension SyncError {
             .referenceViolation,
             "The record \(record) cannot be deleted, because "
                 + "\(other?.string ?? "a record that is not shown to you") has it as its parent or "
-                + "validates its reference to it; delete that in the same request, or change it first."
+                + "validates its reference to it.",
+            remedy: "Delete that in the same request, or change it first."
         )
     }
 

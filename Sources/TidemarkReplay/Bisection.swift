@@ -46,7 +46,7 @@ public struct Bisection: Sendable {
             }
             distance = max(1, distance * 2)
         }
-        return (good.rawValue + 1..<bad.rawValue).lazy.map(SequenceNumber.init)
+        return (good.rawValue + 1..<bad.rawValue).lazy.map(SequenceNumber.init(rawValue:))
             .first { !unknown.contains($0) }
     }
 

@@ -65,9 +65,8 @@ private enum DocumentedExamples {
     }
 
     static func ofNotifications(_ anna: Database) async throws {
-        for try await push in anna.notifications {
-            print(push.notification.subscriptionID)
-        }
+        let news = try await anna.listen()
+        for try await push in news { print(push.notification.subscriptionID) }
     }
 
     static func ofSharing(_ garden: ZoneHandle, _ ben: Database) async throws {

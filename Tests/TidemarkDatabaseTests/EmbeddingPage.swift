@@ -100,7 +100,8 @@ private enum EmbeddingPage {
 
     static func push(_ anna: Database, _ garden: ZoneHandle) async throws {
         try await garden.subscribe()
-        for try await push in anna.notifications {
+        let news = try await anna.listen()
+        for try await push in news {
             print(push.notification.zone?.zoneName ?? "somewhere", "has changed")
         }
     }
@@ -125,7 +126,7 @@ private enum EmbeddingPage {
         let then = try await garden.fetch(Chore.self, "water", asOf: .ago(.seconds(3600)))
         for try await entry in garden.history(of: "water") {
             guard case .change(let change) = entry else { continue }
-            print(change.origin.device ?? "?", change.fields.map(\.name))
+            print(change.happening, change.origin.device ?? "?", change.fields.map(\.name))
         }
         for field in try await garden.blame(of: "water").fields {
             print(field.name, field.origin?.user?.userRecordName ?? "?")

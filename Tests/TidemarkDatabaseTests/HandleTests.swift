@@ -167,11 +167,11 @@ import TidemarkTesting
             where: "state == \(state) AND due > \(limit)",
             sortedBy: "due"
         )
-        #expect(try await query.all().map(\.id.recordName) == ["c8", "c6", "c4", "c2", "c0"])
+        #expect(try await query.all().map(\.id.text) == ["c8", "c6", "c4", "c2", "c0"])
         #expect(try await query.first()?.title == "x' OR title != '8")
         let hostile = "x' OR title != '7"
         let found = try await zone.query(Chore.self, where: "\(key: "title") == \(hostile)").all()
-        #expect(found.map(\.id.recordName) == ["c7"])
+        #expect(found.map(\.id.text) == ["c7"])
         var count = 0
         var all = zone.query(
             "Chore",
@@ -191,6 +191,14 @@ import TidemarkTesting
         }
         #expect(pages >= 7)
         #expect(try await zone.query(Chore.self).all().count == 250)
+        // Within quotes a value would be text, and find nothing.
+        await #expect {
+            _ = try await zone.query(Chore.self, where: "title == '\(hostile)'").all()
+        } throws: { error in
+            "\(error)".contains("a value stands within quotes")
+        }
+        let quoted = zone.query(Chore.self, where: #"title != "\"'" AND state == \#(state)"#)
+        #expect(try await quoted.all().count == 125)
     }
 
     @Test func `A cancelled task stops between pages`() async throws {
@@ -216,17 +224,19 @@ import TidemarkTesting
         let garden = try await Garden()
         try await garden.anna.subscribe()
         let pad = garden.store.database(of: "anna", device: "pad")
-        var iterator = pad.notifications(since: nil).makeAsyncIterator()
-        async let first = iterator.next()
-        // The stream begins when it is first asked.
-        var push: Subscription.Push?
-        for number in 0..<100 where push == nil {
-            try await garden.zone.save(Chore(id: "n\(number)", title: ""))
-            if number == 0 { try await Task.sleep(for: .milliseconds(50)) }
-            if number == 20 { break }
-        }
-        push = try await first
-        #expect(push?.notification.subscriptionID == "database")
+        try await garden.zone.save(Chore(title: "before"))
+        try await garden.store.waitUntilNotified()
+        let news = try await pad.listen()
+        // Before anybody waits for it.
+        try await garden.zone.save(Chore(title: "after"))
+        try await garden.store.waitUntilNotified()
+        var iterator = news.makeAsyncIterator()
+        let push = try #require(try await iterator.next())
+        #expect(push.notification.subscriptionID == "database")
+        // Going on from a token misses nothing either.
+        try await garden.anna.createZone("attic")
+        var later = pad.notifications(since: push.token).makeAsyncIterator()
+        #expect(try await later.next()?.notification.kind == .database)
         #expect(try await garden.anna.subscriptions().map(\.id) == ["database"])
         try await garden.anna.unsubscribe("database")
         #expect(try await garden.anna.subscriptions().isEmpty)
@@ -249,8 +259,8 @@ import TidemarkTesting
 
     @Test func `What is shared is found in the other user's shared database`() async throws {
         let garden = try await Garden()
-        try await garden.zone.save("beds", type: "Plan", fields: ["title": "Beds"])
-        try await garden.zone.save(Chore(id: "dig", title: "Dig"), parent: .set("beds"))
+        let beds = try await garden.zone.save("beds", type: "Plan", fields: ["title": "Beds"])
+        try await garden.zone.save(Chore(id: "dig", title: "Dig"), parent: .set(beds))
         try await garden.zone.save(Chore(id: "other", title: "Other"))
         let share = try await garden.zone.share(
             "beds",
@@ -307,7 +317,7 @@ import TidemarkTesting
             where: "state == \(Chore.State.open)",
             asOf: .event(then)
         )
-        #expect(open.map(\.id.recordName) == ["water"])
+        #expect(open.map(\.id.text) == ["water"])
         #expect(
             try await garden.anna.zones(asOf: .event(then)).map(\.name) == [
                 "_defaultZone", "garden",

@@ -126,7 +126,7 @@ import TidemarkModel
             await #expect(throws: SyncError.self) {
                 try await store.visitDifferences(
                     after: SequenceNumber(rawValue: first),
-                    through: last.map(SequenceNumber.init)
+                    through: last.map(SequenceNumber.init(rawValue:))
                 ) { _ in true }
             }
         }

@@ -42,7 +42,10 @@ import TidemarkModel
         let last = lived.store.lastSequence
         let kept: Set<UInt64> = [1, 2, 70, 71, last.rawValue]
         let gone = (1...last.rawValue).filter { !kept.contains($0) }
-        let source = PrunedSource(log.source, without: Set(gone.map(SequenceNumber.init)))
+        let source = PrunedSource(
+            log.source,
+            without: Set(gone.map(SequenceNumber.init(rawValue:)))
+        )
         var steps = LogSteps(
             PastLog(source: source, line: log.line),
             from: SequenceNumber(rawValue: 1),

@@ -23,8 +23,8 @@ final class RecordDecoder: Decoder {
         guard record.recordType == Value.recordType else {
             throw SyncError(
                 .invalidArguments,
-                "The record \(record.recordID) is of the type \(record.recordType), and \(Value.self) is "
-                    + "kept as \(Value.recordType)."
+                "The record \(record.recordID) is of the type \(record.recordType), and \(Value.self) reads "
+                    + "records of the type \(Value.recordType)."
             )
         }
         let decoder = RecordDecoder(type, record)
@@ -74,7 +74,7 @@ final class RecordDecoder: Decoder {
     func absence(of field: String) -> SyncError {
         refusal(
             of: field,
-            "It has no value.",
+            "It has no value, and a default value of the property does not count.",
             remedy: "Make the property optional, or save a value."
         )
     }

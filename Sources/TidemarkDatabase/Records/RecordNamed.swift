@@ -40,3 +40,10 @@ extension Record: RecordNamed {
     /// The record's version.
     public var readVersion: RecordChangeTag? { changeTag }
 }
+
+extension ParentChange {
+    /// This record, which must be of the same zone, is the parent.
+    public static func set(_ record: some RecordNamed) -> ParentChange {
+        .set(Name(record.recordID(in: .default).recordName))
+    }
+}

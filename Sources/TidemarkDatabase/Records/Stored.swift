@@ -60,8 +60,8 @@ public struct Stored<Value: RecordCodable>: Sendable {
 }
 
 extension Stored: RecordNamed, Identifiable {
-    /// The record's identity, zone included.
-    public var id: RecordID { record.recordID }
+    /// The record's name, as the value has it: unique in the zone.
+    public var id: RecordName { value.id }
 
     /// The record's identity.
     public func recordID(in zone: ZoneID) -> RecordID { record.recordID }

@@ -46,7 +46,7 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
     /// What was written; `nil` for an absent value.
     func value() throws(SyncError) -> FieldValue? {
         switch written {
-        case .nothing: throw refusal("writes nothing")
+        case .nothing: throw refusal("writes nothing, as an enumeration without raw values does")
         case .absent: return nil
         case .one(let value): return value
         case .list(let elements):

@@ -4,15 +4,28 @@
 public import TidemarkModel
 
 extension Database {
-    /// The user's notifications from the moment that iteration begins, whichever database they are from.
+    /// Begins to listen: the user's notifications from now on, whichever database they are from.
     ///
     /// ```swift
-    /// for try await push in anna.notifications {
-    ///     print(push.notification.subscriptionID)
-    /// }
+    /// let news = try await anna.listen()
+    /// for try await push in news { print(push.notification.subscriptionID) }
     /// ```
     ///
-    /// A notification is a hint to fetch; what the device did itself is not told. Ends when the service is closed.
+    /// What happens after this has returned is told, whenever iteration begins. A notification is a hint to fetch; what
+    /// the device did itself is not told. Ends when the service is closed. O(notifications that are kept for the user).
+    public func listen() async throws -> NotificationStream {
+        var request = NotificationChangesRequest()
+        while true {
+            try Task.checkCancellation()
+            let page = try await service.notificationChanges(request, as: caller)
+            guard page.moreComing else { return notifications(since: page.token) }
+            request.since = page.token
+        }
+    }
+
+    /// The user's notifications from the moment that the first one is waited for; what comes earlier is not told.
+    ///
+    /// ``listen()`` misses nothing.
     public var notifications: NotificationStream { notifications(since: nil) }
 
     /// The user's notifications after a token, then those that come.

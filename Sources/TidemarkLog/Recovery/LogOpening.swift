@@ -49,8 +49,8 @@ struct LogOpening {
     private func notAStore(_ found: String) -> LogError {
         LogError(
             .notAStore,
-            "\(found); expected a store's folder with a file CURRENT. Check the path, or create "
-                + "the store by importing into it.",
+            "\(found); expected a store's folder with a file CURRENT. Check the path. Opening it with "
+                + "the access `creating` creates a store, and so does an import into it.",
             path: folder.path
         )
     }

@@ -16,6 +16,8 @@ extension Query {
         private enum Content: Sendable {
             case format(String, [Query.Operand])
             case predicate(Query.Predicate)
+            /// A value stands within quotes.
+            case quoted(String)
         }
 
         /// Every record.
@@ -38,7 +40,10 @@ extension Query {
 
         /// Takes a text and the values in it.
         public init(stringInterpolation: StringInterpolation) {
-            content = .format(stringInterpolation.format, stringInterpolation.arguments)
+            content =
+                stringInterpolation.quotesValue
+                ? .quoted(stringInterpolation.format)
+                : .format(stringInterpolation.format, stringInterpolation.arguments)
         }
 
         /// The predicate that it is.
@@ -46,9 +51,15 @@ extension Query {
         /// Throws `invalidArguments` with the place, what was expected and what to do.
         public func predicate() throws(SyncError) -> Query.Predicate {
             switch content {
-            case .predicate(let predicate): predicate
+            case .predicate(let predicate): return predicate
             case .format(let format, let arguments):
-                try Query.Predicate(format: format, arguments)
+                return try Query.Predicate(format: format, arguments)
+            case .quoted(let format):
+                throw SyncError(
+                    .invalidArguments,
+                    "In the condition \"\(format)\" a value stands within quotes, where it would be text.",
+                    remedy: "Leave the quotes out: \"title == \\(title)\"."
+                )
             }
         }
 
@@ -56,6 +67,9 @@ extension Query {
         public struct StringInterpolation: StringInterpolationProtocol {
             fileprivate var format = ""
             fileprivate var arguments: [Query.Operand] = []
+            fileprivate var quotesValue = false
+            /// The quote that the text so far has opened and not closed.
+            private var openQuote: Character?
 
             /// Begins with nothing.
             public init(literalCapacity: Int, interpolationCount: Int) {
@@ -64,10 +78,23 @@ extension Query {
             }
 
             /// Takes a piece of the text.
-            public mutating func appendLiteral(_ literal: String) { format += literal }
+            public mutating func appendLiteral(_ literal: String) {
+                format += literal
+                var isEscaped = false
+                for character in literal {
+                    defer { isEscaped = !isEscaped && character == "\\" }
+                    if isEscaped { continue }
+                    if character == openQuote {
+                        openQuote = nil
+                    } else if openQuote == nil, character == "'" || character == "\"" {
+                        openQuote = character
+                    }
+                }
+            }
 
             /// Takes a value.
             public mutating func appendInterpolation(_ value: (any FieldConvertible)?) {
+                quotesValue = quotesValue || openQuote != nil
                 format += "%@"
                 arguments.append(Query.Operand(argument: value))
             }

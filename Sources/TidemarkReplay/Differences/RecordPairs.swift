@@ -98,7 +98,8 @@ struct RecordPairs {
         let sequences = run.flatMap { [$0.versions.before, $0.versions.after] }
             .filter { $0 != 0 }.sorted()
         var records: [UInt64: Record] = [:]
-        try log.read(sequences.map(SequenceNumber.init)) { event throws(EventFormatError) in
+        try log.read(sequences.map(SequenceNumber.init(rawValue:))) {
+            event throws(EventFormatError) in
             if event.isNote { return true }
             let version = try PastVersion(event)
             records[event.sequence.rawValue] = Record(

@@ -55,7 +55,8 @@ import Testing
         #expect(try reader.written() == expected)
         #expect(try reader.verify().damage == [])
         var found: [UInt64] = []
-        try reader.read([1, last.rawValue / 2, last.rawValue].map(SequenceNumber.init)) { event in
+        try reader.read([1, last.rawValue / 2, last.rawValue].map(SequenceNumber.init(rawValue:))) {
+            event in
             found.append(event.sequence.rawValue)
             return true
         }
