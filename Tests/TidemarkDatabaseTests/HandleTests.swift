@@ -4,6 +4,7 @@
 import Foundation
 import Testing
 import Tidemark
+import TidemarkReplay
 import TidemarkTesting
 
 @Suite struct HandleTests {
@@ -318,6 +319,19 @@ import TidemarkTesting
             asOf: .event(then)
         )
         #expect(open.map(\.id.text) == ["water"])
+        var names: [String] = []
+        try await garden.zone.visitDifferences(after: .event(then)) { difference in
+            if case .record(let record) = difference { names += record.fields.map(\.name) }
+            return true
+        }
+        #expect(names == ["state"])
+        #expect(try await garden.zone.makeCase(of: ["water"]).records.count == 1)
+        var happenings: [PastChange.Happening] = []
+        for try await entry in garden.zone.history(of: past) {
+            if case .change(let change) = entry { happenings.append(change.happening) }
+        }
+        #expect(happenings == [.changed, .created])
+        #expect(try await garden.zone.blame(of: "water").fields.contains { $0.name == "state" })
         #expect(
             try await garden.anna.zones(asOf: .event(then)).map(\.name) == [
                 "_defaultZone", "garden",

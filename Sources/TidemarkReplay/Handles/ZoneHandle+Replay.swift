@@ -110,3 +110,33 @@ public struct HistoryOfRecord: AsyncSequence, Sendable {
         }
     }
 }
+
+extension ZoneHandle {
+    /// Visits what differs in the zone between two points, or since one; `visit` says whether to go on.
+    ///
+    /// O(events between the points).
+    public func visitDifferences(
+        after first: PointInTime,
+        through last: PointInTime? = nil,
+        of record: String? = nil,
+        _ visit: (Difference) throws -> Bool
+    ) async throws {
+        let store = try database.store
+        try await store.visitDifferences(
+            after: try first.position(in: store),
+            through: try last?.position(in: store),
+            of: database.id,
+            in: id,
+            record: record,
+            visit
+        )
+    }
+
+    /// What of the store reproduces a problem with some records of the zone: their histories, and what they need.
+    ///
+    /// O(versions of the records and of what they need).
+    public func makeCase(of records: [any RecordNamed]) async throws -> Case {
+        let ids = try records.map { (record) throws(SyncError) in try recordID(record) }
+        return try await database.store.makeCase(of: ids, in: database.id)
+    }
+}
