@@ -189,7 +189,7 @@ extension ViewPicture {
 }
 
 extension ZoneStanding {
-    /// Whether it ended where a client that began at a position never has to know.
+    /// True if it ended where a client that began at a position never has to know.
     package func isQuiet(below quiet: UInt64) -> Bool {
         end.map { $0.sequence <= quiet } ?? false
     }

@@ -15,7 +15,7 @@ final class Listening: Sendable {
     private let beginning: Task<[Task<Void, Never>], Never>
     private let ending = End()
 
-    /// Whether nothing more is to be heard.
+    /// The end of listening: once it is reached, nothing more is to be heard.
     private final class End: Sendable {
         let isReached = Lock(false)
     }

@@ -40,6 +40,6 @@ struct ZoneHead {
     /// Why it ended; `nil` while it lives.
     var end: ZoneDeletionReason?
 
-    /// Whether it ended where a client that began at a position never has to know.
+    /// True if it ended where a client that began at a position never has to know.
     func isQuiet(below quiet: UInt64) -> Bool { end != nil && head <= quiet }
 }

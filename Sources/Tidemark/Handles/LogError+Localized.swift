@@ -10,9 +10,9 @@ public import Foundation
 #endif
 
 extension LogError: LocalizedError {
-    /// What was expected, what was found, and what to do: what `localizedDescription` says.
+    /// The description, which `localizedDescription` answers with.
     public var errorDescription: String? { description }
 
-    /// What was expected, what was found, and what to do.
+    /// The message: what was expected, what was found, and what to do.
     public var failureReason: String? { message }
 }

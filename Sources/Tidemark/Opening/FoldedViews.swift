@@ -24,7 +24,7 @@ package struct FoldedViews {
         compactedThrough = reader.compactedThrough
     }
 
-    /// What keeps a log from becoming views.
+    /// The reason why a log cannot become views.
     package enum Failure: Error {
         /// An event cannot be read.
         case event(EventFormatError)

@@ -50,7 +50,7 @@ package struct ReplayedViews {
     }
 }
 
-/// What a zone came to in a replay, and whether the views on disk say the same.
+/// The state that a zone came to in a replay, compared with the views on disk.
 package struct ReplayedZone: Sendable {
     /// Which zone it is.
     package let identity: ZoneIdentity
@@ -62,7 +62,7 @@ package struct ReplayedZone: Sendable {
     package let tombstoneCount: Int64
     /// The position of its last event.
     package let head: UInt64
-    /// Whether the views on disk say the same; `nil` if nothing was compared.
+    /// True if the views on disk say the same; `nil` if nothing was compared.
     package let isSame: Bool?
 
     fileprivate init(_ entry: ZoneEntry, key: UInt64, isSame: Bool?) {

@@ -145,7 +145,7 @@ package struct ViewsCheck {
         self.checkpoint = checkpoint.sequence
     }
 
-    /// Whether there are views to compare with what the log makes.
+    /// True if there are views to compare with what the log makes.
     package var isComparing: Bool { found != nil }
 
     /// Takes in the next event of the log.
