@@ -19,9 +19,13 @@ extension Fields {
     /// O(bytes of both).
     package func changes(from old: Fields) -> Fields {
         var builder = FieldsBuilder()
+        let (mine, theirs) = (bytes.span.bytes, old.bytes.span.bytes)
         for field in present {
-            let other = old.index(ofBytes: field.nameBytes).map { old[$0] }
-            if let other, field.hasSameValue(as: other) { continue }
+            if let other = old.index(ofBytes: field.nameBytes),
+                field.entry.hasSameValue(in: mine, as: old[other].entry, in: theirs)
+            {
+                continue
+            }
             builder.copy(field)
         }
         for field in old.present {
@@ -58,14 +62,6 @@ extension FieldsBuilder {
         } catch {
             preconditionFailure("fields of different names were refused: \(error)")
         }
-    }
-}
-
-extension Fields.Element {
-    /// Whether two fields have the same type, flags and value.
-    fileprivate func hasSameValue(as other: Fields.Element) -> Bool {
-        entry.type == other.entry.type && entry.flags == other.entry.flags
-            && ByteEquality.areEqual(valueBytes, other.valueBytes)
     }
 }
 

@@ -125,6 +125,9 @@ final class StoreQueries: Sendable {
         }
     }
 
+    /// How far the opened index has come; `nil` if none is open.
+    var position: UInt64? { state.withLock(\.opened)?.position.sequence }
+
     /// Begins to bring an index forward, unless somebody does so already.
     private func catchUp(
         through bound: UInt64,

@@ -216,7 +216,7 @@ extension Fields {
 
 extension FieldEntry {
     /// Whether two fields have the same type, flags and value.
-    fileprivate func hasSameValue(
+    func hasSameValue(
         in bytes: RawSpan,
         as other: FieldEntry,
         in otherBytes: RawSpan

@@ -221,11 +221,7 @@ extension Share {
         in zone: ZoneIdentity
     ) throws(SyncError) -> SystemChange {
         var change = SystemChange(zone: .shares)
-        let target = ShareLinkTarget(
-            owner: zone.database.owner,
-            zoneName: zone.zoneName,
-            shareName: name
-        )
+        let target = ShareLinkTarget(name, in: zone)
         if old == nil { change.saves.append(try ShareRecords.save(target, as: token)) }
         let links = Set(old?.participants.map(\.linkToken) ?? [])
         for participant in participants
@@ -248,11 +244,7 @@ extension Share {
         in zone: ZoneIdentity
     ) throws(SyncError) -> SystemChange {
         var change = SystemChange(zone: .shares)
-        let target = ShareLinkTarget(
-            owner: zone.database.owner,
-            zoneName: zone.zoneName,
-            shareName: name
-        )
+        let target = ShareLinkTarget(name, in: zone)
         change.deletions.append(Name(token))
         try end(participants, target, &change)
         return change
@@ -297,5 +289,12 @@ extension Share {
             permission: participant.permission,
             isMember: true
         )
+    }
+}
+
+extension ShareLinkTarget {
+    /// The share of a name.
+    fileprivate init(_ name: Name, in zone: ZoneIdentity) {
+        self.init(owner: zone.database.owner, zoneName: zone.zoneName, shareName: name)
     }
 }

@@ -5,9 +5,10 @@ import Foundation
 import GeneratedQueries
 import TestSupport
 import Testing
-import Tidemark
 import TidemarkLog
 import TidemarkModel
+
+@testable import Tidemark
 
 /// Generated histories: what the store finds is what a look at every record finds.
 @Suite struct QueryHistoryTests {
@@ -114,15 +115,39 @@ import TidemarkModel
             try client.store.close()
             client = try open(.writing)
         }
+        // Nobody has asked yet.
+        let indexes = try #require(try client.store.parts.queries.indexes)
+        let last = client.store.lastSequence.rawValue
+        for _ in 0..<6_000 where indexes.position != last {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        #expect(indexes.position == last)
         let small = try await client.find(query, in: .default)
         #expect(small.map(\.recordID.recordName) == ["first"])
-        while let progress = client.store.queryIndexProgress {
-            #expect(progress.position <= progress.last)
-            #expect(progress.last == client.store.lastSequence)
-            try await Task.sleep(for: .milliseconds(1))
-        }
+        #expect(client.store.queryIndexProgress == nil)
         client.zone = ZoneID(zoneName: "big")
         #expect(try await client.find(query, in: client.zone).count == 6_000)
+        try client.store.close()
+    }
+
+    @Test func `few records are looked at where the index cannot be brought forward`() async throws
+    {
+        var client = try open(.creating, looksFirst: true)
+        client.zone = .default
+        try await client.modify([
+            try client.save("a", ["n": .int64(1)]), try client.save("b", ["n": .int64(2)]),
+        ])
+        // As it is while the store is being closed: whoever waits for the index is refused.
+        try client.store.parts.queries.indexes?.stop()
+        let query = Query(recordType: "Note", sortDescriptors: [.descending("n")])
+        let found = try await client.find(query, in: .default)
+        #expect(found.map(\.recordID.recordName) == ["b", "a"])
+        // What takes more than a page waits.
+        await #expect {
+            _ = try await client.find(query, in: .default, pages: { 1 })
+        } throws: { error in
+            (error as? SyncError)?.code == .serviceUnavailable
+        }
         try client.store.close()
     }
 
