@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import TidemarkLog
+package import TidemarkLog
 package import TidemarkModel
 
 /// The payload of an event about a record: what it did, what it replaced, how it was meant, and the
@@ -379,16 +379,50 @@ extension RecordEvent {
         }
     }
 
+    /// Checks every byte of the record that an event holds; of other events nothing.
+    ///
+    /// O(bytes).
+    package static func checkBody(of event: LogEvent) throws(EventFormatError) {
+        let payload = event.payload
+        guard payload.count > 0 else { return }
+        switch EventKind(rawValue: payload.span.bytes.byte(at: 0)) {
+        case .recordSaved, .recordTouched: break
+        default: return
+        }
+        let (_, bodyOffset) = try start(of: payload.span.bytes)
+        do throws(BodyError) {
+            _ = try RecordBody(validating: payload[(payload.startIndex + bodyOffset)...])
+        } catch {
+            throw EventFormatError(
+                "Event \(event.sequence) holds a damaged record: at byte \(error.offset) of its body: "
+                    + error.message
+            )
+        }
+    }
+
+    /// Where a tombstone's name and type lie: the type follows the name.
+    package static func tombstoneRanges(
+        in payload: RawSpan,
+        bodyOffset: Int
+    ) throws(EventFormatError) -> (name: Range<Int>, type: Range<Int>) {
+        var offset = bodyOffset
+        guard let name = payload.countedRange(at: &offset) else {
+            throw EventFormatError("A tombstone's name is cut off.")
+        }
+        return (name, offset..<payload.byteCount)
+    }
+
     /// The name and type of a tombstone.
     package static func tombstone(
         in payload: RawSpan,
         bodyOffset: Int
     ) throws(EventFormatError) -> (name: String, type: String) {
-        var offset = bodyOffset
-        guard let name = payload.string(at: &offset) else {
-            throw EventFormatError("A tombstone's name is cut off or not UTF-8.")
+        let ranges = try tombstoneRanges(in: payload, bodyOffset: bodyOffset)
+        let name = payload.extracting(ranges.name).withUnsafeBytes {
+            String(validating: $0, as: UTF8.self)
         }
-        let type = payload.extracting(offset..<payload.byteCount).withUnsafeBytes {
+        guard let name else { throw EventFormatError("A tombstone's name is not UTF-8.") }
+        let type = payload.extracting(ranges.type).withUnsafeBytes {
             String(validating: $0, as: UTF8.self)
         }
         guard let type else { throw EventFormatError("A tombstone's type is not UTF-8.") }

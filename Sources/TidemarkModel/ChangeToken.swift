@@ -44,6 +44,22 @@ public struct RecordChangeTag: Hashable, Sendable {
         name = Name(text)
     }
 
+    /// The tag of a version: the position of the event that made it, and the low half of the
+    /// incarnation that wrote the event, in base 36 with a hyphen between.
+    ///
+    /// The text is written in one go, and mostly short enough (15 bytes) to need no memory of its own.
+    package init(sequence: UInt64, incarnationBits: UInt32) {
+        let split = Base36.digitCount(of: sequence)
+        let end = split + 1 + Base36.digitCount(of: UInt64(incarnationBits))
+        let text = String(unsafeUninitializedCapacity: end) { buffer in
+            Base36.write(sequence, to: buffer, endingAt: split)
+            buffer[split] = UInt8(ascii: "-")
+            Base36.write(UInt64(incarnationBits), to: buffer, endingAt: end)
+            return end
+        }
+        self.init(text)
+    }
+
     /// The tag as text.
     public var text: String { name.string }
 }

@@ -25,12 +25,28 @@ struct FieldEntry: Sendable {
     var type: UInt8
     var flags: UInt8
 
-    /// Reads a row of a table that is known to be sound.
+    /// Reads a row of a table that lies within the bytes.
+    ///
+    /// A row whose field would not lie there is that of an empty field that was removed, so that no bytes
+    /// lead a reader beyond them.
     init(at index: Int, in bytes: RawSpan) {
         let dataStart = Self.tableOffset + Self.byteCount * bytes.word16(at: 0)
         let row = Self.tableOffset + Self.byteCount * index
         let start = index == 0 ? 0 : bytes.word32(at: row - Self.byteCount)
         self.init(row: row, start: dataStart + start, dataStart: dataStart, in: bytes)
+        guard end <= bytes.byteCount, self.start + nameByteCount + stampByteCount <= end else {
+            self.init(emptyAt: dataStart)
+            return
+        }
+    }
+
+    private init(emptyAt start: Int) {
+        self.start = start
+        end = start
+        nameByteCount = 0
+        stampByteCount = 0
+        type = Self.removed
+        flags = 0
     }
 
     /// Reads a row of which it is known where the field before it ends.

@@ -55,8 +55,9 @@ extension FieldsBuilder {
         }
     }
 
-    /// The fields, where nothing can come twice.
+    /// The fields; of a name that comes twice, as in a record whose bytes are damaged, the last one.
     fileprivate mutating func finished() -> Fields {
+        keepLastOfEachName()
         do throws(SyncError) {
             return try finish()
         } catch {

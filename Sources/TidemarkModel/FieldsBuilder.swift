@@ -169,6 +169,23 @@ public struct FieldsBuilder: Sendable {
         return Fields(sound: bytes[...])
     }
 
+    /// Leaves the last field of each name.
+    mutating func keepLastOfEachName() {
+        if isSorted { return }
+        let bytes = scratch
+        let order = pieces.indices.sorted {
+            if Self.precedes(pieces[$0], pieces[$1], in: bytes) { return true }
+            return !Self.precedes(pieces[$1], pieces[$0], in: bytes) && $0 < $1
+        }
+        pieces = order.enumerated().compactMap { place, index in
+            let isLast =
+                place + 1 == order.count
+                || Self.precedes(pieces[index], pieces[order[place + 1]], in: bytes)
+            return isLast ? pieces[index] : nil
+        }
+        isSorted = false
+    }
+
     private func name(of piece: Piece) -> String {
         String(
             decoding: scratch[piece.start..<piece.start + piece.nameByteCount],

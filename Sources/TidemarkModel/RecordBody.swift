@@ -6,7 +6,7 @@
 /// These bytes are what is stored, cached, sent and compared. Equal records have equal bytes. A
 /// body does not know the sequence number of the event that holds it. A copy shares the bytes.
 public struct RecordBody: Sendable {
-    /// The bytes, checked when the value was made.
+    /// The bytes, whose frame was checked when the value was made.
     package let bytes: ArraySlice<UInt8>
 
     /// The first byte of every body of this format.
@@ -23,6 +23,9 @@ public struct RecordBody: Sendable {
     /// Everything is checked. O(bytes).
     package init(validating bytes: ArraySlice<UInt8>) throws(BodyError) {
         try self.init(stored: bytes)
+        for text in [Text.recordName, .recordType] where range(of: text).isEmpty {
+            throw BodyError("The \(text) is empty.", at: text.lengthOffset)
+        }
         for text in Text.allCases where !UTF8Text.isValid(self, text) {
             throw BodyError("The \(text) is not UTF-8.", at: range(of: text).lowerBound)
         }
@@ -35,43 +38,59 @@ public struct RecordBody: Sendable {
 
     /// Reads a body from bytes that a checksum vouches for.
     ///
-    /// The structure is checked, so that no access can leave the bytes; texts and values are not
-    /// looked into, and a value that turned out not to be of its type would read as `nil`.
-    /// O(fields).
+    /// Only the frame is checked: the header, and that the texts and the table of the fields lie within
+    /// the bytes. Whatever the rest holds, no access leaves the bytes: a field that lies elsewhere reads
+    /// as removed, a value that is not of its type as `nil`. `tidemark verify` checks everything. O(1).
     package init(stored bytes: ArraySlice<UInt8>) throws(BodyError) {
-        let span = bytes.span.bytes
-        guard span.byteCount >= Self.headerByteCount else {
-            throw BodyError(
-                "A record's body has at least \(Self.headerByteCount) bytes; found "
-                    + "\(span.byteCount).",
+        if let error = Self.frameError(in: bytes.span.bytes) { throw error }
+        self.bytes = bytes
+    }
+
+    /// Whether a payload has the frame of a body from an offset on, as ``init(stored:)`` checks it.
+    @inline(__always)
+    package static func isFramed(_ payload: RawSpan, from offset: Int) -> Bool {
+        guard offset >= 0, payload.byteCount - offset >= headerByteCount else { return false }
+        let span = payload.extracting(offset..<payload.byteCount)
+        guard span.word16(at: 0) == Int(format) else { return false }
+        let textEnd = textEnd(in: span)
+        guard span.byteCount >= textEnd + FieldEntry.tableOffset else { return false }
+        let count = span.word16(at: textEnd)
+        return span.byteCount >= textEnd + FieldEntry.tableOffset + count * FieldEntry.byteCount
+    }
+
+    private static func frameError(in span: RawSpan) -> BodyError? {
+        if isFramed(span, from: 0) { return nil }
+        guard span.byteCount >= headerByteCount else {
+            return BodyError(
+                "A record's body has at least \(headerByteCount) bytes; found \(span.byteCount).",
                 at: 0
             )
         }
-        guard span.byte(at: 0) == Self.format else {
-            throw BodyError(
-                "Expected a record body of format \(Self.format); found \(span.byte(at: 0)).",
+        guard span.byte(at: 0) == format else {
+            return BodyError(
+                "Expected a record body of format \(format); found \(span.byte(at: 0)).",
                 at: 0
             )
         }
         guard span.byte(at: 1) == 0 else {
-            throw BodyError("Expected no flags; found \(span.byte(at: 1)).", at: 1)
+            return BodyError("Expected no flags; found \(span.byte(at: 1)).", at: 1)
         }
-        let textEnd = Self.textEnd(in: span)
+        let textEnd = textEnd(in: span)
         guard textEnd <= span.byteCount else {
-            throw BodyError(
+            return BodyError(
                 "The texts end at byte \(textEnd), but there are \(span.byteCount) bytes.",
-                at: Self.headerByteCount
+                at: headerByteCount
             )
         }
         for text in [Text.recordName, .recordType] where span.word16(at: text.lengthOffset) == 0 {
-            throw BodyError("The \(text) is empty.", at: text.lengthOffset)
+            return BodyError("The \(text) is empty.", at: text.lengthOffset)
         }
         do throws(BodyError) {
-            try Fields.checkStructure(span.extracting(textEnd..<span.byteCount))
+            try Fields.checkTable(span.extracting(textEnd..<span.byteCount))
+            return nil
         } catch {
-            throw BodyError(error.message, at: error.offset + textEnd)
+            return BodyError(error.message, at: error.offset + textEnd)
         }
-        self.bytes = bytes
     }
 
     /// Wraps bytes that were just encoded, or were read before: nothing is checked.

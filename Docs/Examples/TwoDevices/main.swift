@@ -24,7 +24,7 @@ func device(_ name: String) -> Caller {
 func catchUp(
     _ device: Caller,
     since token: ChangeToken? = nil
-) async throws -> (changes: [RecordChange], token: ChangeToken) {
+) async throws -> (changes: RecordChanges, token: ChangeToken) {
     var page = try await store.zoneChanges(
         ZoneChangesRequest(zone: zone, since: token),
         as: device

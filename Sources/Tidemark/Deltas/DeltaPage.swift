@@ -4,68 +4,153 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 
-/// The lines of one page of a zone's delta, and where it ends.
-struct ChangePage {
-    /// The lines.
-    var changes: [RecordChange] = []
-    /// The position up to which the page tells everything; `nil` if nothing more is there.
-    var end: SequenceNumber?
-}
-
-/// One page of a zone's delta, as its events are read one after another.
+/// One page of a zone's delta, as the events of its entries are read one after another.
 ///
 /// This runs once per record of every delta.
 struct DeltaPage {
-    /// The lines of the page so far.
-    private(set) var changes: [RecordChange] = []
-    /// Position of the last event that was read; zero before the first.
-    private(set) var last = SequenceNumber.zero
-    /// Why an event could not be read.
-    private(set) var failure: EventFormatError?
+    /// How many of the list's entries the page has.
+    private(set) var count = 0
+    /// The rows of the page.
+    var rows: RecordRows { lines.rows }
 
-    private var lines: DeltaLines
+    private var lines: DeltaRows
     private let byteLimit: Int
     private var byteCount = 0
-    /// The commit that the last event belongs to.
+    /// Of each row, the place of its entry in the list.
+    private var places: [Int] = []
+    private var isInOrder = true
+
+    /// The commit that the last event belongs to, and how many rows lie before it.
     private var commitFirst = SequenceNumber.zero
     private var commitLast = SequenceNumber.zero
-    /// How many lines, and up to which position, lie before that commit.
-    private var countBefore = 0
-    private var lastBefore = SequenceNumber.zero
+    private var rowCountBefore = 0
 
-    init(of zone: ZoneID, line: IncarnationLine, count: Int, byteLimit: Int) {
+    init(
+        _ list: DeltaList,
+        line: IncarnationLine,
+        byteLimit: Int,
+        shownTo access: ZoneAccess?
+    ) {
         self.byteLimit = byteLimit
-        lines = DeltaLines(of: zone, line: line)
-        changes.reserveCapacity(count)
+        let capacity = list.entries.count
+        lines = DeltaRows(line: line, shownTo: access, capacity: capacity)
+        places.reserveCapacity(capacity)
     }
 
-    /// Takes in the next event; says whether there is room for more.
-    @inline(__always)
-    mutating func add(_ event: LogEvent) -> Bool {
-        do throws(EventFormatError) {
-            if event.commit.first != commitFirst {
-                countBefore = changes.count
-                lastBefore = last
-                commitFirst = event.commit.first
-                commitLast = event.commit.last
+    /// An event to read, and the place in the list of the entry that it is for.
+    private struct Wanted {
+        var sequence: SequenceNumber
+        var place: Int
+    }
+
+    /// Reads what the entries say, as far as the page has room: their events, and for records that came
+    /// to a share without being changed the version that they had.
+    ///
+    /// O(entries), each event's block decoded once.
+    mutating func read(_ list: DeltaList, from source: any EventSource) throws(SyncError) {
+        let entries = list.entries
+        var wanted = entries.indices.map { Wanted(sequence: entries[$0].sequence, place: $0) }
+        let ascends = zip(entries, entries.dropFirst()).allSatisfy { $0.sequence < $1.sequence }
+        if !ascends { wanted.sort { $0.sequence < $1.sequence } }
+        var versions: [Wanted] = []
+        try Self.read(wanted, from: source) { (event, place) throws(EventFormatError) in
+            let payload = event.block.span.bytes.extracting(event.payloadRange)
+            let isGone = entries[place].isGone
+            if AudienceEvent.isOne(payload) {
+                let (state, version) = try AudienceEvent.version(in: payload)
+                if state == .live, !isGone {
+                    let sequence = SequenceNumber(rawValue: version)
+                    versions.append(Wanted(sequence: sequence, place: place))
+                    return true
+                }
+                noteRow(of: event, at: place)
+                lines.append(gone: try AudienceEvent(payload))
+            } else {
+                noteRow(of: event, at: place)
+                try lines.append(event, isGone: isGone)
             }
-            changes.append(try lines.change(event))
-            last = event.sequence
-            byteCount += event.payloadRange.count
-            return byteCount < byteLimit
-        } catch {
-            failure = error
-            return false
+            // Behind an event that is read later, nobody knows yet whether the page is full.
+            return !ascends || !versions.isEmpty || byteCount < byteLimit
+        }
+        versions.sort { $0.sequence < $1.sequence }
+        try Self.read(versions, from: source) { (event, place) throws(EventFormatError) in
+            noteRow(of: event, at: place)
+            try lines.append(event, isGone: false)
+            return true
+        }
+        count = entries.count
+        if !isInOrder { sort() }
+        if byteCount >= byteLimit { cut(entries.count) }
+        trim(list)
+    }
+
+    /// Reads events in the order in which they lie.
+    private static func read(
+        _ wanted: [Wanted],
+        from source: any EventSource,
+        _ take: (LogEvent, _ place: Int) throws(EventFormatError) -> Bool
+    ) throws(SyncError) {
+        if wanted.isEmpty { return }
+        var next = 0
+        try source.visit(wanted.map(\.sequence)) { (event) throws(EventFormatError) in
+            // A reader passes over what is damaged, and reads an event once that two entries name.
+            while next < wanted.count, wanted[next].sequence < event.sequence { next += 1 }
+            while next < wanted.count, wanted[next].sequence == event.sequence {
+                guard try take(event, wanted[next].place) else { return false }
+                next += 1
+            }
+            return true
         }
     }
 
-    /// Cuts the page back to a commit's end, if the commit at its end goes on with the next line
-    /// and is not all of the page; returns whether it did.
-    mutating func trim(before next: SequenceNumber) -> Bool {
-        guard next <= commitLast, countBefore > 0 else { return false }
-        changes.removeLast(changes.count - countBefore)
-        last = lastBefore
-        return true
+    @inline(__always)
+    private mutating func noteRow(of event: LogEvent, at place: Int) {
+        if event.commit.first != commitFirst {
+            rowCountBefore = places.count
+            commitFirst = event.commit.first
+            commitLast = event.commit.last
+        }
+        if let last = places.last, last > place { isInOrder = false }
+        places.append(place)
+        byteCount += event.payloadRange.count
+    }
+
+    /// Puts the rows in the order of their entries.
+    private mutating func sort() {
+        let order = places.indices.sorted { places[$0] < places[$1] }
+        lines.rows.reorder(order)
+        places = order.map { places[$0] }
+    }
+
+    /// Cuts the page behind the row that fills it, or that was read last.
+    private mutating func cut(_ entryCount: Int) {
+        var byteCount = 0
+        let last = places.indices.first { index in
+            byteCount += rows.bytes(of: rows[index]).count
+            return byteCount >= byteLimit
+        }
+        let rowCount = (last ?? places.count - 1) + 1
+        let wasReadToItsEnd = last == nil && places.last == entryCount - 1
+        removeRows(from: rowCount)
+        count = wasReadToItsEnd ? entryCount : (places.last ?? -1) + 1
+    }
+
+    /// Cuts the page back to a commit's end, if the commit at its end goes on behind it and is not all
+    /// of the page.
+    private mutating func trim(_ list: DeltaList) {
+        let next = count < list.entries.count ? list.entries[count].sequence : list.next
+        // Where the last entry could not be read, the page goes on behind it.
+        guard list.keepsCommits, let next, next <= commitLast, rowCountBefore > 0,
+            places.last == count - 1
+        else { return }
+        removeRows(from: rowCountBefore)
+        count = (places.last ?? -1) + 1
+    }
+
+    private mutating func removeRows(from rowCount: Int) {
+        lines.rows.removeLast(places.count - rowCount)
+        places.removeLast(places.count - rowCount)
     }
 }

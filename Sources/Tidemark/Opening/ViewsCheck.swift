@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 package import TidemarkLog
 import TidemarkViews
 
@@ -148,8 +149,13 @@ package struct ViewsCheck {
     /// True if there are views to compare with what the log makes.
     package var isComparing: Bool { found != nil }
 
-    /// Takes in the next event of the log.
+    /// Takes in the next event of the log; checks the record that it holds, if it holds one.
     package mutating func add(_ event: LogEvent) throws(FoldedViews.Failure) {
+        do throws(EventFormatError) {
+            try RecordEvent.checkBody(of: event)
+        } catch {
+            throw .event(error)
+        }
         guard found != nil, event.sequence <= checkpoint else { return }
         try folded.add(event)
     }

@@ -199,10 +199,10 @@ extension Queries {
             searchedFields: search.searchedFields,
             shows: shows(in: search.place)
         )
-        var tags = TagWriter(line: reader.line)
+        var incarnations = IncarnationReader(line: reader.line)
         let records = page.records.compactMap { found -> Record? in
             guard let zone = search.place.zones[found.zone] else { return nil }
-            let tag = tags.tag(of: SequenceNumber(rawValue: found.sequence))
+            let tag = incarnations.tag(of: SequenceNumber(rawValue: found.sequence))
             return Record(zone: zone, changeTag: tag, body: found.body)
                 .shown(to: search.place.shown?.access)
                 .narrowed(to: search.selection)

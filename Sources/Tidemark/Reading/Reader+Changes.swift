@@ -15,14 +15,24 @@ extension Reader {
         asOf position: SequenceNumber? = nil
     ) throws(SyncError) -> ZoneChanges {
         try checkAccess(of: caller, writes: false)
-        let limit = try pageLimit(request.limit)
         let now = try picture(.visible)
         defer { withExtendedLifetime(now) {} }
         if caller.database.scope == .shared {
             guard position == nil else { throw .sharedPast }
-            let changes = try sharedZoneChanges(request, as: caller, limit: limit, now)
+            let changes = try sharedZoneChanges(request, as: caller, now)
             return noted(changes, request, caller, now)
         }
+        let delta = try listedDelta(request, as: caller, asOf: position, now)
+        let changes = try page(of: delta, request)
+        return position == nil ? noted(changes, request, caller, now) : changes
+    }
+
+    private func listedDelta(
+        _ request: ZoneChangesRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber?,
+        _ now: ViewPicture
+    ) throws(SyncError) -> ListedDelta {
         let picture = try picture(asOf: position, now)
         try checkName(of: request.zone, in: caller.database)
         let zone = ZoneIdentity(
@@ -36,19 +46,14 @@ extension Reader {
         let readability = access?.readability(views.hash) ?? 0
         let start = try start(of: request, zone, key, quiet: picture.bound, readability, now)
         if let position { try check(start, isWithin: position) }
-        let changes = try changes(
-            ofZone: key ?? 0,
-            after: start,
-            through: picture.bound,
-            request,
-            limit: limit,
-            as: caller,
-            access
-        ) { (start, count) throws(SyncError) in
-            guard let key else { return [] }
-            return try picture.versions(in: key, after: start, limit: count)
-        }
-        return position == nil ? noted(changes, request, caller, now) : changes
+        return ListedDelta(
+            reader: self,
+            picture: picture,
+            key: key,
+            start: start,
+            caller: caller,
+            readable: access
+        )
     }
 
     /// Rejects the name of a zone that a client cannot have in its database.
@@ -91,52 +96,6 @@ extension Reader {
             )
         )
         return changes
-    }
-
-    /// A page of a zone's changes.
-    ///
-    /// - Parameters:
-    ///   - key: The zone's key; zero if it has none yet.
-    ///   - start: Where the delta begins.
-    ///   - bound: The position up to which the list shows the store.
-    ///   - request: The request, for the zone's name and the fields.
-    ///   - limit: The number of changes in the page.
-    ///   - caller: The client.
-    ///   - access: What the client may read; `nil` for everything.
-    ///   - read: Reads the zone's list, as for ``versions(after:limit:to:_:)``.
-    ///
-    /// - Returns: The page.
-    ///
-    /// - Throws: `changeTokenExpired` as ``FormerVersions`` does, and what keeps the log from being read.
-    func changes(
-        ofZone key: UInt64,
-        after start: Start,
-        through bound: UInt64,
-        _ request: ZoneChangesRequest,
-        limit: Int,
-        as caller: Caller,
-        _ access: PublicAccess?,
-        _ read: (_ start: UInt64, _ count: Int) throws(SyncError) -> [RecordVersion]
-    ) throws(SyncError) -> ZoneChanges {
-        let versions = try versions(after: start, limit: limit + 1, to: caller, read)
-        let all = try page(of: versions, limit: limit, in: request.zone)
-        let page = try readable(all, after: start, by: access, caller)
-        let readability = access?.readability(views.hash) ?? 0
-        let end = page.end?.rawValue ?? bound
-        // Between two pages a client may hold a record that was deleted before the second one begins.
-        let keepsQuiet = start.quiet > end || page.end != nil && readability != 0
-        return ZoneChanges(
-            zone: request.zone,
-            changes: page.changes.narrowed(to: request.desiredKeys.map { FieldSelection($0) }),
-            token: token(
-                .zone,
-                place: key,
-                at: end,
-                quiet: keepsQuiet ? start.known : 0,
-                readability: readability
-            ),
-            moreComing: page.end != nil
-        )
     }
 
     /// Where a delta begins.
@@ -224,42 +183,6 @@ extension Reader {
         return min(asked, limit)
     }
 
-    /// Reads the records of some versions, up to the page's limits, and says where the page ends if
-    /// there is more.
-    ///
-    /// `versions` has one more than `limit` if there is more.
-    func page(
-        of versions: DeltaScan<RecordVersion>,
-        limit: Int,
-        in zone: ZoneID
-    ) throws(SyncError) -> ChangePage {
-        let wanted = versions.entries.prefix(limit).map(\.sequence)
-        var page = DeltaPage(
-            of: zone,
-            line: line,
-            count: wanted.count,
-            byteLimit: options.pageByteCount
-        )
-        var isFull = false
-        do throws(LogError) {
-            try source.read(wanted) { event in
-                isFull = !page.add(event)
-                return !isFull
-            }
-        } catch {
-            throw SyncError(error)
-        }
-        if let failure = page.failure { throw SyncError(failure) }
-        // Where nothing could be read, because it is damaged, the page goes on behind it.
-        let last = isFull ? page.last : wanted.last ?? .zero
-        let unread = versions.entries.first { $0.sequence > last }?.sequence
-        guard let end = unread == nil ? versions.end.map({ SequenceNumber(rawValue: $0) }) : last
-        else { return ChangePage(changes: page.changes) }
-        let next = unread ?? SequenceNumber(rawValue: end.rawValue + 1)
-        let isCut = last == page.last && page.trim(before: next)
-        return ChangePage(changes: page.changes, end: isCut ? page.last : end)
-    }
-
     /// A token that says that everything up to a position has been told.
     func token(
         _ level: TokenContent.Level,
@@ -303,16 +226,5 @@ extension SyncError {
             case .belowHorizon:
                 .tokenExpired("deletions after it have been forgotten")
             }
-    }
-}
-
-extension [RecordChange] {
-    /// The same changes, of each record the selected fields alone.
-    func narrowed(to selection: FieldSelection?) -> [RecordChange] {
-        guard let selection else { return self }
-        return map { change in
-            guard case .changed(let record) = change else { return change }
-            return .changed(record.narrowed(to: selection))
-        }
     }
 }

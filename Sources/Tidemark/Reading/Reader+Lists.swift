@@ -8,7 +8,9 @@ import TidemarkViews
 
 extension Reader {
     /// The number of list entries and events that one call for changes reads beside those that it tells.
-    var scanBudget: Int { 64 * max(options.limits.recordsPerPage, 1) }
+    func scanBudget(_ limit: Int = 0) -> Int {
+        max(64 * max(options.limits.recordsPerPage, 1), 2 * limit)
+    }
 
     /// Reads a list of a picture behind a position, without the deletions up to `quiet`.
     func scan(

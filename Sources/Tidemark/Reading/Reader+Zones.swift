@@ -108,7 +108,7 @@ extension Reader {
         _ limit: Int,
         _ picture: any Picture
     ) throws(SyncError) -> ZonePage {
-        var budget = scanBudget
+        var budget = scanBudget()
         let found = try DeltaScan(
             after: start.sequence,
             limit: limit + 1,

@@ -75,7 +75,7 @@ extension Notifications {
                 shownThrough: SequenceNumber(rawValue: picture.bound)
             )
         }
-        var budget = reader.scanBudget
+        var budget = reader.scanBudget()
         let versions = try reader.scan(
             key,
             after: start.sequence,

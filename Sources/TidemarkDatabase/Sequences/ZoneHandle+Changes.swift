@@ -103,7 +103,7 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
         /// Whether all records of the zone are to be forgotten before these changes.
         public let isReset: Bool
         /// The changes, oldest first.
-        public let changes: [RecordChange]
+        public let changes: RecordChanges
         /// The token to go on from once all of them are done.
         public let token: ChangeToken
     }

@@ -17,10 +17,9 @@ extension Fields {
         self = fields
     }
 
-    /// Checks all that finding fields relies on: the table, the order of names, types, stamps.
-    ///
-    /// Values are not looked into. O(fields and bytes of names).
-    static func checkStructure(_ bytes: RawSpan) throws(BodyError) {
+    /// Checks that the table of the fields lies within their bytes; returns how many fields there are.
+    @discardableResult
+    static func checkTable(_ bytes: RawSpan) throws(BodyError) -> Int {
         guard bytes.byteCount >= FieldEntry.tableOffset else {
             throw BodyError("Fields need 2 bytes for their count; found \(bytes.byteCount).", at: 0)
         }
@@ -32,6 +31,15 @@ extension Fields {
                 at: 0
             )
         }
+        return count
+    }
+
+    /// Checks all that finding fields relies on: the table, the order of names, types, stamps.
+    ///
+    /// Values are not looked into. O(fields and bytes of names).
+    static func checkStructure(_ bytes: RawSpan) throws(BodyError) {
+        let count = try checkTable(bytes)
+        let dataStart = FieldEntry.tableOffset + count * FieldEntry.byteCount
         var end = dataStart
         // Every name comes after none.
         var last = (name: 0..<0, prefix: UInt64(0))

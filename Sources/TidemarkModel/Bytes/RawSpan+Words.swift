@@ -5,19 +5,25 @@
 /// places that a check has already vouched for; those that move an offset return `nil` instead.
 extension RawSpan {
     func byte(at offset: Int) -> UInt8 {
-        unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+        assert(offset >= 0 && offset <= byteCount - 1, "a word lies outside its bytes")
+        return unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }
 
     func word16(at offset: Int) -> Int {
-        Int(UInt16(littleEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: UInt16.self)))
+        assert(offset >= 0 && offset <= byteCount - 2, "a word lies outside its bytes")
+        let word = unsafeLoadUnaligned(fromByteOffset: offset, as: UInt16.self)
+        return Int(UInt16(littleEndian: word))
     }
 
     func word32(at offset: Int) -> Int {
-        Int(UInt32(littleEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+        assert(offset >= 0 && offset <= byteCount - 4, "a word lies outside its bytes")
+        let word = unsafeLoadUnaligned(fromByteOffset: offset, as: UInt32.self)
+        return Int(UInt32(littleEndian: word))
     }
 
     func word64(at offset: Int) -> UInt64 {
-        UInt64(littleEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        assert(offset >= 0 && offset <= byteCount - 8, "a word lies outside its bytes")
+        return UInt64(littleEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
     func nextByte(_ offset: inout Int) -> UInt8? {

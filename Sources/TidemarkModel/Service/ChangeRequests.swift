@@ -11,6 +11,11 @@ public struct ZoneChangesRequest: Hashable, Sendable {
     ///
     /// A store may answer fewer.
     public var limit: Int?
+    /// At most how many bytes of records to answer; `nil` leaves it to the store.
+    ///
+    /// A page ends with the record that reaches it. A store whose pages are limited to so many records
+    /// answers more of them to a request that says this, unless it is strict.
+    public var byteLimit: Int?
     /// The names of the fields to answer; `nil` for all of them.
     ///
     /// They narrow what is told about a record, never which records are told.
@@ -21,11 +26,13 @@ public struct ZoneChangesRequest: Hashable, Sendable {
         zone: ZoneID,
         since: ChangeToken? = nil,
         limit: Int? = nil,
+        byteLimit: Int? = nil,
         desiredKeys: [String]? = nil
     ) {
         self.zone = zone
         self.since = since
         self.limit = limit
+        self.byteLimit = byteLimit
         self.desiredKeys = desiredKeys
     }
 }
@@ -63,14 +70,14 @@ public struct ZoneChanges: Hashable, Sendable {
     /// The zone.
     public let zone: ZoneID
     /// Changes in the order of the log.
-    public let changes: [RecordChange]
+    public let changes: RecordChanges
     /// How far this answer goes.
     public let token: ChangeToken
     /// Whether there is more after the token already.
     public let moreComing: Bool
 
     /// Collects an answer.
-    public init(zone: ZoneID, changes: [RecordChange], token: ChangeToken, moreComing: Bool) {
+    public init(zone: ZoneID, changes: RecordChanges, token: ChangeToken, moreComing: Bool) {
         self.zone = zone
         self.changes = changes
         self.token = token

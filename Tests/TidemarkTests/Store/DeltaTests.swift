@@ -19,7 +19,7 @@ import TidemarkModel
         try await anna.createZone()
     }
 
-    private func names(_ changes: [RecordChange]) -> [String] {
+    private func names(_ changes: some Sequence<RecordChange>) -> [String] {
         changes.map { change in
             switch change {
             case .changed(let record): record.recordID.recordName

@@ -48,7 +48,7 @@ import TidemarkModel
         _ = try await client.modify([], delete: [deletion]).deletions[0].get()
     }
 
-    private func lines(_ changes: [RecordChange]) -> [String] {
+    private func lines(_ changes: some Sequence<RecordChange>) -> [String] {
         changes.map { change in
             switch change {
             case .changed(let record): record.recordID.recordName

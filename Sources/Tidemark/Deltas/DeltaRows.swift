@@ -1,0 +1,115 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+
+/// Makes the rows of a zone's delta from the events of its records.
+///
+/// This runs once per record of every delta: it notes where the event's bytes are, and makes nothing
+/// of them.
+struct DeltaRows {
+    /// The rows so far.
+    var rows = RecordRows()
+
+    /// What the reader may see; `nil` for those whose database it is in.
+    private let access: ZoneAccess?
+    private var incarnations: IncarnationReader
+
+    init(line: IncarnationLine, shownTo access: ZoneAccess?, capacity: Int) {
+        self.access = access
+        incarnations = IncarnationReader(line: line)
+        rows.reserveCapacity(capacity)
+    }
+
+    /// Appends what a record's event says; with `isGone` that the record is gone, whatever it says.
+    @inline(__always)
+    mutating func append(_ event: LogEvent, isGone: Bool) throws(EventFormatError) {
+        let payload = event.block.span.bytes.extracting(event.payloadRange)
+        let (state, bodyOffset) = try RecordEvent.start(of: payload)
+        let bits = incarnations.bits(of: event.sequence)
+        switch state {
+        case .live:
+            guard RecordBody.isFramed(payload, from: bodyOffset) else {
+                throw EventFormatError("Event \(event.sequence) holds a damaged body.")
+            }
+            let start = event.payloadRange.lowerBound + bodyOffset
+            let range = start..<event.payloadRange.upperBound
+            if access != nil, !isGone, try appendShare(event, range, bits) { return }
+            let kind: RecordRows.Kind = isGone ? .gone : .changed
+            rows.append(kind, event.sequence.rawValue, bits, in: event.block, range)
+        case .tombstone:
+            let (name, type) = try RecordEvent.tombstoneRanges(in: payload, bodyOffset: bodyOffset)
+            let start = event.payloadRange.lowerBound
+            rows.append(
+                .deleted,
+                event.sequence.rawValue,
+                bits,
+                in: event.block,
+                start + name.lowerBound..<start + type.upperBound,
+                nameByteCount: name.count
+            )
+        }
+    }
+
+    /// Appends a share as a participant sees it; returns whether the event is of a share that the
+    /// participant sees otherwise than its body says.
+    private mutating func appendShare(
+        _ event: LogEvent,
+        _ range: Range<Int>,
+        _ bits: UInt32
+    ) throws(EventFormatError) -> Bool {
+        let body = RecordBody(sound: event.block[range])
+        guard body.isShare else { return false }
+        let shown = Record(zone: .default, changeTag: nil, body: body).shown(to: access).body
+        rows.append(shown, event.sequence.rawValue, bits)
+        return true
+    }
+
+    /// Appends that a record has left the audience that an event is about.
+    mutating func append(gone event: AudienceEvent) {
+        let bits = incarnations.bits(of: SequenceNumber(rawValue: event.version))
+        rows.appendDeletion(
+            of: event.name.string.utf8,
+            event.type.string.utf8,
+            event.version,
+            bits
+        )
+    }
+}
+
+/// Tells which incarnation wrote events that are mostly of one.
+struct IncarnationReader {
+    private let line: IncarnationLine
+    private var first = SequenceNumber.zero
+    private var end = SequenceNumber.zero
+    private var bits: UInt32 = 0
+
+    init(line: IncarnationLine) {
+        self.line = line
+    }
+
+    /// The low half of the incarnation that wrote an event.
+    @inline(__always)
+    mutating func bits(of sequence: SequenceNumber) -> UInt32 {
+        if sequence < first || sequence >= end { find(sequence) }
+        return bits
+    }
+
+    /// The tag of a version that an event made.
+    @inline(__always)
+    mutating func tag(of sequence: SequenceNumber) -> RecordChangeTag {
+        RecordChangeTag(sequence: sequence.rawValue, incarnationBits: bits(of: sequence))
+    }
+
+    private mutating func find(_ sequence: SequenceNumber) {
+        let next = line.entries.firstIndex { $0.first > sequence } ?? line.entries.count
+        first = next == 0 ? .zero : line.entries[next - 1].first
+        end =
+            next < line.entries.count
+            ? line.entries[next].first : SequenceNumber(rawValue: .max)
+        bits = UInt32(truncatingIfNeeded: line.incarnation(of: sequence).rawValue)
+    }
+}

@@ -1,0 +1,160 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+
+/// The delta of a zone in the caller's own or the public database, from the zone's list of changes, now
+/// or as of a position.
+///
+/// Without a token a delta tells deletions from before only of records that the asking user created on
+/// the asking device, as Apple's staff say of CloudKit: the device may have kept such a record although
+/// it never fetched the zone. It never knew the other ones.
+struct ListedDelta: ZoneDelta {
+    let reader: Reader
+    let picture: any Picture
+    /// The zone's key; `nil` while it has none yet.
+    let key: UInt64?
+    let start: Reader.Start
+    let caller: Caller
+    /// What the caller may read; `nil` for everything.
+    let readable: PublicAccess?
+
+    var access: ZoneAccess? { nil }
+
+    /// Lists the zone's changes behind the start.
+    ///
+    /// Every deletion from before the first page costs the reading of its record's events.
+    func list(_ limit: Int) throws(SyncError) -> DeltaList {
+        let isQuiet = start.quiet > start.sequence
+        let search = isQuiet ? FormerVersions(for: self, access: nil) : nil
+        var budget = reader.scanBudget(limit)
+        let scan = try DeltaScan(
+            after: start.sequence,
+            // One more says whether there is more.
+            limit: limit + 1,
+            budget: &budget,
+            position: \.sequence.rawValue,
+            read: { (start, count) throws(SyncError) -> [RecordVersion] in
+                guard let key else { return [] }
+                return try picture.versions(in: key, after: start, limit: count)
+            },
+            tell: { (run, budget) throws(SyncError) in
+                guard isQuiet else { return .init(entries: run) }
+                return try told(run, search, &budget)
+            }
+        )
+        var entries = scan.entries
+        let next = entries.count > limit ? entries.removeLast().sequence : nil
+        let last = next == nil ? scan.end : entries.last?.sequence.rawValue
+        return DeltaList(
+            entries: entries.map { DeltaEntry(slot: $0.slot, sequence: $0.sequence) },
+            place: place(at: last),
+            next: next ?? last.map { SequenceNumber(rawValue: $0 + 1) },
+            keepsCommits: true
+        )
+    }
+
+    func place(behind count: Int, of list: DeltaList) -> DeltaPlace? {
+        place(at: list.entries[count - 1].sequence.rawValue)
+    }
+
+    /// The place behind a position; at the end of the list without one.
+    private func place(at position: UInt64?) -> DeltaPlace {
+        let readability = readable?.readability(reader.views.hash) ?? 0
+        let end = position ?? picture.bound
+        // Between two pages a client may hold a record that was deleted before the second one begins.
+        let keepsQuiet = start.quiet > end || position != nil && readability != 0
+        return DeltaPlace(
+            token: TokenContent(
+                level: .zone,
+                place: key ?? 0,
+                incarnation: reader.line.current,
+                sequence: SequenceNumber(rawValue: end),
+                quiet: SequenceNumber(rawValue: keepsQuiet ? start.known : 0),
+                readability: readability
+            ),
+            moreComing: position != nil
+        )
+    }
+
+    /// The entries of a run without the deletions up to the quiet position, but for those that a search
+    /// finds something behind.
+    private func told(
+        _ run: [RecordVersion],
+        _ search: FormerVersions?,
+        _ budget: inout Int
+    ) throws(SyncError) -> DeltaScan<RecordVersion>.Told {
+        let quiet = start.quiet
+        let deletions = run.filter { $0.isQuiet(below: quiet) }.map(\.sequence)
+        guard let search, search.creator != nil, !deletions.isEmpty else {
+            return .init(entries: run.filter { !$0.isQuiet(below: quiet) })
+        }
+        let (own, undecided) = try search.find(before: deletions, budget: &budget)
+        let bound = undecided ?? SequenceNumber(rawValue: .max)
+        return .init(
+            entries: run.filter {
+                $0.sequence < bound && (!$0.isQuiet(below: quiet) || own[$0.sequence] != nil)
+            },
+            end: undecided.map { $0.rawValue - 1 }
+        )
+    }
+
+    /// Leaves out the records that the caller may not read, and tells them as deleted where the caller
+    /// may hold an earlier one of the same name.
+    func hide(from rows: inout RecordRows) throws(SyncError) -> DeltaPlace? {
+        guard let readable else { return nil }
+        let all = rows.removeRows()
+        let isShown = all.map { readable.shows($0, of: rows) }
+        let hidden = zip(all, isShown).filter { !$0.1 }
+            .map { SequenceNumber(rawValue: $0.0.sequence) }
+        var budget = reader.scanBudget(all.count)
+        let (found, undecided) = try FormerVersions(for: self, access: readable)
+            .find(before: hidden, budget: &budget)
+        var incarnations = IncarnationReader(line: reader.line)
+        for (row, isShown) in zip(all, isShown) {
+            if row.sequence == undecided?.rawValue { return place(at: row.sequence - 1) }
+            if isShown {
+                rows.append(again: row)
+            } else if let former = found[SequenceNumber(rawValue: row.sequence)] {
+                rows.appendDeletion(
+                    of: rows.nameAndType(of: row).name,
+                    former.recordType.utf8,
+                    former.end.rawValue,
+                    incarnations.bits(of: former.end)
+                )
+            }
+        }
+        return nil
+    }
+}
+
+extension FormerVersions {
+    /// A search for what a caller holds who has been told of a zone up to the delta's start.
+    fileprivate init(for delta: ListedDelta, access: PublicAccess?) {
+        let creator = delta.caller.device.map { Creator(user: delta.caller.user, device: $0) }
+        self.init(
+            source: delta.reader.source,
+            known: delta.start.known,
+            creator: delta.start.quiet > 0 ? creator : nil,
+            access: access
+        )
+    }
+}
+
+extension PublicAccess {
+    /// Tells whether the caller may see a row of a delta.
+    fileprivate func shows(_ row: RecordRows.Row, of rows: RecordRows) -> Bool {
+        switch row.kind {
+        case .changed: refusal(of: .read, on: rows.body(of: row)) == nil
+        case .deleted, .gone:
+            mayHear(
+                ofDeletionOf: Name(
+                    String(decoding: rows.nameAndType(of: row).type, as: UTF8.self)
+                )
+            )
+        }
+    }
+}

@@ -1,0 +1,63 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+
+extension Reader {
+    /// A page of a delta: lists what comes next, reads it up to the page's limits, and says how far it
+    /// goes.
+    func page(
+        of delta: some ZoneDelta,
+        _ request: ZoneChangesRequest
+    ) throws(SyncError) -> ZoneChanges {
+        var limit = try pageLimit(request)
+        let byteLimit = min(max(request.byteLimit ?? .max, 1), options.pageByteCount)
+        while true {
+            let list = try delta.list(limit)
+            var page = DeltaPage(list, line: line, byteLimit: byteLimit, shownTo: delta.access)
+            try page.read(list, from: source)
+            guard
+                let end = page.count == list.entries.count
+                    ? list.place : delta.place(behind: page.count, of: list)
+            else {
+                limit = page.count
+                continue
+            }
+            var rows = page.rows
+            let place = try delta.hide(from: &rows) ?? end
+            return ZoneChanges(
+                zone: request.zone,
+                changes: RecordChanges(
+                    rows,
+                    in: request.zone,
+                    selecting: request.desiredKeys.map { FieldSelection($0) }
+                ),
+                token: place.token.token(of: id, hash: views.hash),
+                moreComing: place.moreComing
+            )
+        }
+    }
+
+    /// How many entries a page of a delta may have.
+    ///
+    /// A limit in bytes takes the place of the store's limit in records. The entries are listed before
+    /// anybody knows their size, so the list is no longer than records of few bytes would make it.
+    private func pageLimit(_ request: ZoneChangesRequest) throws(SyncError) -> Int {
+        let limit = try pageLimit(request.limit)
+        guard let byteLimit = request.byteLimit else { return limit }
+        guard byteLimit > 0 else {
+            throw SyncError(
+                .invalidArguments,
+                "The byte limit of a page must be at least 1; it is \(byteLimit)."
+            )
+        }
+        if options.isStrict { return limit }
+        let fitting = min(byteLimit, options.pageByteCount) / Self.smallRecordByteCount
+        return min(request.limit ?? .max, max(fitting, options.limits.recordsPerPage, 1))
+    }
+
+    /// The size of records of which a page that is limited in bytes has as many as fit.
+    private static let smallRecordByteCount = 256
+}

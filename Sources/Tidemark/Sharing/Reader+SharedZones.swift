@@ -1,0 +1,65 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Reader {
+    /// The zones that shares show to the caller.
+    func sharedZoneList(of caller: Caller, _ picture: ViewPicture) throws(SyncError) -> [Zone] {
+        let parts = try participations(of: caller.participant, in: caller.database, picture)
+        return SharedZones(parts).zones.keys
+            .map { Zone(zoneID: $0, capabilities: .ofCustomZones) }
+            .sorted { $0.zoneID < $1.zoneID }
+    }
+
+    /// The zones of a shared database whose last event is after a position, by that event, oldest
+    /// first, with that position.
+    ///
+    /// O(the user's parts).
+    func sharedZoneHeads(
+        of caller: Caller,
+        after start: UInt64,
+        quiet: UInt64,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [(change: ZoneChange, head: UInt64)] {
+        let parts = try participations(of: caller.participant, in: caller.database, picture)
+        let shared = SharedZones(parts)
+        var heads: [ZoneID: UInt64] = [:]
+        var ends: [ZoneID: (sequence: UInt64, part: Participation)] = [:]
+        return try SyncError.wrapping { () throws(ViewIndexError) in
+            for part in parts {
+                let zone = part.participation.zone
+                let sequence = part.sequence.rawValue
+                heads[zone] = max(heads[zone] ?? 0, sequence)
+                if sequence >= ends[zone]?.sequence ?? 0 {
+                    ends[zone] = (sequence, part.participation)
+                }
+                if part.participation.showsSomething, let audience = part.audience {
+                    heads[zone] = max(heads[zone] ?? 0, try picture.zone(audience).head)
+                }
+            }
+            var changes: [(change: ZoneChange, head: UInt64)] = []
+            for (zone, head) in heads where head > start {
+                if shared.zones[zone] != nil {
+                    changes.append((.changed(zone), head))
+                } else if head > quiet, let end = ends[zone] {
+                    let identity = end.part.zoneIdentity(in: caller.database)
+                    let reason = try picture.search(for: identity).standing?.end?.reason
+                    changes.append((.deleted(zone, reason ?? .deleted), head))
+                }
+            }
+            return changes.sorted { $0.head < $1.head }
+        }
+    }
+}
+
+extension Zone.Capabilities {
+    /// What zones can do that their users make.
+    static let ofCustomZones: Zone.Capabilities = [
+        .fetchChanges, .atomic, .sharing, .zoneWideSharing,
+    ]
+}

@@ -1,0 +1,306 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+import TidemarkViews
+
+extension Reader {
+    /// A page of what changed in a zone of somebody else, as far as shares show it to the caller.
+    func sharedZoneChanges(
+        _ request: ZoneChangesRequest,
+        as caller: Caller,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> ZoneChanges {
+        try page(of: SharedDelta(request, as: caller, self, picture), request)
+    }
+}
+
+/// The delta of somebody else's zone, as far as shares show it to the caller.
+///
+/// Each share has a list of its own, which is read from the token as a zone's is. Before that come the
+/// lists of shares that the caller came to since: what they held up to the token; and of those that the
+/// caller left: all of them hold is gone.
+struct SharedDelta: ZoneDelta {
+    private let reader: Reader
+    private let picture: ViewPicture
+    private let zone: UInt64
+    private let zoneAccess: ZoneAccess
+    /// How the caller takes part, or took part, in shares of the zone.
+    private let parts: [KnownParticipation]
+    /// Where the delta begins.
+    private var start: TokenContent
+
+    var access: ZoneAccess? { zoneAccess }
+
+    init(
+        _ request: ZoneChangesRequest,
+        as caller: Caller,
+        _ reader: Reader,
+        _ picture: ViewPicture
+    ) throws(SyncError) {
+        let parts = try reader.participations(of: caller.participant, in: caller.database, picture)
+        var zones = ConsultedZones(shared: SharedZones(parts))
+        _ = try zones.index(
+            of: request.zone,
+            in: caller.database,
+            creating: .none,
+            picture.facts,
+            reader.options.limits
+        )
+        if let error = zones.error(of: 0) { throw error }
+        guard let key = zones.key(of: 0), let access = zones.access(of: 0) else {
+            throw .zoneNotFound(request.zone, in: caller.database)
+        }
+        self.reader = reader
+        self.picture = picture
+        self.parts = parts.filter { $0.participation.zone == request.zone }
+        zone = key
+        zoneAccess = access
+        start = try Self.start(of: request, key, access, reader, picture)
+        if request.since != nil {
+            let position = max(start.sequence, start.quiet).rawValue
+            try reader.checkErasures(since: position, as: caller, picture)
+        }
+        try noteWalks()
+        try checkHorizonOfWalks()
+    }
+
+    func list(_ limit: Int) throws(SyncError) -> DeltaList {
+        var content = start
+        let hasWalks = !content.walks.isEmpty
+        var entries: [DeltaEntry] = []
+        var untold = UntoldDeletions(
+            SharedMemberships(of: parts, since: content.sequence, reader),
+            zone: zone,
+            access: hasWalks || zoneAccess.parts.count > 1 ? zoneAccess : nil,
+            picture
+        )
+        var budget = reader.scanBudget(limit)
+        try walk(&content, &untold, limit: limit, budget: &budget, &entries)
+        let room = limit - entries.count
+        if content.walks.isEmpty, room > 0, budget > 0 {
+            try list(&content, &untold, limit: room, budget: budget, &entries)
+        }
+        let moreComing = !content.walks.isEmpty || content.sequence.rawValue < picture.bound
+        // One list has each record once.
+        if zoneAccess.parts.count > 1 || hasWalks { entries.keepLastOfEachRecord() }
+        content.incarnation = reader.line.current
+        return DeltaList(
+            entries: entries,
+            place: DeltaPlace(token: content, moreComing: moreComing)
+        )
+    }
+
+    /// Several lists are told in turn, so that only listing again says how far each one was told.
+    func place(behind count: Int, of list: DeltaList) -> DeltaPlace? { nil }
+
+    func hide(from rows: inout RecordRows) -> DeltaPlace? { nil }
+}
+
+extension [DeltaEntry] {
+    /// Adds entries of a list, but for those at some positions.
+    fileprivate mutating func append(
+        _ versions: some Sequence<RecordVersion>,
+        but untold: Set<SequenceNumber>,
+        isGone: Bool
+    ) {
+        for version in versions where untold.isEmpty || !untold.contains(version.sequence) {
+            append(DeltaEntry(slot: version.slot, sequence: version.sequence, isGone: isGone))
+        }
+    }
+
+    fileprivate mutating func keepLastOfEachRecord() {
+        var seen: Set<UInt64> = []
+        self = reversed().filter { seen.insert($0.slot).inserted }.reversed()
+    }
+}
+
+// MARK: - Where the delta begins
+
+extension SharedDelta {
+    /// Where a delta begins.
+    private static func start(
+        of request: ZoneChangesRequest,
+        _ zone: UInt64,
+        _ access: ZoneAccess,
+        _ reader: Reader,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> TokenContent {
+        guard let token = request.since else {
+            let bound = SequenceNumber(rawValue: picture.bound)
+            var content = TokenContent(
+                level: .sharedZone,
+                place: zone,
+                incarnation: reader.line.current,
+                sequence: .zero,
+                quiet: bound
+            )
+            content.known = bound
+            return content
+        }
+        let horizon = try horizon(of: access, picture)
+        do throws(TokenDefect) {
+            let content = try TokenContent(token, store: reader.id, hash: reader.views.hash)
+            try content.check(
+                level: .sharedZone,
+                place: zone,
+                line: reader.line,
+                visible: SequenceNumber(rawValue: picture.bound),
+                horizon: SequenceNumber(rawValue: horizon)
+            )
+            return content
+        } catch {
+            if error == .otherPlace {
+                throw .tokenExpired("it is of another zone, or of an earlier one of the same name")
+            }
+            throw SyncError(error)
+        }
+    }
+
+    /// The highest position up to which deletions of one of the lists may have been forgotten.
+    private static func horizon(
+        of access: ZoneAccess,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> UInt64 {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            var horizon: UInt64 = 0
+            for audience in access.parts.keys {
+                horizon = max(horizon, try picture.zone(audience).tombstoneHorizon)
+            }
+            return horizon
+        }
+    }
+
+    /// Refuses a token from before what a list that the caller left has forgotten: what is gone could
+    /// not be told.
+    private func checkHorizonOfWalks() throws(SyncError) {
+        for walk in start.walks where walk.isLeaving {
+            let horizon = (try? picture.zone(walk.audience).tombstoneHorizon) ?? 0
+            guard start.sequence.rawValue >= horizon else { throw SyncError(.belowHorizon) }
+        }
+    }
+
+    /// Notes the lists that are to be walked because the caller came to shares or left some since
+    /// the token.
+    private mutating func noteWalks() throws(SyncError) {
+        let known = start.known
+        var before: Set<UInt64> = []
+        var last = known
+        for part in parts {
+            guard let audience = part.audience else { continue }
+            last = max(last, part.sequence)
+            if try wasMember(part, at: known) { before.insert(audience) }
+        }
+        let now = Set(zoneAccess.parts.keys)
+        let left = before.subtracting(now)
+        let joined = now.subtracting(before)
+        start.walks.removeAll { left.contains($0.audience) || joined.contains($0.audience) }
+        start.walks +=
+            left.sorted().map { TokenContent.Walk(audience: $0, isLeaving: true) }
+            + joined.sorted().map { TokenContent.Walk(audience: $0, isLeaving: false) }
+        start.known = last
+    }
+
+    private func wasMember(
+        _ part: KnownParticipation,
+        at position: SequenceNumber
+    ) throws(SyncError) -> Bool {
+        if part.sequence <= position { return part.participation.showsSomething }
+        var previous = part.previous
+        while previous > position { previous = try previousEvent(before: previous) }
+        guard previous != .zero, let record = try? reader.views.records(at: [previous])[0],
+            record.event.state == .live
+        else { return false }
+        return try ShareRecords.participation(in: record.readBody())?.showsSomething ?? false
+    }
+
+    private func previousEvent(
+        before sequence: SequenceNumber
+    ) throws(SyncError) -> SequenceNumber {
+        SequenceNumber(rawValue: try reader.views.records(at: [sequence])[0].event.previous)
+    }
+}
+
+// MARK: - The lists
+
+extension SharedDelta {
+    /// Walks the lists that come first, as far as the page has room.
+    private func walk(
+        _ content: inout TokenContent,
+        _ untold: inout UntoldDeletions,
+        limit: Int,
+        budget: inout Int,
+        _ entries: inout [DeltaEntry]
+    ) throws(SyncError) {
+        let start = content.sequence
+        while let walk = content.walks.first, entries.count < limit, budget > 0 {
+            let room = limit - entries.count
+            let scan = try reader.scan(
+                walk.audience,
+                after: walk.position,
+                quiet: walk.isLeaving ? start.rawValue : .max,
+                limit: room + 1,
+                budget: &budget,
+                picture
+            )
+            var (versions, end) = (scan.entries, scan.end)
+            if !walk.isLeaving {
+                versions = Array(versions.prefix { $0.sequence <= start })
+                if versions.count < scan.entries.count || end ?? 0 > start.rawValue { end = nil }
+            }
+            let told = versions.prefix(room)
+            let untoldHere = try untold.positions(
+                among: told,
+                in: walk.audience,
+                isLeaving: walk.isLeaving
+            )
+            entries.append(told, but: untoldHere, isGone: walk.isLeaving)
+            if versions.count > room {
+                content.walks[0].position = versions[room - 1].sequence.rawValue
+            } else if let end {
+                content.walks[0].position = end
+            } else {
+                content.walks.removeFirst()
+            }
+        }
+    }
+
+    /// Lists what came after the token, of all shares together, as far as the page has room.
+    private func list(
+        _ content: inout TokenContent,
+        _ untold: inout UntoldDeletions,
+        limit room: Int,
+        budget: Int,
+        _ entries: inout [DeltaEntry]
+    ) throws(SyncError) {
+        var found: [RecordVersion] = []
+        var untoldHere: Set<SequenceNumber> = []
+        // Up to here all of the lists were read.
+        var bound = picture.bound
+        for audience in zoneAccess.parts.keys {
+            var budget = max(budget / zoneAccess.parts.count, 1)
+            let listed = try reader.scan(
+                audience,
+                after: content.sequence.rawValue,
+                quiet: content.quiet.rawValue,
+                limit: room + 1,
+                budget: &budget,
+                picture
+            )
+            bound = min(bound, listed.end ?? bound)
+            found += listed.entries
+            untoldHere.formUnion(
+                try untold.positions(among: listed.entries, in: audience, isLeaving: false)
+            )
+        }
+        found.removeAll { $0.sequence.rawValue > bound }
+        found.sort { $0.sequence < $1.sequence }
+        entries.append(found.prefix(room), but: untoldHere, isGone: false)
+        let end = found.count > room ? found[room - 1].sequence.rawValue : bound
+        content.sequence = SequenceNumber(rawValue: end)
+        if content.quiet.rawValue <= end { content.quiet = .zero }
+    }
+}

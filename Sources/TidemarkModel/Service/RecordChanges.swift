@@ -1,0 +1,115 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// The lines of one page of a zone's delta, oldest first.
+///
+/// A page from a store refers to the log's blocks that hold its records. A line, its record and its
+/// change tag are made when the line is asked for, in O(1) and without copying the record. Whoever
+/// keeps a record of a page keeps the block that holds it, usually 16 KiB.
+public struct RecordChanges: Sendable {
+    private enum Storage: Sendable {
+        case rows(RecordRows, zone: ZoneID, FieldSelection?)
+        case lines([RecordChange])
+    }
+
+    private var storage: Storage
+
+    /// Collects lines that were made one by one.
+    ///
+    /// O(lines).
+    public init(_ lines: some Sequence<RecordChange>) {
+        storage = .lines(Array(lines))
+    }
+
+    /// Shows rows as lines of a zone's delta, with the selected fields alone.
+    package init(_ rows: RecordRows, in zone: ZoneID, selecting selection: FieldSelection? = nil) {
+        storage = .rows(rows, zone: zone, selection)
+    }
+}
+
+extension RecordChanges: RandomAccessCollection {
+    /// Zero.
+    public var startIndex: Int { 0 }
+
+    /// The number of lines.
+    public var endIndex: Int {
+        switch storage {
+        case .rows(let rows, _, _): rows.count
+        case .lines(let lines): lines.count
+        }
+    }
+
+    /// A line by its place in the page.
+    ///
+    /// O(1); O(fields) for a record of which some fields are selected.
+    public subscript(position: Int) -> RecordChange {
+        switch storage {
+        case .lines(let lines): lines[position]
+        case .rows(let rows, let zone, let selection):
+            switch rows.change(at: position, in: zone) {
+            case .changed(let record): .changed(record.narrowed(to: selection))
+            case .deleted(let record): .deleted(record)
+            }
+        }
+    }
+}
+
+extension RecordChanges: RangeReplaceableCollection {
+    /// No lines.
+    public init() {
+        storage = .lines([])
+    }
+
+    /// Replaces some lines, as one who collects pages does.
+    ///
+    /// Every line of the page is made. O(lines).
+    public mutating func replaceSubrange(
+        _ range: Range<Int>,
+        with lines: some Collection<RecordChange>
+    ) {
+        var all = Array(self)
+        storage = .lines([])
+        all.replaceSubrange(range, with: lines)
+        storage = .lines(all)
+    }
+
+    /// Adds lines behind the last one.
+    public mutating func append(contentsOf lines: some Sequence<RecordChange>) {
+        var all: [RecordChange]
+        switch storage {
+        case .lines(let own): all = own
+        case .rows: all = Array(self)
+        }
+        // The only reference to the array, so that adding page after page copies none of them again.
+        storage = .lines([])
+        all.append(contentsOf: lines)
+        storage = .lines(all)
+    }
+}
+
+extension RecordChanges: ExpressibleByArrayLiteral {
+    /// Collects the lines of a literal.
+    public init(arrayLiteral lines: RecordChange...) {
+        self.init(lines)
+    }
+}
+
+extension RecordChanges: Hashable {
+    /// Whether two pages have equal lines in the same order.
+    ///
+    /// O(bytes).
+    public static func == (lhs: RecordChanges, rhs: RecordChanges) -> Bool {
+        lhs.elementsEqual(rhs)
+    }
+
+    /// Hashes the lines.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(count)
+        for change in self { hasher.combine(change) }
+    }
+}
+
+extension RecordChanges: CustomStringConvertible {
+    /// The lines, in brackets.
+    public var description: String { "\(Array(self))" }
+}

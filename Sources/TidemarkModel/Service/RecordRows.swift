@@ -1,0 +1,189 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A table of records and deletions that lie in blocks of the log: per row its version, its kind and
+/// the range of its bytes.
+///
+/// Appending a row copies nothing, except where the bytes are in no block.
+package struct RecordRows: Sendable {
+    /// What a row says about its record.
+    package enum Kind: UInt8, Sendable {
+        /// The record has the body that the row refers to.
+        case changed
+        /// The record is gone; the row refers to its name, then its type.
+        case deleted
+        /// The record is gone for the reader, whatever the body says that the row refers to.
+        case gone
+    }
+
+    package struct Row: Sendable {
+        /// Position of the event that made the version.
+        package let sequence: UInt64
+        /// The low half of the incarnation that wrote the event.
+        package let incarnationBits: UInt32
+        /// The place of the block among the blocks; `made` for bytes that are in none.
+        fileprivate let block: UInt32
+        fileprivate let start: UInt32
+        fileprivate let end: UInt32
+        /// Of a deletion: how many of the bytes are the name.
+        fileprivate let nameByteCount: UInt16
+        package let kind: Kind
+
+        fileprivate static let made = UInt32.max
+    }
+
+    private var rows: [Row] = []
+    private var blocks: [[UInt8]] = []
+    /// The bytes of rows that are in no block.
+    private var made: [UInt8] = []
+    /// Where the last block lies, which tells whether an event is in the same one: the blocks are
+    /// held, so that no other one can come to lie there.
+    private var lastBlock: UInt = 0
+
+    /// Starts without rows.
+    package init() {}
+
+    package mutating func reserveCapacity(_ count: Int) {
+        rows.reserveCapacity(count)
+    }
+
+    package var count: Int { rows.count }
+
+    package subscript(index: Int) -> Row { rows[index] }
+
+    /// Appends a row for bytes in a block; `nameByteCount` is of deletions alone.
+    @inline(__always)
+    package mutating func append(
+        _ kind: Kind,
+        _ sequence: UInt64,
+        _ incarnationBits: UInt32,
+        in block: [UInt8],
+        _ range: Range<Int>,
+        nameByteCount: Int = 0
+    ) {
+        let address = block.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
+        if address != lastBlock || blocks.isEmpty {
+            lastBlock = address
+            blocks.append(block)
+        }
+        rows.append(
+            Row(
+                sequence: sequence,
+                incarnationBits: incarnationBits,
+                block: UInt32(truncatingIfNeeded: blocks.count - 1),
+                start: UInt32(truncatingIfNeeded: range.lowerBound),
+                end: UInt32(truncatingIfNeeded: range.upperBound),
+                nameByteCount: UInt16(truncatingIfNeeded: nameByteCount),
+                kind: kind
+            )
+        )
+    }
+
+    /// Appends a record whose body is in no block.
+    package mutating func append(
+        _ body: RecordBody,
+        _ sequence: UInt64,
+        _ incarnationBits: UInt32
+    ) {
+        let start = made.count
+        made.append(contentsOf: body.bytes)
+        appendMade(.changed, sequence, incarnationBits, from: start)
+    }
+
+    /// Appends a deletion whose name and type are in no block.
+    package mutating func appendDeletion(
+        of name: some Collection<UInt8>,
+        _ type: some Collection<UInt8>,
+        _ sequence: UInt64,
+        _ incarnationBits: UInt32
+    ) {
+        let start = made.count
+        made.append(contentsOf: name)
+        made.append(contentsOf: type)
+        appendMade(.deleted, sequence, incarnationBits, from: start, nameByteCount: name.count)
+    }
+
+    private mutating func appendMade(
+        _ kind: Kind,
+        _ sequence: UInt64,
+        _ incarnationBits: UInt32,
+        from start: Int,
+        nameByteCount: Int = 0
+    ) {
+        rows.append(
+            Row(
+                sequence: sequence,
+                incarnationBits: incarnationBits,
+                block: Row.made,
+                start: UInt32(truncatingIfNeeded: start),
+                end: UInt32(truncatingIfNeeded: made.count),
+                nameByteCount: UInt16(truncatingIfNeeded: nameByteCount),
+                kind: kind
+            )
+        )
+    }
+
+    /// Appends a row of the same table once more.
+    package mutating func append(again row: Row) {
+        rows.append(row)
+    }
+
+    /// Drops the last rows.
+    package mutating func removeLast(_ count: Int) {
+        rows.removeLast(count)
+    }
+
+    /// Takes the rows out, and keeps what they refer to.
+    package mutating func removeRows() -> [Row] {
+        defer { rows = [] }
+        return rows
+    }
+
+    /// Puts the rows into another order, in which each of `order` is the place of one.
+    package mutating func reorder(_ order: [Int]) {
+        rows = order.map { rows[$0] }
+    }
+}
+
+// MARK: - Reading
+
+extension RecordRows {
+    /// The bytes of a row: a body, or a deletion's name and type.
+    package func bytes(of row: Row) -> ArraySlice<UInt8> {
+        let range = Int(row.start)..<Int(row.end)
+        return row.block == Row.made ? made[range] : blocks[Int(row.block)][range]
+    }
+
+    /// The body of a row that is not of kind ``Kind/deleted``.
+    package func body(of row: Row) -> RecordBody {
+        RecordBody(sound: bytes(of: row))
+    }
+
+    /// The name and the type of a row's record as UTF-8, shared.
+    package func nameAndType(of row: Row) -> (name: ArraySlice<UInt8>, type: ArraySlice<UInt8>) {
+        guard row.kind == .deleted else {
+            let body = body(of: row)
+            return (body.recordNameBytes, body.recordTypeBytes)
+        }
+        let bytes = bytes(of: row)
+        let split = bytes.startIndex + Int(row.nameByteCount)
+        return (bytes[..<split], bytes[split...])
+    }
+
+    /// A row as a line of a zone's delta.
+    package func change(at index: Int, in zone: ZoneID) -> RecordChange {
+        let row = rows[index]
+        let tag = RecordChangeTag(sequence: row.sequence, incarnationBits: row.incarnationBits)
+        if row.kind == .changed {
+            return .changed(Record(zone: zone, changeTag: tag, body: body(of: row)))
+        }
+        let (name, type) = nameAndType(of: row)
+        return .deleted(
+            DeletedRecord(
+                recordID: RecordID(recordName: String(decoding: name, as: UTF8.self), zone: zone),
+                recordType: String(decoding: type, as: UTF8.self),
+                changeTag: tag
+            )
+        )
+    }
+}
