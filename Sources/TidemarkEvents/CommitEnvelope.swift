@@ -21,6 +21,8 @@ package struct CommitEnvelope: Hashable, Sendable {
     package var timeWasRaised: Bool
     /// What became of each item, in the order of the request.
     package var outcomes: [ItemOutcome]
+    /// What a commit says beside that, where it does.
+    package var extras: EnvelopeExtras
 
     /// What makes a request idempotent.
     package struct Request: Hashable, Sendable {
@@ -59,7 +61,8 @@ package struct CommitEnvelope: Hashable, Sendable {
         request: Request? = nil,
         causalParent: SequenceNumber = .zero,
         timeWasRaised: Bool = false,
-        outcomes: [ItemOutcome] = []
+        outcomes: [ItemOutcome] = [],
+        extras: EnvelopeExtras = EnvelopeExtras()
     ) {
         self.user = user
         self.device = device
@@ -68,6 +71,7 @@ package struct CommitEnvelope: Hashable, Sendable {
         self.causalParent = causalParent
         self.timeWasRaised = timeWasRaised
         self.outcomes = outcomes
+        self.extras = extras
     }
 }
 
@@ -142,6 +146,7 @@ extension CommitEnvelope {
         if let device { bytes.append(string: device) }
         if let build { bytes.append(string: build) }
         OutcomeList.append(outcomes, to: &bytes)
+        extras.append(to: &bytes)
         return bytes
     }
 
@@ -171,11 +176,7 @@ extension CommitEnvelope {
         if flags & Flag.device != 0 { device = try Self.readString(span, at: &offset) }
         if flags & Flag.build != 0 { build = try Self.readString(span, at: &offset) }
         outcomes = try OutcomeList.read(span, at: &offset)
-        guard offset == span.byteCount else {
-            throw EventFormatError(
-                "A commit envelope ends at byte \(offset); \(span.byteCount) bytes are there."
-            )
-        }
+        extras = try EnvelopeExtras(span.extracting(offset..<span.byteCount))
     }
 
     /// The key of the request in an envelope, without reading the rest; `nil` if it has none.

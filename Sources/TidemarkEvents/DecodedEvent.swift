@@ -19,6 +19,8 @@ package struct DecodedEvent: Sendable {
         case requestNoted
         case tombstonesForgotten(through: UInt64)
         case compactionBegun(CompactionRun)
+        /// A newer version wrote it, for those who know it.
+        case skipped(kind: UInt8)
     }
 
     /// How a record was saved.
@@ -67,7 +69,9 @@ package struct DecodedEvent: Sendable {
         case .recordSaved(_, let body, _): body.recordName
         case .recordDeleted(let name, _, _): name
         case .audienceChanged(let audience): audience.name
-        case .zoneCreated, .zoneDeleted, .requestNoted, .tombstonesForgotten, .compactionBegun: nil
+        case .zoneCreated, .zoneDeleted, .requestNoted, .tombstonesForgotten, .compactionBegun,
+            .skipped:
+            nil
         }
     }
 
@@ -77,7 +81,9 @@ package struct DecodedEvent: Sendable {
         case .recordSaved(_, let body, _): body.recordType
         case .recordDeleted(_, let type, _): type
         case .audienceChanged(let audience): audience.type
-        case .zoneCreated, .zoneDeleted, .requestNoted, .tombstonesForgotten, .compactionBegun: nil
+        case .zoneCreated, .zoneDeleted, .requestNoted, .tombstonesForgotten, .compactionBegun,
+            .skipped:
+            nil
         }
     }
 }

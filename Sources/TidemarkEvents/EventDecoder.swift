@@ -62,6 +62,8 @@ package struct EventDecoder {
             return .compactionBegun(try CompactionRun(payload))
         case .audienceEntered, .audienceLeft:
             return .audienceChanged(DecodedEvent.Audience(try AudienceEvent(payload)))
+        case nil where event.isSkipped:
+            return .skipped(kind: payload.byte(at: 0))
         case nil:
             throw EventFormatError(
                 "Event \(event.sequence) is of kind \(payload.byte(at: 0)), which this version "

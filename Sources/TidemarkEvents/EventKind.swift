@@ -6,7 +6,8 @@ package import TidemarkLog
 /// What kind of fact an event is: the first byte of its payload.
 ///
 /// Raw values are on disk: never renumber them. Values up to 31 are about records, from 32 on
-/// about zones, from 48 on about requests, from 64 on about who sees what.
+/// about zones, from 48 on about requests, from 64 on about who sees what. Values from 128 on are for
+/// events that a version which does not know them may pass over.
 package enum EventKind: UInt8, CaseIterable, Sendable {
     /// A record was saved: the payload holds its whole body.
     case recordSaved = 1
@@ -32,6 +33,10 @@ package enum EventKind: UInt8, CaseIterable, Sendable {
 }
 
 extension EventKind {
+    /// Whether a version that does not know a kind may pass over its events: they change nothing of what
+    /// it folds.
+    package static func isSkippable(_ rawValue: UInt8) -> Bool { rawValue & 1 << 7 != 0 }
+
     /// The kind of an event with a payload; `nil` if that is empty, or of a kind that this version does
     /// not know.
     @inline(__always)
@@ -42,6 +47,11 @@ extension EventKind {
 }
 
 extension LogEvent {
+    /// Whether it is of a kind that this version does not know, and may pass over.
+    package var isSkipped: Bool {
+        kind == nil && payload.first.map(EventKind.isSkippable) ?? false
+    }
+
     /// What kind of fact it is; `nil` for one that this version does not know.
     package var kind: EventKind? { EventKind(of: payload.span.bytes) }
 }

@@ -29,6 +29,13 @@ public struct Caller: Hashable, Sendable {
     }
 
     private var requestIDName: Name?
+    /// How the service that answers knows the user.
+    ///
+    /// Whoever answers requests of others sets it, once a credential was checked. A store that was opened
+    /// with `StoreOptions.requiresAuthentication` refuses a user without.
+    public var authentication: Authentication
+    /// The place of the request in a distributed trace; `nil` where it belongs to none.
+    public var trace: TraceContext?
 
     /// Describes a caller; without a database it is about the user's own private one.
     public init(
@@ -36,12 +43,16 @@ public struct Caller: Hashable, Sendable {
         user: UserID? = .current,
         device: String? = nil,
         build: String? = nil,
-        requestID: String? = nil
+        requestID: String? = nil,
+        authentication: Authentication = .inProcess,
+        trace: TraceContext? = nil
     ) {
         self.database = database ?? DatabaseID(owner: user ?? .current)
         self.user = user
         deviceName = device.map { Name($0) }
         buildName = build.map { Name($0) }
         requestIDName = requestID.map { Name($0) }
+        self.authentication = authentication
+        self.trace = trace
     }
 }

@@ -66,6 +66,8 @@ package struct Fold: Sendable {
                 of: event.zone,
                 at: event.sequence.rawValue
             )
+        case nil where EventKind.isSkippable(payload.byte(at: 0)):
+            generation.applyNothing(at: event.sequence.rawValue)
         case nil:
             throw Self.unknown(event, kind: payload.byte(at: 0))
         }

@@ -25,7 +25,8 @@ extension CommitPlan {
                 request: request.map {
                     CommitEnvelope.Request(id: $0.id, key: $0.key, contentHash: $0.contentHash)
                 },
-                outcomes: request == nil ? [] : outcomes()
+                outcomes: request == nil ? [] : outcomes(),
+                extras: EnvelopeExtras(of: caller)
             ).bytes
     }
 }

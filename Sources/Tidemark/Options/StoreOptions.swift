@@ -16,6 +16,11 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// Others are `badContainer`.
     public var containers: Set<ContainerID>?
+    /// Whether each caller with a user has to say how the user was authenticated: for a process that
+    /// answers requests of others.
+    ///
+    /// A caller whose ``TidemarkModel/Caller/authentication`` is `inProcess` is `notAuthenticated`.
+    public var requiresAuthentication = false
     /// When callers are asked to wait.
     public var throttling = Throttling()
     /// Whether the store answers as CloudKit does also where Tidemark can do more: for programs that

@@ -16,6 +16,12 @@ extension Reader {
                 "The store does not serve the container \(caller.database.container.identifier)."
             )
         }
+        if options.requiresAuthentication, caller.user != nil, caller.authentication == .inProcess {
+            throw SyncError(
+                .notAuthenticated,
+                "The store answers requests of others, and nobody has said how their user is known."
+            )
+        }
         if Task.isCancelled {
             throw SyncError(
                 .operationCancelled,

@@ -59,6 +59,9 @@ extension [UInt8] {
             append(jsonNumber: run.tombstones)
             append(literal: ",\"requests\":")
             append(jsonNumber: run.requests)
+        case .skipped(let kind):
+            append(literal: ",\"kind\":")
+            append(jsonNumber: UInt64(kind))
         case .zoneCreated, .requestNoted: break
         }
         append(literal: ",\"commit\":")
@@ -107,6 +110,8 @@ extension [UInt8] {
         append(member: ",\"device\":", envelope.device)
         append(member: ",\"build\":", envelope.build)
         append(member: ",\"request\":", envelope.request?.id)
+        append(member: ",\"authentication\":", envelope.extras.authentication?.text)
+        append(member: ",\"traceparent\":", envelope.extras.trace?.traceparent)
         if envelope.causalParent > .zero {
             append(literal: ",\"seen\":")
             append(jsonNumber: envelope.causalParent.rawValue)
@@ -135,6 +140,7 @@ extension DecodedEvent {
         case .requestNoted: "requestNoted"
         case .tombstonesForgotten: "tombstonesForgotten"
         case .compactionBegun: "compactionBegun"
+        case .skipped: "skipped"
         }
     }
 
@@ -159,6 +165,8 @@ extension DecodedEvent {
                 "forgot   deletions up to \(horizon) in zone \(place)"
             case .compactionBegun(let run):
                 "began    compaction, forgetting history before \(run.history)"
+            case .skipped(let kind):
+                "skipped  an event of kind \(kind), which a newer version wrote"
             }
         let who = [envelope.user, envelope.device].compactMap(\.self).joined(separator: " on ")
         let time = RFC3339.text(milliseconds: event.commit.time)

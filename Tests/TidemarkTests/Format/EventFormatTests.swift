@@ -241,6 +241,18 @@ import TidemarkModel
                 database: DatabaseID(environment: .production, owner: UserID("u-2"))
             )
         ),
+        CommitEnvelope(
+            user: "u-1",
+            outcomes: [.event(0)],
+            extras: EnvelopeExtras(
+                of: Caller(
+                    authentication: .session(id: "s-1"),
+                    trace: TraceContext(
+                        traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+                    )
+                )
+            )
+        ),
     ]
 
     @Test(arguments: envelopes) func `an envelope reads back`(_ envelope: CommitEnvelope) throws {
@@ -253,12 +265,67 @@ import TidemarkModel
         _ envelope: CommitEnvelope
     ) {
         let bytes = envelope.bytes
-        for count in bytes.indices {
+        // Without its extras an envelope is whole.
+        var bare = envelope
+        bare.extras = EnvelopeExtras()
+        let wholes = [bare.bytes.count, bare.bytes.count + 27]
+        for count in bytes.indices where !wholes.contains(count) {
             let cut = Array(bytes[..<count])
             #expect(throws: EventFormatError.self) { try CommitEnvelope(cut.span.bytes) }
         }
         let longer = bytes + [0]
         #expect(throws: EventFormatError.self) { try CommitEnvelope(longer.span.bytes) }
+    }
+
+    @Test func `extras of a newer version are passed over and kept`() throws {
+        let known = Self.envelopes[6].bytes
+        let later = known + [3, 2, 0xAB, 0xCD] + [0x81, 0x01, 0]
+        var envelope = try CommitEnvelope(later.span.bytes)
+        #expect(envelope.extras.trace?.traceID == "0af7651916cd43dd8448eb211c80319c")
+        #expect(envelope.extras.authentication == .session(id: "s-1"))
+        #expect(envelope.bytes == later)
+        #expect(envelope != Self.envelopes[6])
+        envelope.extras.trace = nil
+        #expect(envelope.bytes.suffix(7) == later.suffix(7))
+        // A kind of authentication, and a length of a trace, that are not known.
+        for extra in [[2, 3, 99, 1, 2], [1, 1, 7]] as [[UInt8]] {
+            let bytes = Self.envelopes[1].bytes + extra
+            let read = try CommitEnvelope(bytes.span.bytes)
+            #expect(read.extras.authentication == nil && read.extras.trace == nil)
+            #expect(read.bytes == bytes)
+        }
+        for extra in [[2, 0], [3, 1, 0, 3, 1, 0], [3, 1, 0, 1, 1, 0], [2, 2, 1, 0xFF]] as [[UInt8]]
+        {
+            let bytes = Self.envelopes[1].bytes + extra
+            #expect(throws: EventFormatError.self) { try CommitEnvelope(bytes.span.bytes) }
+        }
+    }
+
+    @Test(arguments: [
+        Authentication.session(id: "a"), .serverKey(id: "b"), .identityProvider(issuer: "c"),
+        .administrator(id: ""), .inProcess,
+    ])
+    func `an authentication reads back`(_ authentication: Authentication) throws {
+        let caller = Caller(authentication: authentication)
+        let envelope = CommitEnvelope(extras: EnvelopeExtras(of: caller))
+        let read = try CommitEnvelope(envelope.bytes.span.bytes)
+        #expect(read.extras.authentication ?? .inProcess == authentication)
+    }
+
+    @Test(arguments: [
+        ("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", true),
+        ("cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more", true),
+        ("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more", false),
+        ("ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", false),
+        ("00-0AF7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", false),
+        ("00-00000000000000000000000000000000-b7ad6b7169203331-01", false),
+        ("00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", false),
+        ("00-0af7651916cd43dd8448eb211c80319-b7ad6b7169203331-01", false), ("", false),
+    ])
+    func `a traceparent is read as W3C Trace Context says`(text: String, isValid: Bool) {
+        let trace = TraceContext(traceparent: text)
+        #expect((trace != nil) == isValid)
+        if let trace { #expect(trace.traceparent.dropFirst(2) == text.prefix(55).dropFirst(2)) }
     }
 
     @Test(arguments: [

@@ -1,0 +1,142 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkModel
+
+/// The optional parts at the end of a commit envelope, each with a tag.
+///
+/// A version that does not know a tag passes over its part, and keeps it where it writes the envelope
+/// anew.
+package struct EnvelopeExtras: Hashable, Sendable {
+    /// The place of the request in a distributed trace.
+    package var trace: TraceContext?
+    /// How the user was known; `nil` if the program said so that had the store open, or in a way that this
+    /// version does not know.
+    package var authentication: Authentication?
+    /// Parts whose tags this version does not know.
+    private var unknown: [Part] = []
+
+    private struct Part: Hashable, Sendable {
+        var tag: UInt64
+        var content: [UInt8]
+    }
+
+    /// Tags are on disk: never renumber them.
+    private enum Tag {
+        static let trace: UInt64 = 1
+        static let authentication: UInt64 = 2
+    }
+
+    package init() {}
+
+    /// What a commit says of its caller.
+    package init(of caller: Caller) {
+        trace = caller.trace
+        authentication = caller.authentication == .inProcess ? nil : caller.authentication
+    }
+}
+
+// MARK: - Bytes
+
+extension EnvelopeExtras {
+    private static let traceByteCount = 25
+
+    /// Reads parts up to the end of a span: their tags ascend.
+    init(_ span: RawSpan) throws(EventFormatError) {
+        var offset = 0
+        var last: UInt64 = 0
+        while offset < span.byteCount {
+            guard let tag = span.variableInteger(at: &offset),
+                let range = span.countedRange(at: &offset)
+            else { throw CommitEnvelope.cutOff }
+            guard tag > last else {
+                throw EventFormatError(
+                    "The tags at the end of a commit envelope must ascend; \(tag) follows \(last)."
+                )
+            }
+            last = tag
+            try read(tag, span.extracting(range))
+        }
+    }
+
+    private mutating func read(_ tag: UInt64, _ content: RawSpan) throws(EventFormatError) {
+        switch tag {
+        case Tag.trace where content.byteCount == Self.traceByteCount:
+            trace = TraceContext(
+                traceHigh: content.integer(at: 0),
+                traceLow: content.integer(at: 8),
+                parent: content.integer(at: 16),
+                flags: content.byte(at: 24)
+            )
+        case Tag.authentication:
+            guard let known = try Authentication(content) else { fallthrough }
+            authentication = known
+        default:
+            unknown.append(Part(tag: tag, content: content.withUnsafeBytes { Array($0) }))
+        }
+    }
+
+    /// Appends the parts, by their tags.
+    func append(to bytes: inout [UInt8]) {
+        var parts = unknown
+        if let trace {
+            var content: [UInt8] = []
+            content.append(integer: trace.traceHigh)
+            content.append(integer: trace.traceLow)
+            content.append(integer: trace.parent)
+            content.append(trace.flags)
+            parts.append(Part(tag: Tag.trace, content: content))
+        }
+        if let content = authentication?.extraBytes {
+            parts.append(Part(tag: Tag.authentication, content: content))
+        }
+        for part in parts.sorted(by: { $0.tag < $1.tag }) {
+            bytes.append(variableInteger: part.tag)
+            bytes.append(variableInteger: UInt64(part.content.count))
+            bytes.append(contentsOf: part.content)
+        }
+    }
+}
+
+extension Authentication {
+    /// Reads a kind, then the id of a credential as UTF-8; `nil` for a kind that this version does not
+    /// know.
+    fileprivate init?(_ content: RawSpan) throws(EventFormatError) {
+        guard content.byteCount > 0 else { throw CommitEnvelope.cutOff }
+        let text = content.extracting(1..<content.byteCount).withUnsafeBytes {
+            String(validating: $0, as: UTF8.self)
+        }
+        guard let text else {
+            throw EventFormatError("The id of a credential in a commit envelope is not UTF-8.")
+        }
+        switch content.byte(at: 0) {
+        case 1: self = .session(id: text)
+        case 2: self = .serverKey(id: text)
+        case 3: self = .identityProvider(issuer: text)
+        case 4: self = .administrator(id: text)
+        default: return nil
+        }
+    }
+
+    /// The bytes that ``init(_:)`` reads; `nil` for a user that the program vouches for.
+    fileprivate var extraBytes: [UInt8]? {
+        switch self {
+        case .inProcess: nil
+        case .session(let id): [1] + id.utf8
+        case .serverKey(let id): [2] + id.utf8
+        case .identityProvider(let issuer): [3] + issuer.utf8
+        case .administrator(let id): [4] + id.utf8
+        }
+    }
+
+    /// The kind of credential and its id, as `log dump` has them.
+    package var text: String {
+        switch self {
+        case .inProcess: "in process"
+        case .session(let id): "session \(id)"
+        case .serverKey(let id): "server key \(id)"
+        case .identityProvider(let issuer): "identity provider \(issuer)"
+        case .administrator(let id): "administrator \(id)"
+        }
+    }
+}

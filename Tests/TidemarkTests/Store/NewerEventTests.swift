@@ -1,0 +1,110 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+import Tidemark
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+
+/// Logs with events of kinds that this version does not know.
+@Suite struct NewerEventTests {
+    let folder: ScratchFolder
+
+    init() async throws {
+        folder = try ScratchFolder()
+        let store = try Store.open(at: folder.path(), access: .creating)
+        let anna = Client(store: store)
+        try await anna.createZone()
+        try await anna.modify([try anna.save("before", ["n": 1])])
+        try store.close()
+    }
+
+    /// Appends an event as a newer version would.
+    private func append(_ payload: [UInt8]) throws {
+        let (log, _) = try SegmentLog.open(
+            folder.path(),
+            creating: false,
+            configuration: LogConfiguration(),
+            environment: StoreEnvironment().log,
+            onDurable: { _ in }
+        )
+        var draft = CommitDraft(
+            time: log.lastTime,
+            received: log.lastTime,
+            envelope: CommitEnvelope(user: "_anna").bytes
+        )
+        draft.append(zone: 0) { $0.append(contentsOf: payload) }
+        _ = try log.append(draft)
+        try log.close()
+    }
+
+    @Test func `events from 128 on are passed over and kept`() async throws {
+        try append([200, 1, 2, 3])
+        let store = try Store.open(at: folder.path())
+        let anna = Client(store: store)
+        try await anna.modify([try anna.save("after", ["n": 2])])
+        #expect(try await anna.changes().changes.count == 2)
+        _ = try await store.compact()
+        try store.close()
+        let (reader, begun) = try ViewsCheck.begin(at: folder.path())
+        var check = begun
+        var decoder = EventDecoder(source: reader)
+        var skipped: [[UInt8]] = []
+        var failure: (any Error)?
+        let result = try reader.verify { event in
+            do {
+                try check.add(event)
+                let decoded = try decoder.decode(event)
+                if case .skipped(kind: 200) = decoded.fact { skipped.append(Array(event.payload)) }
+            } catch {
+                failure = error
+            }
+        }
+        #expect(failure == nil && result.damage.isEmpty)
+        #expect(try check.finish(isLogSound: true).isEmpty)
+        #expect(skipped == [[200, 1, 2, 3]])
+    }
+
+    @Test func `events below 128 of a kind that is not known refuse the log`() throws {
+        try append([100, 1, 2, 3])
+        let error = #expect(throws: LogError.self) { try Store.open(at: folder.path()) }
+        #expect(error?.message.contains("kind 100") ?? false)
+    }
+}
+
+@Suite struct AuthenticationTests {
+    @Test func `a store may refuse users whom nobody authenticated`() async throws {
+        let folder = try ScratchFolder()
+        var options = StoreOptions()
+        options.requiresAuthentication = true
+        let store = try Store.open(at: folder.path(), access: .creating, options: options)
+        var anna = Client(store: store)
+        let error = await #expect(throws: SyncError.self) { try await anna.createZone() }
+        #expect(error?.code == .notAuthenticated)
+        anna.caller.authentication = .session(id: "s-1")
+        anna.caller.trace = TraceContext(
+            traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        )
+        try await anna.createZone()
+        let reader = Caller(
+            database: DatabaseID(scope: .public),
+            user: nil
+        )
+        let found = try await store.fetchRecords(FetchRecordsRequest([]), as: reader)
+        #expect(found.isEmpty)
+        try store.close()
+        let log = try LogReader(folder.path(), fileSystem: PosixFileSystem())
+        var envelopes: [CommitEnvelope] = []
+        try log.scan(from: SequenceNumber(rawValue: 1), through: log.durableSequence) { event in
+            if let envelope = try? CommitEnvelope(event.envelope.span.bytes) {
+                envelopes.append(envelope)
+            }
+            return true
+        }
+        let own = try #require(envelopes.first { $0.user != nil })
+        #expect(own.extras.authentication == .session(id: "s-1"))
+        #expect(own.extras.trace == anna.caller.trace)
+    }
+}
