@@ -21,12 +21,17 @@ let everywhere: [SwiftSetting] =
 /// Libraries and the command: an import is part of the reviewed interface only where it says so.
 let shipped: [SwiftSetting] = everywhere + [.enableUpcomingFeature("InternalImportsByDefault")]
 
+/// What only a build with the trait Server uses.
+let server: TargetDependencyCondition? = .when(traits: ["Server"])
+
 let package = Package(
     name: "tidemark",
     platforms: [.macOS(.v26), .iOS(.v26)],
     products: [
         .library(name: "Tidemark", targets: ["Tidemark"]),
         .library(name: "TidemarkReplay", targets: ["TidemarkReplay"]),
+        .library(name: "TidemarkWire", targets: ["TidemarkWire"]),
+        .library(name: "TidemarkServer", targets: ["TidemarkServer"]),
         .library(name: "TidemarkTesting", targets: ["TidemarkTesting"]),
         .executable(name: "tidemark", targets: ["TidemarkCommand"]),
     ],
@@ -35,12 +40,29 @@ let package = Package(
             name: "Shims",
             description:
                 "The part of Combine that CloudKit code uses, in the product CloudKitShims."
-        )
+        ),
+        .trait(name: "Client", description: "The client of a server, over HTTP."),
+        .trait(
+            name: "Server",
+            description: "The server: the product TidemarkServer, and `tidemark serve`.",
+            enabledTraits: ["Client"]
+        ),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
+        // Without the trait Server nothing uses these, and SwiftPM does not resolve them.
+        .package(
+            url: "https://github.com/hummingbird-project/hummingbird",
+            from: "2.28.0",
+            traits: []
+        ),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         .systemLibrary(
@@ -121,6 +143,33 @@ let package = Package(
             swiftSettings: shipped
         ),
         .target(
+            name: "TidemarkWire",
+            dependencies: ["TidemarkModel"],
+            swiftSettings: shipped
+        ),
+        .target(
+            name: "TidemarkServer",
+            dependencies: [
+                "TidemarkWire", "Tidemark", "TidemarkDatabase", "TidemarkModel", "TidemarkLock",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "_CryptoExtras", package: "swift-crypto", condition: server),
+                .product(name: "Hummingbird", package: "hummingbird", condition: server),
+                .product(name: "HummingbirdCore", package: "hummingbird", condition: server),
+                .product(name: "HummingbirdTLS", package: "hummingbird", condition: server),
+                .product(name: "HummingbirdHTTP2", package: "hummingbird", condition: server),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: server),
+                .product(name: "NIOCore", package: "swift-nio", condition: server),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: server),
+                .product(name: "Logging", package: "swift-log", condition: server),
+                .product(
+                    name: "ServiceLifecycle",
+                    package: "swift-service-lifecycle",
+                    condition: server
+                ),
+            ],
+            swiftSettings: shipped
+        ),
+        .target(
             name: "TidemarkTesting",
             dependencies: ["TidemarkModel", "TidemarkLock"],
             swiftSettings: shipped
@@ -129,6 +178,7 @@ let package = Package(
             name: "TidemarkCommand",
             dependencies: [
                 "Tidemark", "TidemarkReplay", "TidemarkEvents", "TidemarkModel", "TidemarkLog",
+                "TidemarkServer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: shipped
@@ -217,6 +267,27 @@ let package = Package(
             name: "TidemarkDatabaseSwift5Tests",
             dependencies: ["Tidemark", "TestSupport"],
             swiftSettings: sanitized + [.swiftLanguageMode(.v5)]
+        ),
+        .testTarget(
+            name: "TidemarkWireTests",
+            dependencies: [
+                "TidemarkWire", "TidemarkDatabase", "Tidemark", "TidemarkModel", "TestSupport",
+            ],
+            swiftSettings: everywhere
+        ),
+        .testTarget(
+            name: "TidemarkServerTests",
+            dependencies: [
+                "TidemarkServer", "TidemarkWire", "Tidemark", "TidemarkModel", "TidemarkLock",
+                "TestSupport",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log", condition: server),
+                .product(name: "Hummingbird", package: "hummingbird", condition: server),
+                .product(name: "HummingbirdTesting", package: "hummingbird", condition: server),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: server),
+            ],
+            exclude: ["Fixtures"],
+            swiftSettings: everywhere
         ),
         .testTarget(
             name: "TidemarkTests",

@@ -67,7 +67,9 @@ let package = Package(
         ),
         .target(
             name: "HotPaths",
-            dependencies: ["Workload", .product(name: "Tidemark", package: "tidemark")],
+            dependencies: [
+                "Workload", "CAllocations", .product(name: "Tidemark", package: "tidemark"),
+            ],
             packageAccess: false,
             swiftSettings: inside
         ),

@@ -27,9 +27,17 @@ struct TidemarkCommand: AsyncParsableCommand {
             AssetCommand.self, SubscriptionsCommand.self, SchemaCommand.self, UsersCommand.self,
             UsageCommand.self, ShareCommand.self, CompactCommand.self, EraseCommand.self,
             BackupCommand.self, RestoreCommand.self, ForkCommand.self, CaseCommand.self,
-            LogCommand.self,
-        ]
+            LogCommand.self, ServeCommand.self,
+        ] + serverCommands
     )
+
+    #if Server
+    private static let serverCommands: [any ParsableCommand.Type] = [
+        TokensCommand.self, KeysCommand.self, AccountsCommand.self,
+    ]
+    #else
+    private static let serverCommands: [any ParsableCommand.Type] = []
+    #endif
 
     /// Runs the command that the arguments name, and ends the process.
     ///

@@ -20,6 +20,7 @@ extension SyncError {
             case .unreadable, .writerFailed, .locked, .readOnly: .serviceUnavailable
             case .corrupted, .notAStore, .foreignFile: .internalError
             case .pruned: .invalidArguments
+            case .cancelled: .operationCancelled
             }
         let place = error.path.map { path in
             error.offset.map { " (\(path), byte \($0))" } ?? " (\(path))"

@@ -28,6 +28,8 @@ public struct LogError: Error, Hashable, Sendable {
         case tooLarge
         /// The log was opened for reading only, or is closed.
         case readOnly
+        /// The task was cancelled; nothing is half done.
+        case cancelled
     }
 
     /// What kind of failure it is.

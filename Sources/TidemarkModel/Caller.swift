@@ -56,3 +56,36 @@ public struct Caller: Hashable, Sendable {
         self.trace = trace
     }
 }
+
+extension Caller: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case database, user, device, build, requestID, traceparent
+    }
+
+    /// Reads what a client says about itself.
+    ///
+    /// How the user was authenticated is for the one to say who answers.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            database: try container.decode(DatabaseID.self, forKey: .database),
+            user: try container.decodeIfPresent(UserID.self, forKey: .user),
+            device: try container.decodeIfPresent(String.self, forKey: .device),
+            build: try container.decodeIfPresent(String.self, forKey: .build),
+            requestID: try container.decodeIfPresent(String.self, forKey: .requestID),
+            trace: try container.decodeIfPresent(String.self, forKey: .traceparent)
+                .flatMap { TraceContext(traceparent: $0) }
+        )
+    }
+
+    /// Writes what a client says about itself.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(database, forKey: .database)
+        try container.encodeIfPresent(user, forKey: .user)
+        try container.encodeIfPresent(device, forKey: .device)
+        try container.encodeIfPresent(build, forKey: .build)
+        try container.encodeIfPresent(requestID, forKey: .requestID)
+        try container.encodeIfPresent(trace?.traceparent, forKey: .traceparent)
+    }
+}

@@ -214,3 +214,89 @@ extension Record: Codable {
         try container.encode(String(decoding: text, as: UTF8.self), forKey: .body)
     }
 }
+
+extension Name: CodedAsText {
+    var codedText: String { string }
+
+    init?(codedText: String) { self.init(codedText) }
+
+    /// Reads the text.
+    public init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
+
+    /// Writes the text.
+    public func encode(to encoder: any Encoder) throws { try encodeText(to: encoder) }
+}
+
+/// Bytes as base64url without padding.
+private struct CodedBytes: CodedAsText {
+    var bytes: [UInt8]
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    init?(codedText: String) {
+        var bytes: [UInt8] = []
+        guard Base64.decode(codedText.utf8, .urlWithoutPadding, into: &bytes) else { return nil }
+        self.bytes = bytes
+    }
+
+    var codedText: String {
+        var text: [UInt8] = []
+        bytes.withUnsafeBufferPointer { Base64.encode($0, .urlWithoutPadding, into: &text) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
+
+    func encode(to encoder: any Encoder) throws { try encodeText(to: encoder) }
+}
+
+extension Fields: Codable {
+    /// Reads the fields' bytes in base64url without padding; all of them are checked.
+    public init(from decoder: any Decoder) throws {
+        let bytes = try CodedBytes(from: decoder).bytes
+        do throws(BodyError) {
+            self = try Fields(validating: bytes[...])
+        } catch {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: decoder.codingPath,
+                    debugDescription: "At byte \(error.offset) of the fields: \(error.message)"
+                )
+            )
+        }
+    }
+
+    /// Writes the fields' bytes in base64url without padding.
+    public func encode(to encoder: any Encoder) throws {
+        try CodedBytes(Array(bytes)).encode(to: encoder)
+    }
+}
+
+extension FieldValue: Codable {
+    private enum CodingKeys: String, CodingKey { case type, value }
+
+    /// Reads `type`, by its name in CloudKit Web Services, and as `value` the bytes that a record has of it,
+    /// in base64url without padding.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let type = try container.decode(FieldType.self, forKey: .type)
+        let bytes = try container.decode(CodedBytes.self, forKey: .value).bytes
+        guard let value = FieldValue(decoding: bytes.span.bytes, as: type) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .value,
+                in: container,
+                debugDescription: "The bytes are not those of a \(type.webName)."
+            )
+        }
+        self = value
+    }
+
+    /// Writes `type` and `value`.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(type, forKey: .type)
+        try container.encode(CodedBytes(encoded), forKey: .value)
+    }
+}

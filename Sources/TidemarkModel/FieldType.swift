@@ -5,7 +5,7 @@
 ///
 /// Raw values are on disk: never renumber them. A list type is its element's type plus 16; zero
 /// marks a removed field and is no type.
-public enum FieldType: UInt8, Hashable, CaseIterable, Sendable {
+public enum FieldType: UInt8, Hashable, CaseIterable, Codable, Sendable {
     /// Text.
     case string = 1
     /// A whole number of 64 bits.
@@ -42,6 +42,11 @@ public enum FieldType: UInt8, Hashable, CaseIterable, Sendable {
     /// The type of a list's elements; `nil` if this is no list.
     public var element: FieldType? {
         rawValue > 16 ? FieldType(rawValue: rawValue - 16) : nil
+    }
+
+    /// The type of lists of this type; `nil` if this is a list.
+    package var listType: FieldType? {
+        rawValue < 16 ? FieldType(rawValue: rawValue + 16) : nil
     }
 
     /// The type in CloudKit Web Services, such as `STRING` or `INT64_LIST`.

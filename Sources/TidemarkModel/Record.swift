@@ -72,7 +72,7 @@ extension Record: CustomStringConvertible {
 }
 
 /// The three records of a conflict.
-public struct ConflictRecords: Hashable, Sendable {
+public struct ConflictRecords: Hashable, Codable, Sendable {
     /// What the client asked to save.
     public let client: Record
     /// The version that the client held; `nil` where it held none, or the store no longer has it.

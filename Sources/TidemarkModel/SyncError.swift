@@ -5,7 +5,7 @@
 /// what to do.
 public struct SyncError: Error, Hashable, Sendable {
     /// What an item of a request is known by.
-    public enum Item: Hashable, Sendable {
+    public enum Item: Hashable, Codable, Sendable {
         /// A record.
         case record(RecordID)
         /// A zone.
@@ -15,7 +15,7 @@ public struct SyncError: Error, Hashable, Sendable {
     }
 
     /// An item that failed, and why.
-    public struct ItemError: Hashable, Sendable {
+    public struct ItemError: Hashable, Codable, Sendable {
         /// The item.
         public let item: Item
         /// Why it failed.

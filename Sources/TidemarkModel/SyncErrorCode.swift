@@ -5,7 +5,7 @@ extension SyncError {
     /// CloudKit's error codes.
     ///
     /// Raw values are those of `CKError.Code`.
-    public enum Code: Int, Hashable, CaseIterable, Sendable {
+    public enum Code: Int, Hashable, CaseIterable, Codable, Sendable {
         /// Something inside failed that a caller cannot mend.
         case internalError = 1
         /// Some items failed, the request itself worked.

@@ -4,7 +4,7 @@
 /// Why a zone is gone.
 ///
 /// Raw values are those of CloudKit's sync engine, and on disk.
-public enum ZoneDeletionReason: UInt8, Hashable, CaseIterable, Sendable {
+public enum ZoneDeletionReason: UInt8, Hashable, CaseIterable, Codable, Sendable {
     /// A client deleted it.
     case deleted = 0
     /// The user removed the app's data: whoever uses the zone meets `userDeletedZone`, and asks

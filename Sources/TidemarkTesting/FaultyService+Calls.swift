@@ -209,8 +209,13 @@ extension FaultyService: DatabaseService {
     }
 
     /// Never waits nor fails: a device hears of changes whatever a test does.
+    public func notificationToken(as caller: Caller) async throws(SyncError) -> ChangeToken {
+        try await service().notificationToken(as: caller)
+    }
+
+    /// Never waits nor fails: a device hears of changes whatever a test does.
     public func notifications(
-        since token: ChangeToken?,
+        since token: ChangeToken,
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {
         try await service().notifications(since: token, as: caller)

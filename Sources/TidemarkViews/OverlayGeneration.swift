@@ -33,6 +33,10 @@ package final class OverlayGeneration: @unchecked Sendable {
     private static let recentZoneBits = 8
     /// Epochs of zones created here, by place in the table of zone names, ascending.
     private var zoneKeys: [ViewKey: [UInt64]] = [:]
+    /// Zones created here, by the hash of their database, ascending.
+    private var createdZones: [UInt64: [UInt64]] = [:]
+    /// A zone that something happened to and that nothing tells the identity of: the log has lost its creation.
+    package private(set) var strayZone: UInt64?
     /// The commits that answered requests.
     package private(set) var requests: [RequestKey: AnsweredRequest] = [:]
     /// The last compaction that began here.
@@ -94,6 +98,11 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// The epochs of zones created here at one place of the table of zone names, ascending.
     package func zoneKeys(at place: ViewKey) -> [UInt64] {
         zoneKeys[place] ?? []
+    }
+
+    /// The zones of a database that were created here, by the hash of the database, ascending.
+    package func createdZones(of database: UInt64) -> [UInt64] {
+        createdZones[database] ?? []
     }
 
     /// The newest entry of a slot, durable or not.
@@ -180,10 +189,22 @@ extension OverlayGeneration {
         audiences.append(audience)
     }
 
+    /// Looks for a zone that was neither created here nor is in the index.
+    ///
+    /// O(zones).
+    package func findStrayZone(beside index: some ViewSnapshot) throws(ViewIndexError) {
+        for zone in zones where zone.creation == nil {
+            guard try index.value(in: .zones, for: .zone(zone.key)) == nil else { continue }
+            strayZone = zone.key
+            return
+        }
+    }
+
     /// Takes in a zone's creation, whose position is the zone's key.
     package func apply(_ creation: ZoneCreation, key: UInt64) {
         zones[zoneIndex(key)].creation = creation
         zoneKeys[creation.place, default: []].append(key)
+        createdZones[creation.place.high, default: []].append(key)
         lastSequence = key
         lastZoneSequence = key
     }

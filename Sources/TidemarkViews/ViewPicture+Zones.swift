@@ -124,7 +124,7 @@ extension ViewPicture {
     /// most `limit`.
     ///
     /// Epochs that have ended are among them, unless that was at or before `quiet`: without it, none
-    /// are. O(zones in the overlay) beside the answer.
+    /// are. O(zones of the database, or those in the overlay if they are fewer) beside the answer.
     package func zones(
         of database: DatabaseID,
         after start: UInt64,
@@ -132,7 +132,11 @@ extension ViewPicture {
         limit: Int
     ) throws(ViewIndexError) -> [ZoneStanding] {
         let key = hash.key(of: database)
-        let overlaid = overlaidZoneKeys(after: start)
+        // It may be a zone of this database.
+        if let stray = withCurrent(\.strayZone) ?? withFrozen(\.strayZone) ?? nil {
+            _ = try self.zone(stray)
+        }
+        let overlaid = try overlaidZoneKeys(of: key, after: start)
         var found: [ZoneStanding] = []
         for zone in overlaid {
             let standing = try self.zone(zone)
@@ -156,6 +160,37 @@ extension ViewPicture {
         }
         // What the overlay changed came after everything that only the index knows.
         return Array((indexed + found).prefix(limit))
+    }
+
+    /// At least those zones of a database that something happened to in the overlay after a position, in no
+    /// order, and maybe others.
+    ///
+    /// The overlay does not know which database a zone is of that it did not create. So either all zones of
+    /// the database are looked for in it, or all of its zones are taken, whichever are fewer: what a user
+    /// waits for does not grow with what others write.
+    private func overlaidZoneKeys(
+        of database: UInt64,
+        after start: UInt64
+    ) throws(ViewIndexError) -> Set<UInt64> {
+        let overlaidCount = withCurrent(\.zones.count) + (withFrozen(\.zones.count) ?? 0)
+        // Looking for a zone costs several times what taking one does.
+        let limit = overlaidCount / 4
+        let indexed = try indexedHeads(of: database, from: 1, count: limit + 1)
+        guard indexed.count <= limit else { return overlaidZoneKeys(after: start) }
+        let bound = bound
+        func isChanged(_ key: UInt64, _ generation: OverlayGeneration) -> Bool {
+            generation.withZone(key) { generation.head(of: $0, through: bound) > start } ?? false
+        }
+        let keys =
+            indexed.map(\.zone) + (withFrozen { $0.createdZones(of: database) } ?? [])
+            + withCurrent { $0.createdZones(of: database) }
+        var changed = Set(withFrozen { frozen in keys.filter { isChanged($0, frozen) } } ?? [])
+        // Writers wait for the growing generation: it is asked a little at a time.
+        for start in stride(from: 0, to: keys.count, by: 256) {
+            let some = keys[start..<min(start + 256, keys.count)]
+            changed.formUnion(withCurrent { current in some.filter { isChanged($0, current) } })
+        }
+        return changed
     }
 
     /// The zones that something happened to in the overlay after a position, in no order.

@@ -75,8 +75,10 @@ struct ConsumerPackageTests {
         for mode in ["Swift5", "Swift6"] { #expect(text.contains("Consumer\(mode)Tests")) }
     }
 
-    @Test(arguments: [false, true])
-    func `only a package that asks for the shims resolves OpenCombine`(asks: Bool) throws {
+    @Test(arguments: ["", "Shims", "Server"])
+    func `only a package that asks for the shims or the server resolves what they need`(
+        trait: String
+    ) throws {
         let folder = FileManager.default.temporaryDirectory
             .appending(path: "resolving-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -86,8 +88,8 @@ struct ConsumerPackageTests {
                 withIntermediateDirectories: true
             )
         }
-        let manifest = Self.manifest
-            .replacing(#", traits: ["Shims"]"#, with: asks ? #", traits: ["Shims"]"# : "")
+        let traits = trait.isEmpty ? "" : ", traits: [\"\(trait)\"]"
+        let manifest = Self.manifest.replacing(#", traits: ["Shims"]"#, with: traits)
         try Data(manifest.utf8).write(to: folder.appending(path: "Package.swift"))
         let (status, text) = try swift(["package", "resolve"], in: folder)
         #expect(status == 0, "\(text.suffix(4000))")
@@ -96,7 +98,10 @@ struct ConsumerPackageTests {
             encoding: .utf8
         )
         #expect(resolved.contains("swift-crypto"))
-        #expect(resolved.lowercased().contains("opencombine") == asks)
+        #expect(resolved.lowercased().contains("opencombine") == (trait == "Shims"))
+        for package in ["hummingbird", "swift-nio", "swift-log"] {
+            #expect(resolved.contains("\"\(package)\"") == (trait == "Server"), "\(package)")
+        }
     }
 
     /// Runs a command of Swift's in a package; gives its status and what it wrote.

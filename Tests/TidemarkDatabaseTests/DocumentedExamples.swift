@@ -80,4 +80,12 @@ private enum DocumentedExamples {
             if case .change(let change) = entry { print(change.origin.sequence, change.happening) }
         }
     }
+
+    static func ofLongWork(_ store: Store) async throws {
+        try await LongWork.reporting { progress in
+            print("\(progress.done) of \(progress.total)")
+        } during: {
+            _ = try await store.compact()
+        }
+    }
 }

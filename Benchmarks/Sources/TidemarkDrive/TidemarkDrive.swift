@@ -15,7 +15,7 @@ struct TidemarkDrive: ParsableCommand {
         abstract: "Counts what the hot paths cost: allocations and instructions, not seconds.",
         subcommands: [
             RunCommand.self, AllocationsCommand.self, InstructionsCommand.self,
-            IdleHeapCommand.self,
+            IdleHeapCommand.self, CliffsCommand.self,
         ]
     )
 }

@@ -31,22 +31,9 @@ struct NotificationPlaces: Sendable {
                 guard error.code == .changeTokenExpired else { throw error }
             }
         }
-        let now = try await Self.end(of: service, as: caller)
+        let now = try await service.notificationToken(as: caller)
         take(now, of: caller)
         return try await service.notifications(since: now, as: caller)
-    }
-
-    /// Where the notifications that there are end.
-    private static func end(
-        of service: any DatabaseService,
-        as caller: Caller
-    ) async throws(SyncError) -> ChangeToken {
-        var request = NotificationChangesRequest()
-        while true {
-            let page = try await service.notificationChanges(request, as: caller)
-            guard page.moreComing else { return page.token }
-            request.since = page.token
-        }
     }
 
     private func place(of caller: Caller) -> ChangeToken? {

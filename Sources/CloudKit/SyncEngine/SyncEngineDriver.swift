@@ -320,7 +320,7 @@ extension SyncEngineDriver {
             let heard = await beginHearing { () async throws(SyncError) in
                 let caller = try await device.caller(of: database.container, .private)
                 let service = try await device.cloud.service()
-                return (try await service.notifications(since: nil, as: caller), caller.user)
+                return (try await service.notifications(as: caller), caller.user)
             }
             guard let ((pushes, user), isLate) = heard else { return }
             // What came before that nobody heard of.

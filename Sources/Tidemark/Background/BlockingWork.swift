@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Synchronization
+import TidemarkLog
 import TidemarkModel
 
 /// Runs what waits for the disk for long on threads of its own, so that tasks which wait for nothing
@@ -29,16 +31,34 @@ struct BlockingWork: Sendable {
         }
     }
 
-    /// Runs a closure to its end; not cancellable.
+    /// Runs a closure as ``LongWork``: what it reads of the log is reported, and ends when the task is cancelled.
     func run<Answer: Sendable>(
         _ body: @escaping @Sendable () throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {
         if runsInline { return try body() }
-        let result = await withCheckedContinuation { continuation in
-            queue.async {
-                continuation.resume(returning: Result { () throws(SyncError) in try body() })
+        let context = LongWork.Context()
+        let cancelling = Cancelling()
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                queue.async {
+                    let result = Result { () throws(SyncError) in
+                        try LongWork.run(
+                            context,
+                            isCancelled: { cancelling.isSet.load(ordering: .relaxed) },
+                            body
+                        )
+                    }
+                    continuation.resume(returning: result)
+                }
             }
+        } onCancel: {
+            cancelling.isSet.store(true, ordering: .relaxed)
         }
         return try result.get()
     }
+}
+
+/// Whether a task was cancelled, for another thread that works for it.
+private final class Cancelling: Sendable {
+    let isSet = Atomic(false)
 }

@@ -67,7 +67,7 @@ extension Store {
             StoreFolder(path)
         )
         var log = try LogBackup(from: path, to: destination, environment: effects)
-        try log.copySegments()
+        try LongWork.run { () throws(LogError) in try log.copySegments() }
         // After the log's end is known, and before the backup refers to them.
         let assets = try BlobCopy(
             from: StoreFolder(path),

@@ -79,7 +79,7 @@ extension Store {
             forgotten: ForgottenCommit(path: path, environment).make
         )
         if position != nil { hasViews = try views.copy(through: log.last) }
-        try log.copySegments()
+        try LongWork.run { () throws(LogError) in try log.copySegments() }
         let assets = try BlobCopy(
             from: StoreFolder(path),
             to: StoreFolder(destination),

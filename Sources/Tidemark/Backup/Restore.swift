@@ -50,7 +50,7 @@ extension Store {
             environment: effects,
             forgotten: ForgottenCommit(path: backup, environment).make
         )
-        try log.copySegments()
+        try LongWork.run { () throws(LogError) in try log.copySegments() }
         let assets = try BlobCopy(
             from: StoreFolder(backup),
             to: StoreFolder(path),

@@ -52,13 +52,12 @@ package struct BlobCheck {
 
     /// Reads all blobs that were named, and returns those that are not as they should be, in the order
     /// of their files.
-    ///
-    /// `progress` is told how many were read.
-    package func finish(_ progress: (Int) -> Void = { _ in }) -> [LogError] {
+    package func finish() throws(LogError) -> [LogError] {
         var damage: [LogError] = []
         let order = uses.map { (path: blobs.path(of: $0.key), blob: $0.key, use: $0.value) }
             .sorted { $0.path < $1.path }
         for (index, (path, blob, use)) in order.enumerated() {
+            try LongWork.step(index, of: order.count)
             if let problem = problem(with: blob, byteCount: use.byteCount) {
                 damage.append(
                     LogError(
@@ -69,7 +68,6 @@ package struct BlobCheck {
                     )
                 )
             }
-            progress(index + 1)
         }
         return damage
     }

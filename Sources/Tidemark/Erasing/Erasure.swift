@@ -81,7 +81,7 @@ struct Erasure {
     /// What would go.
     func estimate() throws(LogError) -> ErasureReceipt {
         let reader = try LogReader(folder.path, fileSystem: environment.log.fileSystem)
-        let findings = try look(at: reader)
+        let findings = try LongWork.run { () throws(LogError) in try look(at: reader) }
         var receipt = findings.receipt
         if let damage = reader.damage.first { throw damage }
         let journal = JournalReader(folder, of: reader.store, environment.log.fileSystem)
@@ -105,18 +105,21 @@ struct Erasure {
     /// the next opening.
     func run(on log: SegmentLog) throws(LogError) -> ErasureReceipt {
         guard try !log.isRead() else { throw Self.isRead(folder) }
-        let findings = try look(at: log)
+        let findings = try LongWork.run { () throws(LogError) in try look(at: log) }
         var receipt = findings.receipt
         // A second log needs all the room there is.
         let hasReserve = try log.useReserve()
         defer { if hasReserve { log.restoreReserve() } }
         let first = try appendMarks(findings.redaction.traces, to: log)
-        let written = try log.writeAnew(through: SequenceNumber(rawValue: first.rawValue - 1)) {
-            (event) throws(LogError) in
-            try LogError.reading { () throws(EventFormatError) in
-                try findings.redaction.form(of: event)
+        let written = try LongWork.run { () throws(LogError) in
+            try log.writeAnew(through: SequenceNumber(rawValue: first.rawValue - 1)) {
+                (event) throws(LogError) in
+                try LogError.reading { () throws(EventFormatError) in
+                    try findings.redaction.form(of: event)
+                }
             }
         }
+        // From here on nothing can be cancelled: what is decided is done.
         do throws(LogError) {
             try files.begin(subject)
         } catch {

@@ -22,40 +22,7 @@ package struct ViewsCheck {
     package private(set) var outcome = Outcome.noViews
     private var folded: FoldedViews
 
-    /// What a check of the views came to.
-    package enum Outcome: String, Sendable {
-        /// There are none to compare.
-        case noViews
-        /// Whoever made them was cut off, or has not come to the end yet.
-        case unfinished
-        /// They were compared.
-        case compared
-        /// They cannot be read; the findings say why.
-        case unreadable
-        /// A writer has taken more into them than it has vouched for in the log.
-        case ahead
-        /// Writers kept coming while they were being opened.
-        case changing
-        /// With damage in the log the fold lacks events and says nothing about them.
-        case logDamaged
-
-        /// What a person should know of a comparison that was not made.
-        package var note: String? {
-            switch self {
-            case .noViews, .compared, .unreadable: nil
-            case .unfinished:
-                "The views were not compared: they are not whole, because whoever made them was cut "
-                    + "off or is still at it. The next opening for writing makes them anew."
-            case .ahead:
-                "The views were not compared: their checkpoint is ahead of what the writer has "
-                    + "vouched for in the log so far. Verify again when the writer is idle."
-            case .changing:
-                "The views were not compared: other processes kept opening the store. Verify again."
-            case .logDamaged:
-                "The views were not compared: the log that they are computed from is damaged."
-            }
-        }
-    }
+    package typealias Outcome = StoreVerification.ViewsOutcome
 
     /// Looks at the log and the views of a store, again if a writer moved on meanwhile.
     package static func begin(
@@ -201,5 +168,24 @@ package struct ViewsCheck {
             "\(message) Views are computed from the log: \(remedy)",
             path: path
         )
+    }
+}
+
+extension StoreVerification.ViewsOutcome {
+    /// What a person should know of a comparison that was not made.
+    package var note: String? {
+        switch self {
+        case .noViews, .compared, .unreadable: nil
+        case .unfinished:
+            "The views were not compared: they are not whole, because whoever made them was cut "
+                + "off or is still at it. The next opening for writing makes them anew."
+        case .ahead:
+            "The views were not compared: their checkpoint is ahead of what the writer has "
+                + "vouched for in the log so far. Verify again when the writer is idle."
+        case .changing:
+            "The views were not compared: other processes kept opening the store. Verify again."
+        case .logDamaged:
+            "The views were not compared: the log that they are computed from is damaged."
+        }
     }
 }

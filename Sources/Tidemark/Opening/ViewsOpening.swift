@@ -147,6 +147,9 @@ struct ViewsOpening {
             try take(generation, into: index)
             reach = generation.lastSequence
         }
+        try translated { () throws(ViewIndexError) in
+            try rest.findStrayZone(beside: index.snapshot())
+        }
         let views = ZoneViews(
             source: source,
             index: index,

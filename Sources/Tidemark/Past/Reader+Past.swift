@@ -135,7 +135,7 @@ extension Reader {
         if let tag = request.changeTag, tag != record.changeTag {
             record = try version(tag, before: record, as: caller)
         }
-        return try download(try asset(request, in: record), request, as: caller)
+        return try download(try asset(request, in: record), of: record, request, as: caller)
     }
 
     /// See ``Store/lookUpUsers(_:as:asOf:)``.

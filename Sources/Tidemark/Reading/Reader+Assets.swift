@@ -45,7 +45,7 @@ extension Reader {
         if let tag = request.changeTag, tag != record.changeTag {
             record = try version(tag, before: record, as: caller)
         }
-        return try download(try asset(request, in: record), request, as: caller)
+        return try download(try asset(request, in: record), of: record, request, as: caller)
     }
 
     /// The asset of a record that a request is about.
@@ -78,12 +78,18 @@ extension Reader {
     /// The bytes that a request wants of an asset which the caller may read.
     func download(
         _ asset: AssetReference,
+        of record: Record,
         _ request: DownloadAssetRequest,
         as caller: Caller
     ) throws(SyncError) -> AssetDownload {
         let database = try database(of: request.recordID.zone, as: caller).id
         try noteKnown(asset, in: database, by: caller)
-        return try openAsset(asset, of: database, range: request.range)
+        return try openAsset(
+            asset,
+            of: database,
+            range: request.range,
+            changeTag: record.changeTag
+        )
     }
 
     /// An earlier version of a record that a caller may read as it is now.
@@ -115,7 +121,8 @@ extension Reader {
     func openAsset(
         _ asset: AssetReference,
         of database: DatabaseID,
-        range: Range<UInt64>?
+        range: Range<UInt64>?,
+        changeTag: RecordChangeTag? = nil
     ) throws(SyncError) -> AssetDownload {
         let blob = HeldBlob(try asset.blob, of: BlobHolder(database))
         let reader = try explained { () throws(BlobError) in
@@ -125,7 +132,7 @@ extension Reader {
         }
         let all = 0..<reader.byteCount
         guard let range = range?.clamped(to: all), range != all else {
-            return AssetDownload(byteCount: reader.byteCount, range: all) {
+            return AssetDownload(byteCount: reader.byteCount, range: all, changeTag: changeTag) {
                 () async throws(SyncError) in
                 let piece = try explained { () throws(BlobError) in
                     try reader.next(upTo: BlobReader.pieceByteCount)
@@ -134,7 +141,7 @@ extension Reader {
             }
         }
         let part = BlobPart(blob, range, of: blobs, blockingWork)
-        return AssetDownload(byteCount: reader.byteCount, range: range) {
+        return AssetDownload(byteCount: reader.byteCount, range: range, changeTag: changeTag) {
             () async throws(SyncError) in try await part.next(upTo: BlobReader.pieceByteCount)
         }
     }

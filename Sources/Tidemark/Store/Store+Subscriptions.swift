@@ -84,27 +84,30 @@ extension Store {
         }
     }
 
-    /// The caller's notifications as they come, each with the token behind it: after a token, or from
-    /// now on.
+    /// A token behind all of the caller's notifications of now, without reading them.
+    public func notificationToken(as caller: Caller) async throws(SyncError) -> ChangeToken {
+        let parts = try parts
+        return try await parts.reader.answer(.notifications, caller) { () throws(SyncError) in
+            try parts.reader.checkAccess(of: caller, writes: false)
+            let holder = try parts.notifications.reader.holder(of: caller)
+            return try parts.notifications.notificationToken(of: holder)
+        }
+    }
+
+    /// The caller's notifications after a token as they come, each with the token behind it.
     ///
     /// They are fetched a page at a time, so a slow client holds up nobody and misses nothing. Ends
     /// when the store is closed or the task is cancelled; throws as ``notificationChanges(_:as:)``
     /// does.
     public func notifications(
-        since token: ChangeToken? = nil,
+        since token: ChangeToken,
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {
         let parts = try parts
         try parts.reader.checkAccess(of: caller, writes: false)
         let news = try parts.notifications.notifier().news
         let holder = try parts.notifications.reader.holder(of: caller)
-        let start: ChangeToken
-        if let token {
-            start = token
-        } else {
-            start = try parts.notifications.notificationToken(of: holder)
-        }
-        let feed = NotificationFeed(self, news, as: caller, of: holder, since: start)
+        let feed = NotificationFeed(self, news, as: caller, of: holder, since: token)
         return AsyncThrowingStream { try await feed.next() }
     }
 

@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkModel
 
 /// `tidemark backup`: a copy of a store that is brought up to date again and again.
-struct BackupCommand: ParsableCommand {
+struct BackupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
         abstract: "Copy a store, open or not, into a folder; the next time only what is new.",
@@ -31,8 +31,11 @@ struct BackupCommand: ParsableCommand {
 
     @OptionGroup var options: OutputOptions
 
-    func run() throws {
-        let report = try Store.backUp(at: store.store, to: destination)
+    func run() async throws {
+        let (path, destination) = (store.store, destination)
+        let report = try await Progress.showing("segments") {
+            try Store.backUp(at: path, to: destination)
+        }
         var output = StandardOutput()
         if options.isJSON(output) {
             try output.line { $0.append(json: report) }

@@ -56,9 +56,16 @@ struct CompactCommand: AsyncParsableCommand {
         policy.history = keepHistory
         policy.tombstones = tombstones
         if dryRun {
-            try await store.read { try print(try await $0.compact(policy, isDryRun: true)) }
+            try await store.read { store in
+                let report = try await Progress.showing("events") {
+                    try await store.compact(policy, isDryRun: true)
+                }
+                try print(report)
+            }
         } else {
-            try await store.write { try print(try await $0.compact(policy)) }
+            try await store.write { store in
+                try print(try await Progress.showing("events") { try await store.compact(policy) })
+            }
         }
     }
 

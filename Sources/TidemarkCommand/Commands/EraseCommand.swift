@@ -61,14 +61,20 @@ struct EraseCommand: AsyncParsableCommand {
         _ = try database.holder
     }
 
+    private func erase(isDryRun: Bool) async throws -> ErasureReceipt {
+        try await Progress.showing("events") {
+            try Store.erase(subject, at: store.store, isDryRun: isDryRun)
+        }
+    }
+
     func run() async throws {
         let receipt = try await store.waiting {
             // Looking costs one reading of the log; erasing writes all of it anew.
             if try Store.pendingErasure(at: store.store) == nil {
-                let estimate = try Store.erase(subject, at: store.store, isDryRun: true)
+                let estimate = try await erase(isDryRun: true)
                 if estimate.isEmpty { throw nothingToErase }
             }
-            return try Store.erase(subject, at: store.store, isDryRun: dryRun)
+            return try await erase(isDryRun: dryRun)
         }
         var output = StandardOutput()
         if options.isJSON(output) {

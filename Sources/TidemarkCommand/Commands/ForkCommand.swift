@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkModel
 
 /// `tidemark fork`: a store from any moment of another one.
-struct ForkCommand: ParsableCommand {
+struct ForkCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fork",
         abstract: "Make a store from any moment of another one, sharing its files.",
@@ -41,9 +41,12 @@ struct ForkCommand: ParsableCommand {
 
     @OptionGroup var options: OutputOptions
 
-    func run() throws {
+    func run() async throws {
         let position = try at?.position(inStoreAt: store.store)
-        let report = try Store.fork(from: store.store, to: destination, through: position)
+        let path = store.store
+        let report = try await Progress.showing("segments") {
+            try Store.fork(from: path, to: destination, through: position)
+        }
         var output = StandardOutput()
         if options.isJSON(output) {
             try output.line { $0.append(json: report) }

@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkModel
 
 /// `tidemark restore`: a store from a backup.
-struct RestoreCommand: ParsableCommand {
+struct RestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
         abstract: "Make a store from a backup, as it was at its end or at a point before.",
@@ -41,9 +41,11 @@ struct RestoreCommand: ParsableCommand {
 
     @OptionGroup var options: OutputOptions
 
-    func run() throws {
+    func run() async throws {
         let position = try at?.position(inStoreAt: backup)
-        let report = try Store.restore(from: backup, to: store, through: position)
+        let report = try await Progress.showing("segments") {
+            try Store.restore(from: backup, to: store, through: position)
+        }
         var output = StandardOutput()
         if options.isJSON(output) {
             try output.line { line in

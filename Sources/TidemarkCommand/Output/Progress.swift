@@ -1,6 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+import TidemarkLog
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
@@ -53,5 +56,24 @@ struct Progress: ~Copyable {
         // Back to the first column, erase the line, write.
         let text = "\r\u{1B}[K\(line)"
         try? writeAll(Array(text.utf8)[...], to: STDERR_FILENO, name: "standard error")
+    }
+}
+
+extension Progress {
+    /// Shows how far long work comes that a closure waits for.
+    static func showing<Answer>(
+        _ unit: String,
+        during body: () async throws -> Answer
+    ) async rethrows -> Answer {
+        let shown = Mutex(Progress())
+        defer { shown.withLock { $0.finish() } }
+        return try await LongWork.reporting { progress in
+            shown.withLock { shown in
+                let part = Double(progress.done) / Double(max(1, progress.total))
+                shown.update(part: part, "\(progress.done) \(unit)")
+            }
+        } during: {
+            try await body()
+        }
     }
 }

@@ -12,15 +12,9 @@ extension Database {
     /// ```
     ///
     /// What happens after this has returned is told, whenever iteration begins. A notification is a hint to fetch; what
-    /// the device did itself is not told. Ends when the service is closed. O(notifications that are kept for the user).
+    /// the device did itself is not told. Ends when the service is closed.
     public func listen() async throws -> NotificationStream {
-        var request = NotificationChangesRequest()
-        while true {
-            try Task.checkCancellation()
-            let page = try await service.notificationChanges(request, as: caller)
-            guard page.moreComing else { return notifications(since: page.token) }
-            request.since = page.token
-        }
+        notifications(since: try await service.notificationToken(as: caller))
     }
 
     /// The user's notifications from the moment that the first one is waited for; what comes earlier is not told.
@@ -62,9 +56,14 @@ public struct NotificationStream: AsyncSequence, Sendable {
             if let open = self.stream {
                 stream = open
             } else {
-                let service = database.service
-                stream = try await service.notifications(since: token, as: database.caller)
-                    .makeAsyncIterator()
+                let (service, caller) = (database.service, database.caller)
+                let pushes =
+                    if let token {
+                        try await service.notifications(since: token, as: caller)
+                    } else {
+                        try await service.notifications(as: caller)
+                    }
+                stream = pushes.makeAsyncIterator()
             }
             let push = try await stream.next(isolation: #isolation)
             self.stream = stream

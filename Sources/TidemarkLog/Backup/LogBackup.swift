@@ -189,7 +189,8 @@ package struct LogBackup {
         try LogError.wrapping { () throws(FileError) in
             try fileSystem.createDirectory(destination.segments)
         }
-        for segment in manifest.segments {
+        for (index, segment) in manifest.segments.enumerated() {
+            try LongWork.step(index, of: manifest.segments.count)
             guard let framesEnd = segment.framesEnd else { continue }
             let (file, header) = try SegmentReader.open(
                 segment.id,

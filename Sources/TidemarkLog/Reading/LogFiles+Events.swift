@@ -14,9 +14,14 @@ extension LogFiles {
         // Few at first: many walks end soon.
         var count = 1
         var position = first
+        let watch = LongWork.watch
         while position <= last, let (reader, end) = try readerOrNext(at: position) {
             var blockIndex = reader.index(of: position)
             while true {
+                if let watch {
+                    let reached = reader.entry(at: blockIndex)?.first ?? position
+                    try watch.step(reached, from: first, through: last)
+                }
                 if let stripe = reader.stripe(around: blockIndex) {
                     let range = position...last
                     guard try scan(stripe, of: reader, range, visit) else { return }
@@ -50,6 +55,7 @@ extension LogFiles {
         _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
         var position = first
+        let watch = LongWork.watch
         while position <= last, let (reader, end) = try readerOrNext(at: position) {
             guard reader.header.first <= last else { return }
             let blocks: any Sequence<Int> =
@@ -62,6 +68,7 @@ extension LogFiles {
                 guard let entry = reader.entry(at: index), entry.last >= position,
                     entry.first <= last, !entry.isMap
                 else { continue }
+                try watch?.step(entry.first, from: first, through: last)
                 guard let block = try block(entry, in: reader, keeping: false) else { continue }
                 var cursor = BlockCursor(block)
                 while try advance(&cursor, of: reader, to: position) {
@@ -121,5 +128,17 @@ extension LogFiles {
             }
         }
         return wanted.sorted().filter { $0 < all.count }.map { all[all.startIndex + $0] }
+    }
+}
+
+extension LongWork.Watch {
+    /// Tells that a walk from one position through another has reached a third.
+    fileprivate func step(
+        _ reached: SequenceNumber,
+        from first: SequenceNumber,
+        through last: SequenceNumber
+    ) throws(LogError) {
+        let done = max(reached, first).rawValue - first.rawValue
+        try step(done, of: max(last, first).rawValue - first.rawValue + 1)
     }
 }

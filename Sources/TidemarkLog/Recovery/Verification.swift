@@ -25,7 +25,8 @@ extension LogReader {
         result.damage = damage
         let manifest = manifest
         var expected: SequenceNumber?
-        for segment in manifest.segments {
+        for (index, segment) in manifest.segments.enumerated() {
+            try LongWork.step(index, of: manifest.segments.count)
             result.segmentCount += 1
             do throws(LogError) {
                 if let expected, segment.id.first != expected {

@@ -7,6 +7,7 @@ extension JSONReader {
     package mutating func int64(
         _ form: WholeNumberForm = .number
     ) throws(JSONError) -> Int64 {
+        if webForm != nil, try peek() == .string { return try int64AsText() }
         let number = try number()
         if let value = number.int64 { return value }
         let lexeme = lexeme(number)
@@ -38,8 +39,26 @@ extension JSONReader {
         }
     }
 
+    /// Reads a whole number that is written as a string, as `numbersAsStrings` asks for.
+    private mutating func int64AsText() throws(JSONError) -> Int64 {
+        let start = offset
+        let text = try string()
+        guard let value = Int64(text) else {
+            throw JSONError("The string is not a whole number of 64 bits.", at: start)
+        }
+        return value
+    }
+
     /// Reads a finite number.
-    mutating func finiteDouble() throws(JSONError) -> Double {
+    package mutating func finiteDouble() throws(JSONError) -> Double {
+        if webForm != nil, try peek() == .string {
+            let start = offset
+            let text = try string()
+            guard let value = Double(text), value.isFinite else {
+                throw JSONError("The string is not a finite number.", at: start)
+            }
+            return value
+        }
         let number = try number()
         guard let value = double(number) else {
             throw JSONError(
@@ -138,7 +157,9 @@ extension JSONReader {
         var members = MemberNames()
         var object = try openObject()
         while let key = try nextKey(of: &object) {
-            if try members.take(0, "latitude", key, in: self) {
+            if webForm != nil, try peek() == .null {
+                try null()
+            } else if try members.take(0, "latitude", key, in: self) {
                 place.latitude = try finiteDouble()
             } else if try members.take(1, "longitude", key, in: self) {
                 place.longitude = try finiteDouble()
@@ -155,7 +176,7 @@ extension JSONReader {
             } else if try members.take(7, "timestamp", key, in: self) {
                 place.timestamp = try int64()
             } else {
-                throw unknownMember(
+                try passUnknown(
                     key,
                     "latitude, longitude, horizontalAccuracy, verticalAccuracy, altitude, speed, "
                         + "course, timestamp"
@@ -177,7 +198,9 @@ extension JSONReader {
         var members = MemberNames()
         var object = try openObject()
         while let key = try nextKey(of: &object) {
-            if try members.take(0, "recordName", key, in: self) {
+            if webForm != nil, try peek() == .null {
+                try null()
+            } else if try members.take(0, "recordName", key, in: self) {
                 recordName = try string()
             } else if try members.take(1, "zoneID", key, in: self) {
                 zone = try zoneID()
@@ -193,7 +216,7 @@ extension JSONReader {
                 }
                 action = known
             } else {
-                throw unknownMember(key, "recordName, zoneID, action")
+                try passUnknown(key, "recordName, zoneID, action")
             }
         }
         guard let recordName else {
@@ -202,20 +225,25 @@ extension JSONReader {
         return Reference(recordName: recordName, zone: zone, action: action)
     }
 
-    private mutating func zoneID() throws(JSONError) -> ZoneID {
+    package mutating func zoneID() throws(JSONError) -> ZoneID {
         var zoneName = ZoneID.defaultZoneName
         var ownerName = ZoneID.currentOwner
         var members = MemberNames()
         var object = try openObject()
         while let key = try nextKey(of: &object) {
-            if try members.take(0, "zoneName", key, in: self) {
+            if webForm != nil, try peek() == .null {
+                try null()
+            } else if try members.take(0, "zoneName", key, in: self) {
                 zoneName = try string()
             } else if try members.take(1, "ownerRecordName", key, in: self) {
                 ownerName = try string()
+            } else if webForm != nil, try members.take(2, "ownerName", key, in: self) {
+                ownerName = try string()
             } else {
-                throw unknownMember(key, "zoneName, ownerRecordName")
+                try passUnknown(key, "zoneName, ownerRecordName")
             }
         }
+        if let webForm, ownerName == webForm.callerName { ownerName = ZoneID.currentOwner }
         return ZoneID(zoneName: zoneName, ownerName: ownerName)
     }
 
@@ -226,10 +254,13 @@ extension JSONReader {
         var size: Int64?
         var referenceChecksum: [UInt8]?
         var wrappingKey: [UInt8]?
+        var receipt: String?
         var members = MemberNames()
         var object = try openObject()
         while let key = try nextKey(of: &object) {
-            if try members.take(0, "fileChecksum", key, in: self) {
+            if webForm != nil, try peek() == .null {
+                try null()
+            } else if try members.take(0, "fileChecksum", key, in: self) {
                 checksum = try base64()
             } else if try members.take(1, "size", key, in: self) {
                 size = try int64()
@@ -237,9 +268,14 @@ extension JSONReader {
                 referenceChecksum = try base64()
             } else if try members.take(3, "wrappingKey", key, in: self) {
                 wrappingKey = try base64()
+            } else if webForm != nil, try members.take(4, "receipt", key, in: self) {
+                receipt = try string()
             } else {
-                throw unknownMember(key, "fileChecksum, size, referenceChecksum, wrappingKey")
+                try passUnknown(key, "fileChecksum, size, referenceChecksum, wrappingKey")
             }
+        }
+        if let webForm {
+            return try webForm.asset(receipt, checksum, size, at: start)
         }
         guard let checksum, let size, let byteCount = UInt64(exactly: size) else {
             throw JSONError("An asset needs a fileChecksum, and a size of zero or more.", at: start)

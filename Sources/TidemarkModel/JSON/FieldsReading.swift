@@ -42,9 +42,13 @@ extension FieldsBuilder {
             let typed = try reader.typedValue()
             isEncrypted = typed.isEncrypted
             var value = typed.value
-            if let explicit = typed.type {
+            if typed.isAbsent {
+                type = nil
+            } else if let explicit = typed.type {
                 type = explicit
                 try appendValue(of: explicit, from: &value)
+            } else if value.webForm != nil {
+                type = try appendWebValue(from: &value)
             } else {
                 type = try appendPlain(from: &value)
             }
@@ -109,15 +113,17 @@ extension FieldsBuilder {
 }
 
 /// A value that was passed over, to be read once its type is known.
-private struct TypedValue {
+struct TypedValue {
     var value: JSONReader
     var type: FieldType?
     var isEncrypted: Bool
+    /// Whether the field has no value, which only a request of CloudKit Web Services may say so.
+    var isAbsent = false
 }
 
 extension JSONReader {
     /// Reads the members `value`, `type` and `isEncrypted`, in any order.
-    fileprivate mutating func typedValue() throws(JSONError) -> TypedValue {
+    mutating func typedValue() throws(JSONError) -> TypedValue {
         let start = offset
         var value: JSONReader?
         var type: FieldType?
@@ -127,28 +133,36 @@ extension JSONReader {
         while let key = try nextKey(of: &object) {
             if try members.take(0, "value", key, in: self) {
                 value = self
-                if try peek() == .null {
+                if webForm == nil, try peek() == .null {
                     throw JSONError("null is no value; leave the field out.", at: offset)
                 }
                 try skip()
+            } else if webForm != nil, try peek() == .null {
+                try null()
             } else if try members.take(1, "type", key, in: self) {
                 type = try fieldType()
             } else if try members.take(2, "isEncrypted", key, in: self) {
                 isEncrypted = try boolean()
             } else {
-                throw unknownMember(key, "value, type, isEncrypted")
+                try passUnknown(key, "value, type, isEncrypted")
             }
         }
-        guard let value else {
+        guard var value else {
             throw JSONError("A field that is an object needs the member \"value\".", at: start)
         }
-        return TypedValue(value: value, type: type, isEncrypted: isEncrypted ?? false)
+        return TypedValue(
+            value: value,
+            type: type,
+            isEncrypted: isEncrypted ?? false,
+            isAbsent: webForm == nil ? false : try value.peek() == .null
+        )
     }
 
-    private mutating func fieldType() throws(JSONError) -> FieldType {
+    private mutating func fieldType() throws(JSONError) -> FieldType? {
         skipSpace()
         let start = offset
         let name = try string()
+        if webForm != nil, WebFieldForm.namesNoType(name) { return nil }
         guard let type = FieldType(webName: name) else {
             throw JSONError(
                 "There is no field type \"\(name)\"; the types are "

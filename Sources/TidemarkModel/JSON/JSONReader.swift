@@ -14,6 +14,9 @@ package struct JSONReader {
     /// Where the next piece begins, or white space before it.
     package private(set) var offset = 0
 
+    /// How fields are written in a request of CloudKit Web Services; `nil` reads those of a change stream.
+    package var webForm: WebFieldForm?
+
     /// Begins at the first byte.
     package init(_ bytes: UnsafeBufferPointer<UInt8>) {
         self.bytes = bytes

@@ -27,7 +27,13 @@ struct MemberNames {
 }
 
 extension JSONReader {
-    /// Refuses a member that an object of this kind does not have.
+    /// Refuses a member that an object of this kind does not have; a request of CloudKit Web Services may have any.
+    mutating func passUnknown(_ key: JSONText, _ known: String) throws(JSONError) {
+        guard webForm == nil else { return try skip() }
+        throw unknownMember(key, known)
+    }
+
+    /// The refusal of a member that an object of this kind does not have.
     func unknownMember(_ key: JSONText, _ known: String) -> JSONError {
         JSONError(
             "There is no member \"\(copy(key))\" here; the members are \(known).",

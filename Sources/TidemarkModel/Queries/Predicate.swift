@@ -10,7 +10,7 @@ extension Query {
     ///
     /// The description is the canonical text; it parses back to an equal tree, but for a compound of
     /// one part, which is that part, and of none, which is ``always`` or ``never``.
-    public indirect enum Predicate: Hashable, Sendable {
+    public indirect enum Predicate: Hashable, Codable, Sendable {
         /// Every record fulfils it: `TRUEPREDICATE`.
         case always
         /// No record fulfils it: `FALSEPREDICATE`.
@@ -42,7 +42,7 @@ extension Query {
     }
 
     /// How a field is compared with a value.
-    public enum Relation: Hashable, CaseIterable, Sendable {
+    public enum Relation: Hashable, CaseIterable, Codable, Sendable {
         /// The field is the value: `==`.
         case equal
         /// The field is not the value, or absent: `!=`.
@@ -72,7 +72,7 @@ extension Query {
     }
 
     /// What a field is compared with.
-    public enum Operand: Hashable, Sendable {
+    public enum Operand: Hashable, Codable, Sendable {
         /// A value.
         case value(FieldValue)
         /// The time at which the query is answered: `now()`.
@@ -84,7 +84,7 @@ extension Query {
     }
 
     /// Which differences between texts do not count: `[cd]`.
-    public struct TextOptions: OptionSet, Hashable, Sendable {
+    public struct TextOptions: OptionSet, Hashable, Codable, Sendable {
         /// The options as bits.
         public let rawValue: UInt8
 
@@ -100,7 +100,7 @@ extension Query {
     }
 
     /// A comparison of a field with a value.
-    public struct Comparison: Hashable, Sendable {
+    public struct Comparison: Hashable, Codable, Sendable {
         /// What is compared.
         public let key: Key
         /// How.
@@ -129,7 +129,7 @@ extension Query {
     }
 
     /// A search for words, upper and lower case and accents aside.
-    public struct WordSearch: Hashable, Sendable {
+    public struct WordSearch: Hashable, Codable, Sendable {
         private let words: Name
         /// The field to search; `nil` for all that can be searched.
         public let key: Key?
@@ -148,7 +148,7 @@ extension Query {
     }
 
     /// A comparison of a distance on the Earth's surface.
-    public struct DistanceTest: Hashable, Sendable {
+    public struct DistanceTest: Hashable, Codable, Sendable {
         /// The location field.
         public let key: Key
         /// Where the distance is measured from: coordinates alone.

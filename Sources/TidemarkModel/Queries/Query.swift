@@ -5,7 +5,7 @@
 ///
 /// The parts of a query are nested here because Foundation has a `Predicate` and a `SortDescriptor`
 /// of its own.
-public struct Query: Hashable, Sendable {
+public struct Query: Hashable, Codable, Sendable {
     private var typeName: Name
     /// What a record must fulfil.
     public var predicate: Predicate
@@ -14,6 +14,11 @@ public struct Query: Hashable, Sendable {
     /// Records that are equal by all of them, and all records where there is none, are in the order
     /// of their names' bytes.
     public var sortDescriptors: [SortDescriptor]
+
+    private enum CodingKeys: String, CodingKey {
+        case predicate, sortDescriptors
+        case typeName = "recordType"
+    }
 
     /// Asks for the records of a type that fulfil a predicate.
     public init(
@@ -43,7 +48,7 @@ extension Query: CustomStringConvertible {
 
 extension Query {
     /// One criterion of an order.
-    public struct SortDescriptor: Hashable, Sendable {
+    public struct SortDescriptor: Hashable, Codable, Sendable {
         /// What is compared.
         public let key: Key
         /// Whether small values come first.

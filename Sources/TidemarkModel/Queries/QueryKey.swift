@@ -3,7 +3,7 @@
 
 extension Query {
     /// What a predicate or an order looks at: a field, or what the system knows of a record.
-    public enum Key: Hashable, Sendable {
+    public enum Key: Hashable, Codable, Sendable {
         /// A field that the app defined.
         case field(Name)
         /// A field that every record has.
@@ -19,7 +19,7 @@ extension Query {
     }
 
     /// What the system knows of every record, under the names that predicates have for it.
-    public enum SystemField: String, Hashable, CaseIterable, Sendable {
+    public enum SystemField: String, Hashable, CaseIterable, Codable, Sendable {
         /// The record itself, compared by its name.
         case recordID
         /// When it was first saved.

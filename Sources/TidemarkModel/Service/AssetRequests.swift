@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Sends the bytes of an asset, before the save that names it.
-public struct UploadAssetRequest: Hashable, Sendable {
+public struct UploadAssetRequest: Hashable, Codable, Sendable {
     /// The zone of the record that is to name it: it says whose database keeps the bytes.
     public var zone: ZoneID
     /// What the client knows of the bytes beforehand: they are refused if they turn out to be others.
@@ -16,7 +16,7 @@ public struct UploadAssetRequest: Hashable, Sendable {
 }
 
 /// Asks which assets need not be sent, because the database holds their bytes already.
-public struct HeldAssetsRequest: Hashable, Sendable {
+public struct HeldAssetsRequest: Hashable, Codable, Sendable {
     /// The zone of the records that are to name them.
     public var zone: ZoneID
     /// The assets.
@@ -30,7 +30,7 @@ public struct HeldAssetsRequest: Hashable, Sendable {
 }
 
 /// Asks for the bytes of an asset that a record names.
-public struct DownloadAssetRequest: Hashable, Sendable {
+public struct DownloadAssetRequest: Hashable, Codable, Sendable {
     /// The record.
     public var recordID: RecordID
     /// The version of the record that names it; `nil` for the latest.
@@ -72,16 +72,21 @@ public struct AssetDownload: AsyncSequence, Sendable {
     public let byteCount: UInt64
     /// Which of its bytes come.
     public let range: Range<UInt64>
+    /// The version of the record that names the asset, under which a download that broke off goes on; `nil`
+    /// where no record was asked about.
+    public let changeTag: RecordChangeTag?
     private let next: @Sendable () async throws(SyncError) -> [UInt8]?
 
     /// Wraps what gives the pieces, one after another, `nil` after the last.
     public init(
         byteCount: UInt64,
         range: Range<UInt64>,
+        changeTag: RecordChangeTag? = nil,
         next: @escaping @Sendable () async throws(SyncError) -> [UInt8]?
     ) {
         self.byteCount = byteCount
         self.range = range
+        self.changeTag = changeTag
         self.next = next
     }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Asks what changed in a zone.
-public struct ZoneChangesRequest: Hashable, Sendable {
+public struct ZoneChangesRequest: Hashable, Codable, Sendable {
     /// The zone.
     public var zone: ZoneID
     /// How far the client has come; `nil` asks for all there is.
@@ -38,7 +38,7 @@ public struct ZoneChangesRequest: Hashable, Sendable {
 }
 
 /// A deletion as a client learns of it.
-public struct DeletedRecord: Hashable, Sendable {
+public struct DeletedRecord: Hashable, Codable, Sendable {
     /// The record that is gone.
     public let recordID: RecordID
     /// The type that it had.
@@ -47,6 +47,11 @@ public struct DeletedRecord: Hashable, Sendable {
     private let recordTypeName: Name
     /// The version that the deletion is.
     public let changeTag: RecordChangeTag
+
+    private enum CodingKeys: String, CodingKey {
+        case recordID, changeTag
+        case recordTypeName = "recordType"
+    }
 
     /// Describes a deletion.
     public init(recordID: RecordID, recordType: String, changeTag: RecordChangeTag) {
@@ -57,7 +62,7 @@ public struct DeletedRecord: Hashable, Sendable {
 }
 
 /// One line of a zone's delta.
-public enum RecordChange: Hashable, Sendable {
+public enum RecordChange: Hashable, Codable, Sendable {
     /// The record is new or has changed; this is its latest version.
     case changed(Record)
     /// The record is gone.
@@ -66,7 +71,7 @@ public enum RecordChange: Hashable, Sendable {
 
 /// What changed in a zone after a token: every record at most once, by its last change, oldest
 /// first.
-public struct ZoneChanges: Hashable, Sendable {
+public struct ZoneChanges: Hashable, Codable, Sendable {
     /// The zone.
     public let zone: ZoneID
     /// Changes in the order of the log.
@@ -86,7 +91,7 @@ public struct ZoneChanges: Hashable, Sendable {
 }
 
 /// Asks which zones of the caller's database changed.
-public struct DatabaseChangesRequest: Hashable, Sendable {
+public struct DatabaseChangesRequest: Hashable, Codable, Sendable {
     /// How far the client has come; `nil` asks for all there is.
     public var since: ChangeToken?
     /// At most how many zones to answer; `nil` leaves it to the store.
@@ -100,7 +105,7 @@ public struct DatabaseChangesRequest: Hashable, Sendable {
 }
 
 /// One line of a database's delta.
-public enum ZoneChange: Hashable, Sendable {
+public enum ZoneChange: Hashable, Codable, Sendable {
     /// The zone is new, or something in it has changed.
     case changed(ZoneID)
     /// The zone is gone.
@@ -116,7 +121,7 @@ public enum ZoneChange: Hashable, Sendable {
 
 /// Which zones of a database changed after a token: every zone at most once, by its last change,
 /// oldest first.
-public struct DatabaseChanges: Hashable, Sendable {
+public struct DatabaseChanges: Hashable, Codable, Sendable {
     /// Changes in the order of the log.
     public let changes: [ZoneChange]
     /// How far this answer goes.

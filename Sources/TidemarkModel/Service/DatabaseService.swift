@@ -3,12 +3,17 @@
 
 /// The one way in: what apps, the CloudKit module and servers ask.
 ///
-/// A `Store` is one. The command line opens stores, and asks them for more than a service has.
+/// A `Store` is one; so is a client of a store that another process has open. Every call says who asks. A call
+/// throws where the request as a whole failed; an item that failed has its error in the result.
 ///
-/// Every call says who asks. A call throws where the request as a whole failed; an item that failed
-/// has its error in the result.
+/// **Repeating a call.** A connection can be lost before or after a call was done. A call that only reads may
+/// be repeated as it is. A call that *writes*, as its comment says, may be repeated under the same
+/// ``Caller/requestID``: what the first one did is not done again, and its answer comes again. Without a request
+/// id it may not be repeated, because what others did in between would count as what the caller saw. An upload may
+/// be repeated with the same bytes. The two streams are resumed by asking for them again, ``notifications(since:as:)``
+/// with the token of the last notification.
 public protocol DatabaseService: Sendable {
-    /// Saves and deletes records. What is in the answer as done is durable.
+    /// Saves and deletes records; writes. What is in the answer as done is durable.
     func modifyRecords(
         _ request: ModifyRecordsRequest,
         as caller: Caller
@@ -32,7 +37,7 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> DatabaseChanges
 
-    /// Creates and deletes zones. What is in the answer as done is durable.
+    /// Creates and deletes zones; writes. What is in the answer as done is durable.
     func modifyZones(
         _ request: ModifyZonesRequest,
         as caller: Caller
@@ -91,7 +96,7 @@ public protocol DatabaseService: Sendable {
 
     // MARK: Sharing
 
-    /// Takes part in the share that a link leads to; answers with the share's record.
+    /// Takes part in the share that a link leads to, and returns the share's record; writes.
     func acceptShare(_ link: String, as caller: Caller) async throws(SyncError) -> Record
 
     /// What a link leads to.
@@ -101,12 +106,12 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> ShareMetadata
 
-    /// Asks to take part in a share.
+    /// Asks to take part in a share; writes.
     func requestShareAccess(_ link: String, as caller: Caller) async throws(SyncError)
 
     // MARK: Subscriptions
 
-    /// Saves and deletes subscriptions of the caller. What is in the answer as done is durable.
+    /// Saves and deletes subscriptions of the caller; writes. What is in the answer as done is durable.
     func modifySubscriptions(
         _ request: ModifySubscriptionsRequest,
         as caller: Caller
@@ -128,16 +133,19 @@ public protocol DatabaseService: Sendable {
     ) async throws(SyncError) -> NotificationChanges
 
     /// Marks notifications as read, which the user's other clients hear of; for each, in order, its
-    /// id or why it could not be.
+    /// id or why it could not be. Writes, and may be repeated without a request id.
     func markNotificationsRead(
         _ ids: [String],
         as caller: Caller
     ) async throws(SyncError) -> [Result<String, SyncError>]
 
-    /// The caller's notifications as they come, pruned to what a push may hold; without a token,
-    /// from now on. Ends when the service is closed.
+    /// A token behind all of the caller's notifications of now, without reading them.
+    func notificationToken(as caller: Caller) async throws(SyncError) -> ChangeToken
+
+    /// The caller's notifications after a token, as they come, pruned to what a push may hold. Ends when the
+    /// service is closed.
     func notifications(
-        since token: ChangeToken?,
+        since token: ChangeToken,
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error>
 
@@ -148,4 +156,13 @@ public protocol DatabaseService: Sendable {
     func accountStatuses(
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error>
+}
+
+extension DatabaseService {
+    /// The caller's notifications from now on; as ``notifications(since:as:)`` otherwise.
+    public func notifications(
+        as caller: Caller
+    ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {
+        try await notifications(since: notificationToken(as: caller), as: caller)
+    }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Asks for the records that fulfil a query, one page of them.
-public struct QueryRequest: Hashable, Sendable {
+public struct QueryRequest: Hashable, Codable, Sendable {
     /// What to find, and in which order.
     public var query: Query
     /// Where to look; `nil` for every zone of the database, which a shared one does not allow.
@@ -42,7 +42,7 @@ public struct QueryPageCursor: Hashable, Sendable {
 }
 
 /// One page of what a query found.
-public struct QueryPageResult: Hashable, Sendable {
+public struct QueryPageResult: Hashable, Codable, Sendable {
     /// The records, in the query's order.
     public let records: [Record]
     /// Where to go on; `nil` if there is no more.
@@ -75,4 +75,14 @@ extension QueryPageCursor: CodedAsText {
 
     /// Writes base64url without padding.
     public func encode(to encoder: any Encoder) throws { try encodeText(to: encoder) }
+}
+
+extension QueryPageCursor: CustomStringConvertible {
+    /// Reads a printed cursor; `nil` if the text is not the form of one.
+    public init?(_ text: String) {
+        self.init(codedText: text)
+    }
+
+    /// The bytes in base64url without padding.
+    public var description: String { codedText }
 }

@@ -4,7 +4,7 @@
 /// What saving over an existing record does.
 ///
 /// The first three raw values are CloudKit's; all of them are on disk.
-public enum SavePolicy: UInt8, Hashable, CaseIterable, Sendable {
+public enum SavePolicy: UInt8, Hashable, CaseIterable, Codable, Sendable {
     /// Succeeds only if the record is still the version whose change tag the save holds; without a
     /// tag, only if there is no record. Fields that are not named stay.
     case ifServerRecordUnchanged = 0
@@ -28,7 +28,7 @@ public enum SavePolicy: UInt8, Hashable, CaseIterable, Sendable {
 
 /// What a save means for the record's parent, the record above it in a tree that is shared as a
 /// whole.
-public enum ParentChange: Hashable, Sendable {
+public enum ParentChange: Hashable, Codable, Sendable {
     /// The parent stays as it is, also where the rest of the record is replaced.
     case unchanged
     /// The record of the same zone with this name is the parent.
@@ -44,7 +44,7 @@ public enum ParentChange: Hashable, Sendable {
 }
 
 /// One record to save.
-public struct RecordSave: Hashable, Sendable {
+public struct RecordSave: Hashable, Codable, Sendable {
     /// The record.
     public var recordID: RecordID
     /// Its type; a record keeps the type of its first save.
@@ -74,6 +74,12 @@ public struct RecordSave: Hashable, Sendable {
 
     /// What is shared, as it is kept.
     package private(set) var boxedShare: BoxedShare
+
+    private enum CodingKeys: String, CodingKey {
+        case recordID, changeTag, fields, parent, policy
+        case typeName = "recordType"
+        case boxedShare = "share"
+    }
 
     /// Kept apart, so that every other save is one word larger and no more.
     package enum BoxedShare: Hashable, Sendable {
@@ -105,7 +111,7 @@ public struct RecordSave: Hashable, Sendable {
 }
 
 /// One record to delete.
-public struct RecordDeletion: Hashable, Sendable {
+public struct RecordDeletion: Hashable, Codable, Sendable {
     /// The record.
     public var recordID: RecordID
     /// Deletes only this version; `nil` deletes whichever there is.
@@ -119,7 +125,7 @@ public struct RecordDeletion: Hashable, Sendable {
 }
 
 /// Records to save and to delete.
-public struct ModifyRecordsRequest: Hashable, Sendable {
+public struct ModifyRecordsRequest: Hashable, Codable, Sendable {
     /// Records to save.
     public var saves: [RecordSave]
     /// Records to delete.
@@ -170,7 +176,7 @@ extension ModifyRecordsResult {
 }
 
 /// Records to fetch by their identity.
-public struct FetchRecordsRequest: Hashable, Sendable {
+public struct FetchRecordsRequest: Hashable, Codable, Sendable {
     /// The records.
     public var recordIDs: [RecordID]
     /// The names of the fields to answer; `nil` for all of them.

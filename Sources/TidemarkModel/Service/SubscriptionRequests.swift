@@ -4,7 +4,7 @@
 /// Subscriptions to save and to delete, in the caller's database, for the caller.
 ///
 /// Each is done alone.
-public struct ModifySubscriptionsRequest: Hashable, Sendable {
+public struct ModifySubscriptionsRequest: Hashable, Codable, Sendable {
     /// Subscriptions to save; one with an id that the caller uses already is replaced.
     public var saves: [Subscription]
     /// The ids of subscriptions to delete.
@@ -48,7 +48,7 @@ extension ModifySubscriptionsResult {
 }
 
 /// Asks for the notifications of the caller that came after a token, and have not been read.
-public struct NotificationChangesRequest: Hashable, Sendable {
+public struct NotificationChangesRequest: Hashable, Codable, Sendable {
     /// How far the client has come; `nil` asks for all there is.
     public var since: ChangeToken?
     /// At most how many notifications to answer; `nil` leaves it to the store.
@@ -62,7 +62,7 @@ public struct NotificationChangesRequest: Hashable, Sendable {
 }
 
 /// One page of a user's notifications, oldest first.
-public struct NotificationChanges: Hashable, Sendable {
+public struct NotificationChanges: Hashable, Codable, Sendable {
     /// Whole, not pruned.
     ///
     /// A page can be empty although more is coming: what the asking client did itself is left out.

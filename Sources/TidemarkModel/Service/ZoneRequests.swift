@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A zone of a database.
-public struct Zone: Hashable, Sendable {
+public struct Zone: Hashable, Codable, Sendable {
     /// What a zone can do.
     ///
     /// Raw values are CloudKit's.
-    public struct Capabilities: OptionSet, Hashable, Sendable {
+    public struct Capabilities: OptionSet, Hashable, Codable, Sendable {
         /// The bits.
         public let rawValue: UInt
 
@@ -40,7 +40,7 @@ public struct Zone: Hashable, Sendable {
 /// Zones to create and to delete.
 ///
 /// Each zone is done alone; creating one that exists succeeds.
-public struct ModifyZonesRequest: Hashable, Sendable {
+public struct ModifyZonesRequest: Hashable, Codable, Sendable {
     /// Zones to create.
     public var saves: [ZoneID]
     /// Zones to delete, with all that is in them.

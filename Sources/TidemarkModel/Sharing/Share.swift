@@ -50,7 +50,7 @@ public struct Share: Hashable, Sendable {
 }
 
 /// What a client says about a share when it saves the share's record.
-public struct ShareContent: Hashable, Sendable {
+public struct ShareContent: Hashable, Codable, Sendable {
     /// The record whose tree is shared, when the share is first saved; `nil` for a whole zone.
     public var root: String?
     /// What whoever has the link may do.

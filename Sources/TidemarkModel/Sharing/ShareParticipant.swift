@@ -4,7 +4,7 @@
 /// What a participant may do with what is shared.
 ///
 /// Raw values are CloudKit's, and on disk.
-public enum SharePermission: Int, Hashable, CaseIterable, Sendable {
+public enum SharePermission: Int, Hashable, CaseIterable, Codable, Sendable {
     /// Nothing.
     case none = 1
     /// Read.
@@ -16,7 +16,7 @@ public enum SharePermission: Int, Hashable, CaseIterable, Sendable {
 /// What a participant is for a share.
 ///
 /// Raw values are CloudKit's, and on disk.
-public enum ShareRole: Int, Hashable, CaseIterable, Sendable {
+public enum ShareRole: Int, Hashable, CaseIterable, Codable, Sendable {
     /// Whose zone it is.
     case owner = 1
     /// May change the share: who takes part, and what they may do.
@@ -30,7 +30,7 @@ public enum ShareRole: Int, Hashable, CaseIterable, Sendable {
 /// How far an invitation has come.
 ///
 /// Raw values are CloudKit's, and on disk. Whoever is removed is not in the list any more.
-public enum ShareAcceptance: Int, Hashable, CaseIterable, Sendable {
+public enum ShareAcceptance: Int, Hashable, CaseIterable, Codable, Sendable {
     /// Not accepted yet.
     case pending = 1
     /// Accepted: the zone is in the participant's shared database.
@@ -38,7 +38,7 @@ public enum ShareAcceptance: Int, Hashable, CaseIterable, Sendable {
 }
 
 /// One who takes part in a share, or is invited to.
-public struct ShareParticipant: Hashable, Sendable {
+public struct ShareParticipant: Hashable, Codable, Sendable {
     /// Tells the participant from others of the share; a client that adds one may leave it empty.
     public var id: String
     /// The user; `nil` while it is only known how to reach them.

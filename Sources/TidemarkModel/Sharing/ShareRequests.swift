@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What somebody who has a share's link learns before accepting it.
-public struct ShareMetadata: Hashable, Sendable {
+public struct ShareMetadata: Hashable, Codable, Sendable {
     /// The container that it is in.
     public var container: ContainerID
     /// The share's record.

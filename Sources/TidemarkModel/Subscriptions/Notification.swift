@@ -5,9 +5,9 @@ extension Subscription {
     /// What a client hears: that something changed, as far as it fits.
     ///
     /// It is a hint to fetch, not the change itself.
-    public struct Notification: Hashable, Sendable {
+    public struct Notification: Hashable, Codable, Sendable {
         /// What a notification is about.
-        public enum Kind: String, Hashable, CaseIterable, Sendable {
+        public enum Kind: String, Hashable, CaseIterable, Codable, Sendable {
             /// A record that a subscription by query is about.
             case query
             /// A zone; several changes may be one notification.
@@ -22,7 +22,7 @@ extension Subscription {
         /// What happened to a record.
         ///
         /// Raw values are CloudKit's, and on disk.
-        public enum Reason: UInt8, Hashable, CaseIterable, Sendable {
+        public enum Reason: UInt8, Hashable, CaseIterable, Codable, Sendable {
             /// It was created.
             case created = 1
             /// It was updated.
@@ -70,7 +70,7 @@ extension Subscription {
     }
 
     /// A notification on its way to one client: pruned to what a push may hold.
-    public struct Push: Hashable, Sendable {
+    public struct Push: Hashable, Codable, Sendable {
         /// What the client hears.
         public let notification: Notification
         /// How far the client has come once it has handled this.

@@ -5,12 +5,17 @@
 ///
 /// It belongs to the user who saved it, in the database it was saved in; its notifications go to all
 /// of that user's clients but the one that made the change.
-public struct Subscription: Hashable, Sendable {
+public struct Subscription: Hashable, Codable, Sendable {
     private var idName: Name
     /// Which changes it is about.
     public var kind: Kind
     /// What its notifications bring along.
     public var content: NotificationContent
+
+    private enum CodingKeys: String, CodingKey {
+        case kind, content
+        case idName = "id"
+    }
 
     /// Describes a subscription.
     public init(_ id: String, _ kind: Kind, content: NotificationContent = NotificationContent()) {
@@ -31,7 +36,7 @@ public struct Subscription: Hashable, Sendable {
     package var name: Name { idName }
 
     /// Which changes a subscription is about.
-    public enum Kind: Hashable, Sendable {
+    public enum Kind: Hashable, Codable, Sendable {
         /// Records that fulfil a predicate.
         case query(RecordQuery)
         /// A custom zone; with a record type, its records of that type alone.
@@ -52,7 +57,7 @@ public struct Subscription: Hashable, Sendable {
     }
 
     /// Which records a subscription by query is about, and what has to happen to them.
-    public struct RecordQuery: Hashable, Sendable {
+    public struct RecordQuery: Hashable, Codable, Sendable {
         private var typeName: Name
         /// What a record must fulfil: its new version when it is created or updated, its last one
         /// when it is deleted.
@@ -61,6 +66,11 @@ public struct Subscription: Hashable, Sendable {
         public var options: Options
         /// The zone it must be in; `nil` for every zone of the database.
         public var zone: ZoneID?
+
+        private enum CodingKeys: String, CodingKey {
+            case predicate, options, zone
+            case typeName = "recordType"
+        }
 
         /// Describes records and what has to happen to them.
         public init(
@@ -85,7 +95,7 @@ public struct Subscription: Hashable, Sendable {
     /// When a subscription by query fires.
     ///
     /// Raw values are CloudKit's, and on disk.
-    public struct Options: OptionSet, Hashable, Sendable {
+    public struct Options: OptionSet, Hashable, Codable, Sendable {
         /// The bits.
         public let rawValue: UInt8
 
@@ -112,10 +122,10 @@ public struct Subscription: Hashable, Sendable {
 ///
 /// Texts are for the system that shows a notification; nothing here is looked into by the store but
 /// the names of fields.
-public struct NotificationContent: Hashable, Sendable {
+public struct NotificationContent: Hashable, Codable, Sendable {
     /// A text that is shown in three places: as it is, or as the key of a localized format with the
     /// fields whose values are put into it.
-    public struct Text: Hashable, Sendable {
+    public struct Text: Hashable, Codable, Sendable {
         /// The text as it is.
         public var text: String?
         /// The key of a localized format.

@@ -4,7 +4,7 @@
 /// Whether a user's account can be used.
 ///
 /// Raw values are CloudKit's.
-public enum AccountStatus: Int, Hashable, CaseIterable, Sendable {
+public enum AccountStatus: Int, Hashable, CaseIterable, Codable, Sendable {
     /// Nobody can say at the moment.
     case couldNotDetermine = 0
     /// It can.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The parts of a person's name; those that are not known are `nil`.
-public struct PersonName: Hashable, Sendable {
+public struct PersonName: Hashable, Codable, Sendable {
     /// What stands before the name, such as a title.
     public var namePrefix: String?
     /// The name given at birth, or chosen.

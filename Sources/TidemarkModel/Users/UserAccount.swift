@@ -33,7 +33,7 @@ public struct UserAccount: Hashable, Sendable {
 }
 
 /// What somebody may know about a user whom they have found.
-public struct UserIdentity: Hashable, Sendable {
+public struct UserIdentity: Hashable, Codable, Sendable {
     /// Who it is.
     public var user: UserID
     /// What they were found by; `nil` if they were not looked for.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a user is looked for by.
-public enum UserLookup: Hashable, Sendable {
+public enum UserLookup: Hashable, Codable, Sendable {
     /// An e-mail address; capital and small letters are the same.
     case email(String)
     /// A phone number; all but its digits and a leading plus sign is left out of account.

@@ -3,12 +3,10 @@
 
 import ArgumentParser
 import Tidemark
-import TidemarkEvents
 import TidemarkLog
-import TidemarkModel
 
 /// `tidemark log verify`: whether everything is as it was written.
-struct LogVerifyCommand: ParsableCommand {
+struct LogVerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract: "Check every byte of the log and of assets, and the views against the log.",
@@ -25,70 +23,18 @@ struct LogVerifyCommand: ParsableCommand {
     @OptionGroup var store: StoreArgument
     @OptionGroup var options: OutputOptions
 
-    func run() throws {
-        let (reader, begun) = try ViewsCheck.begin(at: store.store)
-        var check = begun
-        var assets = BlobCheck(of: StoreFolder(store.store), PosixFileSystem())
-        var progress = Progress()
-        let last = reader.durableSequence.rawValue
-        var failure: (any Error)?
-        let result = try reader.verify { event in
-            guard failure == nil else { return }
-            do {
-                try check.add(event)
-                try assets.add(event)
-            } catch {
-                failure = error
-            }
-            progress.update(
-                part: Double(event.sequence.rawValue) / Double(max(1, last)),
-                "\(event.sequence) events"
-            )
-        }
-        let missing = assets.finish { count in
-            progress.update(
-                part: Double(count) / Double(assets.count),
-                "\(count) assets"
-            )
-        }
-        progress.finish()
-        var damage = result.damage
-        switch failure {
-        case FoldedViews.Failure.event(let failure)?:
-            damage.append(LogError(.corrupted, failure.message))
-        case let failure as EventFormatError:
-            damage.append(LogError(.corrupted, failure.message))
-        case FoldedViews.Failure.views(let message)?:
-            // What is missing from a log makes no sense of the rest: then that is what to tell.
-            if damage.isEmpty { damage.append(LogError(.corrupted, message)) }
-        case let failure?:
-            throw failure
-        case nil:
-            break
-        }
-        damage += try check.finish(isLogSound: damage.isEmpty) + missing
-        let journal = JournalStanding(of: store.store, reader.store)
-        damage += journal.damage
-        var erasing: ErasureSubject?
-        do throws(LogError) {
-            erasing = try Store.pendingErasure(at: store.store)
-        } catch {
-            damage.append(error)
+    func run() async throws {
+        let path = store.store
+        let result = try await Progress.showing("segments and assets") {
+            try Store.verify(at: path)
         }
         var output = StandardOutput()
-        for finding in damage { try output.printFinding(finding, options) }
-        try output.printSummary(
-            result,
-            assets.count,
-            journal,
-            findings: damage.count,
-            check.outcome,
-            options
-        )
+        for finding in result.findings { try output.printFinding(finding, options) }
+        try output.printSummary(result, options)
         try output.flush()
         noteTornTail(result.tornByteCount)
-        if erasing != nil { noteCutOffErasure() }
-        if !damage.isEmpty { throw ExitCode.failure }
+        if result.hasPendingErasure { noteCutOffErasure() }
+        if !result.findings.isEmpty { throw ExitCode.failure }
     }
 }
 
@@ -113,13 +59,11 @@ extension StandardOutput {
     }
 
     fileprivate mutating func printSummary(
-        _ result: Verification,
-        _ assetCount: Int,
-        _ journal: JournalStanding,
-        findings: Int,
-        _ views: ViewsCheck.Outcome,
+        _ result: StoreVerification,
         _ options: OutputOptions
     ) throws {
+        let (assetCount, journal) = (result.assetCount, result.journal)
+        let (findings, views) = (result.findings.count, result.views)
         if options.isJSON(self) {
             let figures: Figures = [
                 ("segments", "\(result.segmentCount)"), ("commits", "\(result.commitCount)"),

@@ -126,14 +126,16 @@ extension BisectCommand {
         _ first: SequenceNumber,
         _ last: SequenceNumber
     ) async throws -> BisectFinding {
-        let holding = try await store.holding(
-            of: predicate,
-            type: type,
-            in: try database.holder,
-            zone: zoneID,
-            after: first,
-            through: last
-        )
+        let holding = try await Progress.showing("events") {
+            try await store.holding(
+                of: predicate,
+                type: type,
+                in: try database.holder,
+                zone: zoneID,
+                after: first,
+                through: last
+            )
+        }
         if holding.heldAtFirst {
             throw CommandError(
                 "It is bad already as of event \(first): a record fulfils the predicate. "

@@ -1,0 +1,106 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Tidemark
+import TidemarkModel
+
+/// Work whose cost must not follow something that it is not about, measured over a growing input.
+package struct Cliff: Sendable {
+    /// What is measured.
+    package let name: String
+    /// What grows.
+    package let input: String
+    /// How much of it there is, growing.
+    package let sizes: [Int]
+    /// The unit of the figures.
+    package let unit: String
+    /// What is asked for.
+    package let bar: String
+    /// The figure for an input of a size.
+    private let figure: @Sendable (Int) async throws -> Double
+
+    init(
+        _ name: String,
+        _ input: String,
+        _ sizes: [Int],
+        unit: String = "µs",
+        bar: String,
+        _ figure: @escaping @Sendable (Int) async throws -> Double
+    ) {
+        self.name = name
+        self.input = input
+        self.sizes = sizes
+        self.unit = unit
+        self.bar = bar
+        self.figure = figure
+    }
+
+    /// Measures one size.
+    package func measure(_ size: Int) throws -> Double {
+        try blocking { [figure] in try await figure(size) }
+    }
+
+    /// All of them.
+    package static let all = lists + schema + wide + subscribed + open + deletions + past + space
+}
+
+/// Processor time of all threads, which other processes do not change.
+func processorMicroseconds() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return Double(time.tv_sec) * 1e6 + Double(time.tv_nsec) / 1e3
+}
+
+/// The median processor time of some repetitions, in microseconds.
+func median(
+    of repetitions: Int,
+    _ body: (Int) async throws -> Void
+) async throws -> Double {
+    var times: [Double] = []
+    for repetition in 0..<repetitions {
+        let start = processorMicroseconds()
+        try await body(repetition)
+        times.append(processorMicroseconds() - start)
+    }
+    return times.sorted()[times.count / 2]
+}
+
+/// A store in a folder of its own, removed in the end.
+func withStore<Result>(
+    _ options: StoreOptions = unsynced,
+    _ body: (Store, String) async throws -> Result
+) async throws -> Result {
+    let folder = try ScratchFolder.make()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let store = try Store.open(at: folder, access: .creating, options: options)
+    let result = try await body(store, folder)
+    try store.close()
+    return result
+}
+
+/// Options of a store that waits for no disk.
+var unsynced: StoreOptions {
+    var options = StoreOptions()
+    options.durability = .none
+    options.limits.recordsPerPage = 5_000
+    return options
+}
+
+extension Store {
+    /// Saves one small record.
+    func saveOne(
+        _ name: String,
+        type: String = "Note",
+        in zone: ZoneID = .default,
+        _ caller: Caller = Caller()
+    ) async throws {
+        let save = RecordSave(
+            RecordID(recordName: name, zone: zone),
+            type: type,
+            fields: try Fields(["n": 1]),
+            policy: .replace
+        )
+        _ = try await modifyRecords(ModifyRecordsRequest(saves: [save]), as: caller).saves[0].get()
+    }
+}

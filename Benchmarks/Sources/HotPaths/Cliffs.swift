@@ -1,0 +1,358 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import CAllocations
+import Foundation
+import Tidemark
+import TidemarkModel
+
+extension Cliff {
+    static let lists = [
+        Cliff(
+            "databaseChanges, nothing new",
+            "other users who wrote since the last checkpoint",
+            [10, 1_000, 10_000, 30_000],
+            bar: "60 µs"
+        ) { try await list($0) { _ = try await $0.databaseChanges($1, as: $2) } },
+        Cliff(
+            "zones of a user with one",
+            "other users who wrote since the last checkpoint",
+            [10, 1_000, 10_000, 30_000],
+            bar: "60 µs"
+        ) { try await list($0) { store, _, caller in _ = try await store.zones(as: caller) } },
+    ]
+
+    private static func list(
+        _ others: Int,
+        _ ask: (Store, DatabaseChangesRequest, Caller) async throws -> Void
+    ) async throws -> Double {
+        try await withStore { store, _ in
+            let caller = Caller(user: "anna")
+            let zone = ZoneID(zoneName: "zone")
+            _ = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: caller)
+            for number in 0..<others {
+                let other = Caller(user: UserID("u\(number)"))
+                _ = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: other)
+            }
+            let token = try await store.databaseChanges(DatabaseChangesRequest(), as: caller).token
+            return try await median(of: 200) { _ in
+                try await ask(store, DatabaseChangesRequest(since: token), caller)
+            }
+        }
+    }
+
+    static let schema = [
+        Cliff("save of a new type", "types of the schema", [10, 100, 300, 900], bar: "200 µs") {
+            size in
+            try await withStore { store, _ in
+                for number in 0..<size { try await store.saveOne("r\(number)", type: "T\(number)") }
+                return try await median(of: 30) {
+                    try await store.saveOne("n\($0)", type: "N\($0)")
+                }
+            }
+        },
+        Cliff("first save after opening", "types of the schema", [10, 100, 900], bar: "2,000 µs") {
+            size in
+            try await withStore { store, folder in
+                for number in 0..<size { try await store.saveOne("r\(number)", type: "T\(number)") }
+                try store.close()
+                return try await firstSave(folder)
+            }
+        },
+    ]
+
+    /// The first save of a store that is opened again, beyond what the second one takes.
+    private static func firstSave(_ folder: String) async throws -> Double {
+        var times: [Double] = []
+        for _ in 0..<5 {
+            let store = try Store.open(at: folder, access: .writing, options: unsynced)
+            let caller = Caller(user: "writer")
+            let first = try await median(of: 1) { _ in
+                try await store.saveOne("s", type: "T0", caller)
+            }
+            times.append(first)
+            try store.close()
+        }
+        return times.sorted()[2]
+    }
+
+    static let wide = [
+        Cliff(
+            "insert of a record, per field",
+            "fields",
+            [10, 200, 400, 900],
+            unit: "ns",
+            bar: "60 ns"
+        ) { size in
+            let fields = try wideFields(size)
+            return try await withStore { store, _ in
+                try await median(of: 100) { number in
+                    let save = RecordSave(
+                        RecordID(recordName: "r\(number)"),
+                        type: "Wide",
+                        fields: fields
+                    )
+                    let request = ModifyRecordsRequest(saves: [save])
+                    _ = try await store.modifyRecords(request, as: Caller()).saves[0].get()
+                } * 1_000 / Double(size)
+            }
+        },
+        Cliff(
+            "delta of a record, per field",
+            "fields",
+            [10, 200, 400, 900],
+            unit: "ns",
+            bar: "60 ns"
+        ) { size in
+            let fields = try wideFields(size)
+            let zone = ZoneID(zoneName: "zone")
+            return try await withStore { store, _ in
+                let zones = ModifyZonesRequest(saves: [zone])
+                _ = try await store.modifyZones(zones, as: Caller())
+                let saves = (0..<100).map {
+                    RecordSave(
+                        RecordID(recordName: "r\($0)", zone: zone),
+                        type: "Wide",
+                        fields: fields
+                    )
+                }
+                _ = try await store.modifyRecords(ModifyRecordsRequest(saves: saves), as: Caller())
+                var sum = 0
+                let time = try await median(of: 20) { _ in
+                    let request = ZoneChangesRequest(zone: zone)
+                    for change in try await store.zoneChanges(request, as: Caller()).changes {
+                        guard case .changed(let record) = change else { continue }
+                        for field in record.fields where field.value != nil { sum += 1 }
+                    }
+                }
+                guard sum == 2_000 * size else { throw WrongCount() }
+                return time * 10 / Double(size)
+            }
+        },
+    ]
+
+    private static func wideFields(_ count: Int) throws -> Fields {
+        var builder = FieldsBuilder()
+        for number in 0..<count { try builder.set("field\(number)", .int64(Int64(number))) }
+        return try builder.finish()
+    }
+
+    static let subscribed = [
+        Cliff(
+            "first save after opening",
+            "subscriptions of others",
+            [10, 1_000, 5_000],
+            bar: "10,000 µs"
+        ) { size in
+            try await withStore { store, folder in
+                for number in 0..<size {
+                    let caller = Caller(
+                        database: DatabaseID(scope: .public),
+                        user: UserID("u\(number % 100)")
+                    )
+                    let kind = Subscription.Kind.query(
+                        Subscription.RecordQuery(
+                            recordType: "T0",
+                            predicate: try Query.Predicate(format: "n == \(number)")
+                        )
+                    )
+                    let subscription = Subscription("s\(number)", kind)
+                    let request = ModifySubscriptionsRequest(saves: [subscription])
+                    _ = try await store.modifySubscriptions(request, as: caller).saves[0].get()
+                }
+                try store.close()
+                return try await firstSave(folder)
+            }
+        }
+    ]
+
+    static let open = [
+        Cliff(
+            "stores open at once, heap of each",
+            "stores",
+            [100, 500, 2_000],
+            unit: "KB",
+            bar: "200 KB"
+        ) { size in
+            try await withOpenStores(size) { before in
+                let after = tidemark_allocations_now().liveByteCount
+                return Double(after - before.heap) / 1_000 / Double(size)
+            }
+        },
+        Cliff(
+            "stores open at once, descriptors of each",
+            "stores",
+            [100, 500, 2_000],
+            unit: "",
+            bar: "4"
+        ) { size in
+            try await withOpenStores(size) { before in
+                Double(descriptorCount() - before.descriptors) / Double(size)
+            }
+        },
+    ]
+
+    private static func descriptorCount() -> Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
+    }
+
+    private static func withOpenStores(
+        _ count: Int,
+        _ body: ((heap: Int64, descriptors: Int)) throws -> Double
+    ) async throws -> Double {
+        let before = (tidemark_allocations_now().liveByteCount, descriptorCount())
+        var stores: [Store] = []
+        defer { for store in stores { try? store.close() } }
+        for _ in 0..<count {
+            let store = try Store.open(
+                at: try ScratchFolder.make(),
+                access: .creating,
+                options: unsynced
+            )
+            stores.append(store)
+            try await store.saveOne("r")
+        }
+        return try body(before)
+    }
+
+    static let deletions = [
+        Cliff(
+            "first page of a device that starts",
+            "deletions in the zone",
+            [1_000, 100_000, 1_000_000],
+            bar: "pages"
+        ) { size in
+            let zone = ZoneID(zoneName: "zone")
+            return try await withStore { store, _ in
+                let zones = ModifyZonesRequest(saves: [zone])
+                _ = try await store.modifyZones(zones, as: Caller())
+                for start in stride(from: 0, to: size, by: 400) {
+                    let ids = (start..<min(start + 400, size)).map {
+                        RecordID(recordName: "r\($0)", zone: zone)
+                    }
+                    let saves = try ids.map {
+                        RecordSave($0, type: "Note", fields: try Fields(["n": 1]))
+                    }
+                    let caller = Caller()
+                    _ = try await store.modifyRecords(
+                        ModifyRecordsRequest(saves: saves),
+                        as: caller
+                    )
+                    let deletions = ModifyRecordsRequest(deletions: ids.map { RecordDeletion($0) })
+                    _ = try await store.modifyRecords(deletions, as: caller)
+                }
+                try await store.saveOne("last", in: zone)
+                return try await median(of: 5) { _ in
+                    let request = ZoneChangesRequest(zone: zone, limit: 200)
+                    _ = try await store.zoneChanges(request, as: Caller())
+                }
+            }
+        }
+    ]
+
+    static let past = [
+        Cliff(
+            "changes of a zone as of the first hundredth",
+            "events",
+            [10_000, 100_000, 1_000_000],
+            bar: "1 s"
+        ) { size in
+            try await withFilledStore(size) { store, zone in
+                let position = SequenceNumber(rawValue: UInt64(size / 100))
+                return try await median(of: 3) { _ in
+                    let request = ZoneChangesRequest(zone: zone)
+                    _ = try await store.zoneChanges(request, as: Caller(), asOf: position)
+                }
+            }
+        },
+        Cliff(
+            "changes of a zone as of the last event but one",
+            "events",
+            [10_000, 100_000, 1_000_000],
+            bar: "1 s"
+        ) { size in
+            try await withFilledStore(size) { store, zone in
+                let position = SequenceNumber(rawValue: store.lastSequence.rawValue - 1)
+                return try await median(of: 3) { _ in
+                    let request = ZoneChangesRequest(zone: zone)
+                    _ = try await store.zoneChanges(request, as: Caller(), asOf: position)
+                }
+            }
+        },
+    ]
+
+    /// A store in which ten thousand records of a zone were saved again and again.
+    private static func withFilledStore(
+        _ events: Int,
+        _ body: (Store, ZoneID) async throws -> Double
+    ) async throws -> Double {
+        let zone = ZoneID(zoneName: "zone")
+        return try await withStore { store, _ in
+            _ = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: Caller())
+            for start in stride(from: 0, to: events, by: 400) {
+                let saves = try (start..<min(start + 400, events)).map { number in
+                    RecordSave(
+                        RecordID(recordName: "r\(number % 10_000)", zone: zone),
+                        type: "Note",
+                        fields: try Fields(["n": .int64(Int64(number))]),
+                        policy: .replace
+                    )
+                }
+                _ = try await store.modifyRecords(ModifyRecordsRequest(saves: saves), as: Caller())
+            }
+            return try await body(store, zone)
+        }
+    }
+
+    static let space = [
+        Cliff(
+            "space beside the log, closed",
+            "events",
+            [10_000, 100_000, 400_000],
+            unit: "MB",
+            bar: "4 MB or a tenth"
+        ) { try await spare($0, isClosed: true) },
+        Cliff(
+            "space beside the log, open",
+            "events",
+            [10_000, 100_000, 400_000],
+            unit: "MB",
+            bar: "16 MB or a quarter"
+        ) { try await spare($0, isClosed: false) },
+    ]
+
+    /// What all files of a store take on disk beyond what is written of the log.
+    private static func spare(_ events: Int, isClosed: Bool) async throws -> Double {
+        let folder = try ScratchFolder.make()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let store = try Store.open(at: folder, access: .creating, options: unsynced)
+        for start in stride(from: 0, to: events, by: 400) {
+            let request = try ScratchStore.request(start..<min(start + 400, events), .insert)
+            if start == 0 {
+                let zones = ModifyZonesRequest(saves: [ScratchStore.zone])
+                _ = try await store.modifyZones(zones, as: Caller())
+            }
+            _ = try await store.modifyRecords(request, as: Caller())
+        }
+        if isClosed { try store.close() }
+        let figure = try spareBytes(folder)
+        if !isClosed { try store.close() }
+        return Double(figure) / 1e6
+    }
+
+    /// Bytes on disk of all files but what is written of the log's segments.
+    private static func spareBytes(_ folder: String) throws -> Int {
+        var sum = 0
+        let files = FileManager.default.enumerator(atPath: folder)
+        while let file = files?.nextObject() as? String {
+            let path = folder + "/" + file
+            var status = stat()
+            guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
+            sum += Int(status.st_blocks) * 512
+            guard file.hasSuffix(".seg") else { continue }
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
+            sum -= (bytes.lastIndex { $0 != 0 } ?? 0) + 1
+        }
+        return max(sum, 0)
+    }
+}

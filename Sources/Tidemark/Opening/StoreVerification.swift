@@ -1,0 +1,112 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+public import TidemarkLog
+
+/// The result of a check of every byte of a store.
+public struct StoreVerification: Hashable, Sendable {
+    /// What is not as it should be, each with its file and the place in it; empty for a sound store.
+    public internal(set) var findings: [LogError] = []
+    /// Segments of the log that were read.
+    public internal(set) var segmentCount = 0
+    /// Commits in them.
+    public internal(set) var commitCount: UInt64 = 0
+    /// Events in them.
+    public internal(set) var eventCount: UInt64 = 0
+    /// Bytes of a write that was cut short before it was acknowledged: no damage.
+    public internal(set) var tornByteCount: UInt64 = 0
+    /// Assets that the log names; the bytes of all of them were read.
+    public internal(set) var assetCount = 0
+    /// The journal.
+    public internal(set) var journal = JournalStanding()
+    /// Whether the views on disk were compared with the log, and if not, why.
+    public internal(set) var views = ViewsOutcome.noViews
+    /// Whether an erasure was cut off, and waits for the next opening for writing.
+    public internal(set) var hasPendingErasure = false
+
+    /// The outcome of a comparison of the views with the log.
+    public enum ViewsOutcome: String, Hashable, Codable, Sendable {
+        /// There are none to compare.
+        case noViews
+        /// Whoever made them was cut off, or has not come to the end yet.
+        case unfinished
+        /// They were compared.
+        case compared
+        /// They cannot be read; the findings say why.
+        case unreadable
+        /// A writer has taken more into them than it has vouched for in the log.
+        case ahead
+        /// Writers kept coming while they were being opened.
+        case changing
+        /// With damage in the log the fold lacks events and says nothing about them.
+        case logDamaged
+    }
+}
+
+extension Store {
+    /// Reads all of a store and checks it: every checksum, every record, that all parts agree, the views against the log,
+    /// the bytes of all assets that the log names, and the journal.
+    ///
+    /// The store may be open, here or in another process. It is ``LongWork``, of several steps: segments, then assets.
+    /// Blocks while the disk works. O(bytes of the store).
+    ///
+    /// Throws what keeps the check from being made: `notAStore`, `newerVersion`, `unreadable`, `cancelled`. Damage is a
+    /// finding.
+    public static func verify(at path: String) throws(LogError) -> StoreVerification {
+        try LongWork.run { () throws(LogError) in try verifyNow(at: path) }
+    }
+
+    private static func verifyNow(at path: String) throws(LogError) -> StoreVerification {
+        let (reader, begun) = try ViewsCheck.begin(at: path)
+        var check = begun
+        var assets = BlobCheck(of: StoreFolder(path), PosixFileSystem())
+        var failure: FoldedViews.Failure?
+        let log = try reader.verify { event in
+            guard failure == nil else { return }
+            do throws(FoldedViews.Failure) {
+                try check.add(event)
+                do throws(EventFormatError) {
+                    try assets.add(event)
+                } catch {
+                    throw .event(error)
+                }
+            } catch {
+                failure = error
+            }
+        }
+        var result = StoreVerification()
+        result.findings = log.damage
+        switch failure {
+        case .event(let error)?: result.findings.append(LogError(.corrupted, error.message))
+        case .views(let message)?:
+            // What is missing from a log makes no sense of the rest: then that is what to tell.
+            if log.damage.isEmpty { result.findings.append(LogError(.corrupted, message)) }
+        case nil: break
+        }
+        let damagedAssets = try assets.finish()
+        do throws(FoldedViews.Failure) {
+            result.findings += try check.finish(isLogSound: result.findings.isEmpty)
+        } catch {
+            switch error {
+            case .event(let error): result.findings.append(LogError(.corrupted, error.message))
+            case .views(let message): result.findings.append(LogError(.corrupted, message))
+            }
+        }
+        result.findings += damagedAssets
+        result.views = check.outcome
+        result.segmentCount = log.segmentCount
+        result.commitCount = log.commitCount
+        result.eventCount = log.eventCount
+        result.tornByteCount = log.tornByteCount
+        result.assetCount = assets.count
+        result.journal = JournalStanding(of: path, reader.store)
+        result.findings += result.journal.damage
+        do throws(LogError) {
+            result.hasPendingErasure = try pendingErasure(at: path) != nil
+        } catch {
+            result.findings.append(error)
+        }
+        return result
+    }
+}

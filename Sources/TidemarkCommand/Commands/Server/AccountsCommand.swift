@@ -1,0 +1,161 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import ArgumentParser
+import TidemarkModel
+import TidemarkServer
+
+struct AccountsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "accounts",
+        abstract: "Make, list and lock the accounts with which people sign in to a server.",
+        subcommands: [
+            AccountsAddCommand.self, AccountsListCommand.self, AccountsPasswordCommand.self,
+            AccountsLockCommand.self, AccountsUnlockCommand.self, AccountsSignOutCommand.self,
+        ]
+    )
+}
+
+struct AccountsAddCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Make an account. The password is the first line of standard input."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The e-mail address.")
+    var email: String
+
+    @Option(help: "The given name.")
+    var given = ""
+
+    @Option(help: "The family name.")
+    var family = ""
+
+    func run() async throws {
+        let password = try readPassword()
+        try await store.administer { directory in
+            try await directory.addAccount(
+                email: email,
+                password: password,
+                givenName: given,
+                familyName: family
+            )
+        }
+    }
+}
+
+/// The first line of standard input.
+private func readPassword() throws -> String {
+    guard let line = readLine() else {
+        throw CommandError(
+            "There is no password on standard input. Write: echo PASSWORD | tidemark …"
+        )
+    }
+    return line
+}
+
+struct AccountsListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the accounts."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        try await store.administer { directory in
+            try output.print(
+                try await directory.accounts().map(\.value),
+                in: Table([("email", .left), ("name", .left), ("state", .left)])
+            ) { bytes, account in
+                bytes.append(literal: "{\"email\":")
+                bytes.append(jsonString: account.email)
+                bytes.append(literal: ",\"givenName\":")
+                bytes.append(jsonString: account.givenName)
+                bytes.append(literal: ",\"familyName\":")
+                bytes.append(jsonString: account.familyName)
+                bytes.append(literal: account.isLocked ? ",\"locked\":true}" : ",\"locked\":false}")
+            } row: { account in
+                [
+                    account.email, "\(account.givenName) \(account.familyName)",
+                    account.isLocked ? "locked" : "",
+                ]
+            }
+        }
+    }
+}
+
+struct AccountsPasswordCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "password",
+        abstract: "Set a password, from standard input, and end all sessions of the account."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The e-mail address.")
+    var email: String
+
+    func run() async throws {
+        let password = try readPassword()
+        try await store.administer { try await $0.setPassword(password, ofAccount: email) }
+    }
+}
+
+struct AccountsLockCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "lock",
+        abstract: "Refuse signing in, and end all sessions of an account."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The e-mail address.")
+    var email: String
+
+    func run() async throws {
+        try await store.administer { try await $0.setLocked(true, account: email) }
+    }
+}
+
+struct AccountsUnlockCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unlock",
+        abstract: "Allow signing in again."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The e-mail address.")
+    var email: String
+
+    func run() async throws {
+        try await store.administer { try await $0.setLocked(false, account: email) }
+    }
+}
+
+struct AccountsSignOutCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sign-out",
+        abstract: "End all sessions of an account."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The e-mail address.")
+    var email: String
+
+    func run() async throws {
+        try await store.administer { directory in
+            guard let account = try await directory.account(email: email) else {
+                throw CommandError("There is no account with the address \(email).")
+            }
+            try await directory.endSessions(ofAccount: account.id.text)
+        }
+    }
+}
+#endif

@@ -1,0 +1,104 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import ArgumentParser
+import Foundation
+import TidemarkModel
+import TidemarkServer
+
+struct KeysCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "keys",
+        abstract: "Add, list and revoke the keys with which programs sign requests to a server.",
+        subcommands: [KeysAddCommand.self, KeysListCommand.self, KeysRevokeCommand.self]
+    )
+}
+
+struct KeysAddCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Register a public key, and print its id.",
+        discussion: """
+              openssl ecparam -name prime256v1 -genkey -noout -out key.pem
+              openssl ec -in key.pem -pubout -out public.pem
+              tidemark keys add notes.tide public.pem --name importer
+            """
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The file of the public key in PEM.", completion: .file())
+    var file: String
+
+    @OptionGroup var place: EnvironmentOptions
+
+    @Option(help: "What to call it.")
+    var name: String
+
+    func run() async throws {
+        guard let bytes = FileManager.default.contents(atPath: file) else {
+            throw CommandError("\(file): The file cannot be read.")
+        }
+        try await store.administer { directory in
+            print(
+                try await directory.addKey(
+                    String(decoding: bytes, as: UTF8.self),
+                    name: name,
+                    container: place.container.id,
+                    environment: place.environment
+                )
+            )
+        }
+    }
+}
+
+struct KeysListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the keys."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        try await store.administer { directory in
+            try output.print(
+                try await directory.keys().map(\.value),
+                in: Table([
+                    ("key", .left), ("name", .left), ("container", .left), ("environment", .left),
+                ])
+            ) { bytes, key in
+                bytes.append(literal: "{\"key\":")
+                bytes.append(jsonString: key.id.text)
+                bytes.append(literal: ",\"name\":")
+                bytes.append(jsonString: key.name)
+                bytes.append(literal: ",\"container\":")
+                bytes.append(jsonString: key.container)
+                bytes.append(literal: ",\"environment\":")
+                bytes.append(jsonString: key.environment)
+                bytes.append(literal: "}")
+            } row: { key in
+                [key.id.text, key.name, key.container, key.environment]
+            }
+        }
+    }
+}
+
+struct KeysRevokeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revoke",
+        abstract: "End a key."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The key's id.")
+    var key: String
+
+    func run() async throws {
+        try await store.administer { try await $0.revokeKey(key) }
+    }
+}
+#endif

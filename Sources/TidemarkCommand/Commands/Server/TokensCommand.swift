@@ -1,0 +1,124 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import ArgumentParser
+import Tidemark
+import TidemarkModel
+import TidemarkServer
+
+struct TokensCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tokens",
+        abstract: "Make, list and revoke the API tokens of a server.",
+        subcommands: [TokensAddCommand.self, TokensListCommand.self, TokensRevokeCommand.self]
+    )
+}
+
+struct TokensAddCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Make a token and print it: it is kept nowhere."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+    @OptionGroup var place: EnvironmentOptions
+
+    @Option(help: "What to call it.")
+    var name: String
+
+    @Option(
+        help: ArgumentHelp(
+            "An origin whose pages may use it; without one, all may.",
+            valueName: "origin"
+        )
+    )
+    var origin: [String] = []
+
+    @Option(
+        help: ArgumentHelp("Where a browser goes once its user has signed in.", valueName: "url")
+    )
+    var callback: String?
+
+    @Flag(help: "Ask users whether others may find them.")
+    var askDiscoverable = false
+
+    func run() async throws {
+        try await store.administer { directory in
+            let token = try await directory.makeToken(
+                name: name,
+                container: place.container.id,
+                environment: place.environment,
+                origins: origin,
+                callback: callback,
+                asksDiscoverable: askDiscoverable
+            )
+            print(token)
+        }
+    }
+}
+
+struct TokensListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the tokens, by the names of their records."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        try await store.administer { directory in
+            try output.print(
+                try await directory.tokens().map(\.value),
+                in: Table([
+                    ("token", .left), ("name", .left), ("container", .left), ("environment", .left),
+                    ("origins", .left),
+                ])
+            ) { bytes, token in
+                bytes.append(literal: "{\"token\":")
+                bytes.append(jsonString: token.id.text)
+                bytes.append(literal: ",\"name\":")
+                bytes.append(jsonString: token.name)
+                bytes.append(literal: ",\"container\":")
+                bytes.append(jsonString: token.container)
+                bytes.append(literal: ",\"environment\":")
+                bytes.append(jsonString: token.environment)
+                bytes.append(literal: ",\"origins\":")
+                bytes.append(json: .stringList(token.origins))
+                bytes.append(literal: "}")
+            } row: { token in
+                [
+                    token.id.text, token.name, token.container, token.environment,
+                    token.origins.joined(separator: " "),
+                ]
+            }
+        }
+    }
+}
+
+struct TokensRevokeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revoke",
+        abstract: "End a token."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The token, or the name that `tokens list` has for it.")
+    var token: String
+
+    func run() async throws {
+        try await store.administer { try await $0.revokeToken(token) }
+    }
+}
+
+extension WrittenStoreArgument {
+    /// Opens a store for writing and lends its directory to a command.
+    func administer(_ command: (Directory) async throws -> Void) async throws {
+        try await write(.creating) { store in
+            try await command(try await Directory(of: store, at: self.store))
+        }
+    }
+}
+#endif

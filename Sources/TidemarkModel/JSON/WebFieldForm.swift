@@ -1,0 +1,168 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// How fields are written in a request of CloudKit Web Services, where that differs from a change stream.
+///
+/// Members that are not known are passed over. Numbers may be strings. A value without a type is read by what it
+/// looks like, and one that is `null` asks to remove the field.
+package struct WebFieldForm {
+    /// The asset that a receipt is for; `nil` for a text that is no receipt.
+    package let assetOfReceipt: (String) -> AssetReference?
+    /// What whoever asks is called, as the owner of zones; `nil` for nobody.
+    package let callerName: String?
+
+    /// Wraps what reads receipts.
+    package init(
+        callerName: String?,
+        assetOfReceipt: @escaping (String) -> AssetReference?
+    ) {
+        self.callerName = callerName
+        self.assetOfReceipt = assetOfReceipt
+    }
+
+    /// The form of an asset's checksum on the wire: a version, and the first bytes of the SHA-256.
+    package static let checksumVersion: UInt8 = 1
+    private static let shownByteCount = 20
+    private static let byteCount = 32
+
+    /// The checksum as clients see it: 21 bytes.
+    package static func shownChecksum(of asset: AssetReference) -> [UInt8] {
+        [checksumVersion] + asset.checksum.prefix(shownByteCount)
+    }
+
+    /// Whether a request named an asset by the checksum that clients see, so that it is still to be found which asset
+    /// of the record it is.
+    package static func isUnresolved(_ asset: AssetReference) -> Bool {
+        asset.checksum.count == byteCount
+            && asset.checksum[shownByteCount...].allSatisfy { $0 == 0 }
+    }
+
+    /// Whether a name of a type says nothing about the values: an empty list of no type.
+    static func namesNoType(_ name: String) -> Bool { name == "UNKNOWN_LIST" }
+
+    /// The asset that a request names.
+    func asset(
+        _ receipt: String?,
+        _ checksum: [UInt8]?,
+        _ size: Int64?,
+        at start: Int
+    ) throws(JSONError) -> AssetReference {
+        if let receipt {
+            guard let asset = assetOfReceipt(receipt) else {
+                throw JSONError(
+                    "The receipt is not valid, or a day old; upload the asset again.",
+                    at: start
+                )
+            }
+            return asset
+        }
+        guard let checksum, checksum.first == Self.checksumVersion,
+            checksum.count == Self.shownByteCount + 1
+        else {
+            throw JSONError(
+                "An asset needs the receipt of its upload, or of assets/rereference.",
+                at: start
+            )
+        }
+        let unknown = [UInt8](repeating: 0, count: Self.byteCount - Self.shownByteCount)
+        return AssetReference(
+            checksum: checksum.dropFirst() + unknown,
+            byteCount: UInt64(clamping: size ?? 0)
+        )
+    }
+}
+
+extension JSONReader {
+    /// Reads a value whose type is to be seen from it; `nil` for an empty list, which has none.
+    mutating func webValue() throws(JSONError) -> FieldValue? {
+        switch try peek() {
+        case .string: return try value(of: .string)
+        case .number: return try value(of: try numberType())
+        case .object:
+            guard let type = try objectType() else { throw typeNeeded() }
+            return try value(of: type)
+        case .array:
+            var ahead = self
+            var array = try ahead.openArray()
+            guard try ahead.nextElement(of: &array) else {
+                try skip()
+                return nil
+            }
+            switch try ahead.peek() {
+            case .string: return try value(of: .stringList)
+            case .number: return try value(of: try ahead.numberListType(&array))
+            case .object:
+                guard let type = try ahead.objectType()?.listType else { throw typeNeeded() }
+                return try value(of: type)
+            case .array, .boolean, .null: throw typeNeeded()
+            }
+        case .boolean:
+            throw JSONError("There is no Boolean type; write 0 or 1.", at: offset)
+        case .null:
+            try null()
+            return nil
+        }
+    }
+
+    private func typeNeeded() -> JSONError {
+        JSONError("The value's type is not to be seen; add the member \"type\".", at: offset)
+    }
+
+    private func numberType() throws(JSONError) -> FieldType {
+        var ahead = self
+        return try ahead.number().isWhole ? .int64 : .double
+    }
+
+    private mutating func numberListType(
+        _ array: inout Container
+    ) throws(JSONError) -> FieldType {
+        repeat {
+            guard try peek() == .number else { throw typeNeeded() }
+            guard try number().isWhole else { return .doubleList }
+        } while try nextElement(of: &array)
+        return .int64List
+    }
+
+    /// The type of a value that is an object, by its members.
+    private func objectType() throws(JSONError) -> FieldType? {
+        var ahead = self
+        var type: FieldType?
+        var object = try ahead.openObject()
+        while let key = try ahead.nextKey(of: &object) {
+            if ahead.isWord(key, "recordName") {
+                type = .reference
+            } else if ahead.isWord(key, "latitude") {
+                type = .location
+            } else if ahead.isWord(key, "fileChecksum") || ahead.isWord(key, "receipt") {
+                type = .asset
+            }
+            try ahead.skip()
+        }
+        return type
+    }
+}
+
+extension JSONReader {
+    /// Reads a value of a request: as it is, or as the value of a field, with or without its type; `nil` for `null` and for an empty list of
+    /// no type.
+    package mutating func webFieldValue() throws(JSONError) -> FieldValue? {
+        guard try peek() == .object else { return try webValue() }
+        if let type = try objectType() { return try value(of: type) }
+        let typed = try typedValue()
+        if typed.isAbsent { return nil }
+        var value = typed.value
+        guard let type = typed.type else { return try value.webValue() }
+        return try value.value(of: type)
+    }
+}
+
+extension FieldsBuilder {
+    /// Appends a value whose type is to be seen from it, and says which; `nil` for an empty list.
+    mutating func appendWebValue(from reader: inout JSONReader) throws(JSONError) -> FieldType? {
+        let offset = reader.offset
+        guard let value = try reader.webValue() else { return nil }
+        if let problem = value.invalidity { throw JSONError("It \(problem).", at: offset) }
+        withScratch { value.encode(into: &$0) }
+        return value.type
+    }
+}

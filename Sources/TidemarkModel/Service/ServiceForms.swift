@@ -1,0 +1,130 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+// The parts of a service's requests and answers whose coded form is not the one that the compiler makes of
+// their properties. A client and a server may be of different versions: names are lasting, and a member
+// that is new is optional.
+
+extension RecordChanges: Codable {
+    /// Reads the lines.
+    public init(from decoder: any Decoder) throws {
+        self.init(try [RecordChange](from: decoder))
+    }
+
+    /// Writes the lines.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.unkeyedContainer()
+        for change in self { try container.encode(change) }
+    }
+}
+
+extension RecordSave.BoxedShare: Codable {
+    package init(from decoder: any Decoder) throws {
+        let content = try decoder.singleValueContainer().decode(ShareContent?.self)
+        self = content.map { .content($0) } ?? .none
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        if case .content(let content) = self {
+            try container.encode(content)
+        } else {
+            try container.encodeNil()
+        }
+    }
+}
+
+// MARK: - Outcomes
+
+/// What became of one item: its value under `success`, or its error under `failure`.
+package struct CodedOutcome<Success: Codable & Sendable>: Codable, Sendable {
+    private var success: Success?
+    private var failure: SyncError?
+
+    package init(_ result: Result<Success, SyncError>) {
+        switch result {
+        case .success(let value): success = value
+        case .failure(let error): failure = error
+        }
+    }
+
+    package var result: Result<Success, SyncError> {
+        if let success { return .success(success) }
+        return .failure(
+            failure ?? SyncError(.internalError, "An outcome has neither a value nor an error.")
+        )
+    }
+}
+
+private enum OutcomeKeys: String, CodingKey { case saves, deletions }
+
+extension KeyedDecodingContainer<OutcomeKeys> {
+    fileprivate func outcomes<Success: Codable & Sendable>(
+        _ key: OutcomeKeys
+    ) throws -> [Result<Success, SyncError>] {
+        try decode([CodedOutcome<Success>].self, forKey: key).map(\.result)
+    }
+}
+
+extension KeyedEncodingContainer<OutcomeKeys> {
+    fileprivate mutating func encode<Success: Codable & Sendable>(
+        outcomes: [Result<Success, SyncError>],
+        _ key: OutcomeKeys
+    ) throws {
+        try encode(outcomes.map { CodedOutcome($0) }, forKey: key)
+    }
+}
+
+extension ModifyRecordsResult: Codable {
+    /// Reads `saves` and `deletions`.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: OutcomeKeys.self)
+        self.init(
+            saves: try container.outcomes(.saves),
+            deletions: try container.outcomes(.deletions)
+        )
+    }
+
+    /// Writes `saves` and `deletions`, each outcome under `success` or `failure`.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: OutcomeKeys.self)
+        try container.encode(outcomes: saves, .saves)
+        try container.encode(outcomes: deletions, .deletions)
+    }
+}
+
+extension ModifyZonesResult: Codable {
+    /// Reads `saves` and `deletions`.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: OutcomeKeys.self)
+        self.init(
+            saves: try container.outcomes(.saves),
+            deletions: try container.outcomes(.deletions)
+        )
+    }
+
+    /// Writes `saves` and `deletions`, each outcome under `success` or `failure`.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: OutcomeKeys.self)
+        try container.encode(outcomes: saves, .saves)
+        try container.encode(outcomes: deletions, .deletions)
+    }
+}
+
+extension ModifySubscriptionsResult: Codable {
+    /// Reads `saves` and `deletions`.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: OutcomeKeys.self)
+        self.init(
+            saves: try container.outcomes(.saves),
+            deletions: try container.outcomes(.deletions)
+        )
+    }
+
+    /// Writes `saves` and `deletions`, each outcome under `success` or `failure`.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: OutcomeKeys.self)
+        try container.encode(outcomes: saves, .saves)
+        try container.encode(outcomes: deletions, .deletions)
+    }
+}

@@ -1,0 +1,78 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+public import TidemarkDatabase
+public import TidemarkModel
+
+/// Somebody who can sign in.
+public struct Account: RecordCodable, Sendable {
+    /// The name of its records.
+    public static let recordType = "Account"
+    /// A random name.
+    public var id: RecordName
+    /// The address with which the person signs in.
+    public var email: String
+    /// The given name; empty for none.
+    public var givenName: String
+    /// The family name; empty for none.
+    public var familyName: String
+    /// The password's hash.
+    public var password: String
+    /// Whether others may find the person.
+    public var isDiscoverable = false
+    /// Whether signing in is refused.
+    public var isLocked = false
+
+    /// The user that the person is in a container: different in each, and always the same in one.
+    public func user(in container: ContainerID) -> UserID {
+        let bytes = [UInt8].sha256("user|\(id.text)|\(container.identifier)")
+        return UserID("_" + bytes.prefix(16).hexadecimal)
+    }
+
+    /// The person's name.
+    var personName: PersonName {
+        PersonName(
+            givenName: givenName.isEmpty ? nil : givenName,
+            familyName: familyName.isEmpty ? nil : familyName
+        )
+    }
+}
+
+/// Which account has an address.
+struct AccountAddress: RecordCodable {
+    static let recordType = "Address"
+    var id: RecordName
+    var account: String
+
+    static func recordName(of email: String) -> RecordName {
+        RecordName("address-" + [UInt8].sha256(Account.normalized(email)).hexadecimal)
+    }
+}
+
+extension Account {
+    /// The one form in which addresses are compared.
+    static func normalized(_ email: String) -> String {
+        email.filter { !$0.isWhitespace }.lowercased()
+    }
+
+    static func recordName(_ id: String) -> RecordName { RecordName("account-" + id) }
+}
+
+/// A signing in that has not ended.
+struct Session: RecordCodable, Sendable {
+    static let recordType = "Session"
+    var id: RecordName
+    /// The name of the account's record.
+    var account: String
+    var user: String
+    var container: String
+    var environment: String
+    /// Whether it lasts two weeks rather than half an hour.
+    var isKept: Bool
+    var hasEnded = false
+
+    /// Milliseconds for which the session lasts without a request.
+    var lifetime: Int64 { (isKept ? 14 * 24 * 60 : 30) * 60_000 }
+}
+#endif

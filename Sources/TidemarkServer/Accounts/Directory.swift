@@ -1,0 +1,409 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+public import Tidemark
+public import TidemarkDatabase
+import TidemarkLock
+public import TidemarkModel
+
+/// Who may call a server: makes, finds and ends tokens, keys, accounts and sessions.
+public final class Directory: Sendable {
+    private let registry: Registry
+    private let store: Store
+    let secret: ServerSecret
+    private let passwords: Passwords
+    private let state = Lock(State())
+
+    private struct State {
+        var tokens: [String: APIToken] = [:]
+        var keys: [String: ServerKey] = [:]
+        var sessions: [String: Session] = [:]
+        /// When a session was last used, in milliseconds since 1970.
+        var lastUses: [String: Int64] = [:]
+    }
+
+    /// How many things of a kind are kept in memory.
+    private static let cacheLimit = 10_000
+
+    /// Opens the directory of a store, and makes what is missing.
+    public convenience init(of store: Store, at folder: String) async throws {
+        try await self.init(of: store, ServerSecret(inStoreAt: folder))
+    }
+
+    init(of store: Store, _ secret: ServerSecret) async throws {
+        self.store = store
+        self.secret = secret
+        passwords = try Passwords()
+        registry = try await Registry(store)
+    }
+
+    // MARK: Tokens
+
+    /// Makes a token and returns its text, which is kept nowhere.
+    public func makeToken(
+        name: String,
+        container: ContainerID,
+        environment: Environment,
+        origins: [String] = [],
+        callback: String? = nil,
+        asksDiscoverable: Bool = false
+    ) async throws -> String {
+        let token = [UInt8].random(32).hexadecimal
+        try await register(
+            APIToken(
+                token,
+                name: name,
+                container: container,
+                environment: environment,
+                origins: origins,
+                callback: callback,
+                asksDiscoverable: asksDiscoverable
+            )
+        )
+        return token
+    }
+
+    /// The token for trying a server out: the same each time, for the standard container in development.
+    public func developmentToken(for container: ContainerID = .standard) async throws -> String {
+        let token = secret.code(of: container.identifier.utf8, for: "development token").hexadecimal
+        if try await self.token(token) == nil {
+            try await register(
+                APIToken(
+                    token,
+                    name: "development",
+                    container: container,
+                    environment: .development
+                )
+            )
+        }
+        return token
+    }
+
+    private func register(_ token: APIToken) async throws {
+        guard token.container != Registry.container.identifier else {
+            throw SyncError(.badContainer, "The container \(token.container) is the server's own.")
+        }
+        for origin in token.origins { try Origin.check(origin) }
+        if let callback = token.callback { try Origin.checkCallback(callback) }
+        try await registry.tokens.save(token)
+    }
+
+    /// Every token, oldest first.
+    public func tokens() async throws -> [Stored<APIToken>] {
+        try await registry.tokens.all(APIToken.self)
+    }
+
+    /// Ends a token, by its text or the name of its record.
+    public func revokeToken(_ id: String) async throws {
+        let names = [APIToken.recordName(of: id), RecordName(id)]
+        for name in names where try await registry.tokens.fetchIfPresent(name) != nil {
+            try await registry.tokens.delete(name)
+            state.withLock { $0.tokens[name.text] = nil }
+            return
+        }
+        throw SyncError(.unknownItem, "There is no API token \(id).")
+    }
+
+    /// The token of a text; `nil` if there is none.
+    func token(_ text: String) async throws -> APIToken? {
+        try await token(named: APIToken.recordName(of: text).text)
+    }
+
+    /// The token with the name of its record; `nil` if there is none.
+    func token(named text: String) async throws -> APIToken? {
+        let name = RecordName(text)
+        if let known = state.withLock({ $0.tokens[name.text] }) { return known }
+        let found = try await registry.tokens.fetchIfPresent(APIToken.self, name)?.value
+        if let found {
+            state.withLock { state in
+                if state.tokens.count >= Self.cacheLimit { state.tokens = [:] }
+                state.tokens[name.text] = found
+            }
+        }
+        return found
+    }
+
+    // MARK: Keys
+
+    /// Registers the public half of a key, in PEM, and returns the key's id.
+    public func addKey(
+        _ publicKey: String,
+        name: String,
+        container: ContainerID,
+        environment: Environment
+    ) async throws -> String {
+        guard container != Registry.container else {
+            throw SyncError(
+                .badContainer,
+                "The container \(container.identifier) is the server's own."
+            )
+        }
+        let id = try ServerKey.id(ofPEM: publicKey)
+        let key = ServerKey(
+            id: id,
+            name: name,
+            container: container,
+            environment: environment,
+            publicKey: publicKey
+        )
+        try await registry.keys.save(key, policy: .replace)
+        state.withLock { $0.keys[id] = nil }
+        return id
+    }
+
+    /// Every key, oldest first.
+    public func keys() async throws -> [Stored<ServerKey>] {
+        try await registry.keys.all(ServerKey.self)
+    }
+
+    /// Ends a key.
+    public func revokeKey(_ id: String) async throws {
+        try await registry.keys.delete(RecordName(id))
+        state.withLock { $0.keys[id] = nil }
+    }
+
+    func key(_ id: String) async throws -> ServerKey? {
+        if let known = state.withLock({ $0.keys[id] }) { return known }
+        guard !id.isEmpty, id.utf8.count <= 128, id.utf8.allSatisfy({ $0.isASCIIWordByte }),
+            let found = try await registry.keys.fetchIfPresent(ServerKey.self, RecordName(id))?
+                .value
+        else { return nil }
+        state.withLock { state in
+            if state.keys.count >= Self.cacheLimit { state.keys = [:] }
+            state.keys[id] = found
+        }
+        return found
+    }
+
+    // MARK: Accounts
+
+    /// Makes an account.
+    ///
+    /// Throws `constraintViolation` for an address that another account has.
+    @discardableResult
+    public func addAccount(
+        email: String,
+        password: String,
+        givenName: String = "",
+        familyName: String = "",
+        isDiscoverable: Bool = false
+    ) async throws -> Account {
+        let address = Account.normalized(email)
+        let parts = address.split(separator: "@", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), address.utf8.count <= 200 else {
+            throw SyncError(
+                .invalidArguments,
+                "\"\(email)\" is no e-mail address; write name@host."
+            )
+        }
+        try Self.check(password)
+        let id = [UInt8].random(16).hexadecimal
+        let account = Account(
+            id: Account.recordName(id),
+            email: address,
+            givenName: givenName,
+            familyName: familyName,
+            password: try await passwords.hash(password),
+            isDiscoverable: isDiscoverable
+        )
+        do {
+            try await registry.accounts.modify { batch in
+                batch.save(
+                    AccountAddress(
+                        id: AccountAddress.recordName(of: address),
+                        account: account.id.text
+                    )
+                )
+                batch.save(account)
+            }
+        } catch let error as SyncError where error.code == .serverRecordChanged {
+            throw SyncError(
+                .constraintViolation,
+                "There is an account with the address \(address).",
+                remedy: "Sign in, or ask an administrator for a new password."
+            )
+        }
+        return account
+    }
+
+    private static func check(_ password: String) throws {
+        guard (8...200).contains(password.utf8.count) else {
+            throw SyncError(.invalidArguments, "A password has 8 to 200 bytes.")
+        }
+    }
+
+    /// Every account, oldest first.
+    public func accounts() async throws -> [Stored<Account>] {
+        try await registry.accounts.all(Account.self)
+    }
+
+    /// The account with an address; `nil` if there is none.
+    public func account(email: String) async throws -> Account? {
+        let name = AccountAddress.recordName(of: email)
+        guard
+            let address = try await registry.accounts.fetchIfPresent(AccountAddress.self, name)
+        else { return nil }
+        return try await account(named: address.account)
+    }
+
+    func account(named name: String) async throws -> Account? {
+        try await registry.accounts.fetchIfPresent(Account.self, RecordName(name))?.value
+    }
+
+    /// The account with an address and a password; `nil` if there is none, which takes as long to say.
+    func account(email: String, password: String) async throws -> Account? {
+        let account = try await account(email: email)
+        let matches = try await passwords.matches(password, account?.password)
+        guard matches, let account, !account.isLocked else { return nil }
+        return account
+    }
+
+    /// Sets a password, and ends all sessions.
+    public func setPassword(_ password: String, ofAccount email: String) async throws {
+        try Self.check(password)
+        guard let account = try await account(email: email) else { throw Self.noAccount(email) }
+        let hash = try await passwords.hash(password)
+        try await registry.accounts.update(Account.self, account.id) { $0.password = hash }
+        try await endSessions(ofAccount: account.id.text)
+    }
+
+    /// Says whether somebody may sign in; locking ends all sessions.
+    public func setLocked(_ isLocked: Bool, account email: String) async throws {
+        guard let account = try await account(email: email) else { throw Self.noAccount(email) }
+        try await registry.accounts.update(Account.self, account.id) { $0.isLocked = isLocked }
+        if isLocked { try await endSessions(ofAccount: account.id.text) }
+    }
+
+    /// Lets others find somebody, or not.
+    func setDiscoverable(_ isDiscoverable: Bool, _ account: Account) async throws {
+        guard account.isDiscoverable != isDiscoverable else { return }
+        try await registry.accounts.update(Account.self, account.id) {
+            $0.isDiscoverable = isDiscoverable
+        }
+    }
+
+    private static func noAccount(_ email: String) -> SyncError {
+        SyncError(.unknownItem, "There is no account with the address \(email).")
+    }
+
+    // MARK: Sessions
+
+    /// Signs somebody in to a container, and returns the first token of the session.
+    public func signIn(
+        _ account: Account,
+        to container: ContainerID,
+        in environment: Environment,
+        isKept: Bool = false
+    ) async throws -> String {
+        let user = account.user(in: container)
+        try await introduce(account, as: user, container, environment)
+        let session = Session(
+            id: RecordName([UInt8].random(16).hexadecimal),
+            account: account.id.text,
+            user: user.userRecordName,
+            container: container.identifier,
+            environment: environment.rawValue,
+            isKept: isKept
+        )
+        try await registry.sessions.save(session)
+        remember(session)
+        return webToken(of: session)
+    }
+
+    /// Tells the store who a user is, so that others can find them.
+    private func introduce(
+        _ account: Account,
+        as user: UserID,
+        _ container: ContainerID,
+        _ environment: Environment
+    ) async throws {
+        var told =
+            try store.account(of: user, of: container, in: environment) ?? UserAccount(user)
+        let before = told
+        told.emails = [account.email]
+        told.name = account.personName
+        told.isDiscoverable = account.isDiscoverable
+        if told != before { try await store.setUser(told, of: container, in: environment) }
+    }
+
+    /// The sessions that have not ended, oldest first.
+    func sessions(ofAccount account: String? = nil) async throws -> [Stored<Session>] {
+        try await registry.sessions.all(Session.self).filter {
+            !$0.hasEnded && (account == nil || $0.account == account)
+        }
+    }
+
+    /// Ends all sessions of an account.
+    public func endSessions(ofAccount account: String) async throws {
+        for session in try await sessions(ofAccount: account) {
+            try await endSession(session.value.id.text)
+        }
+    }
+
+    /// Ends a session: none of its tokens is good any more.
+    func endSession(_ id: String) async throws {
+        state.withLock { $0.sessions[id] = nil }
+        try await registry.sessions.update(Session.self, RecordName(id)) { $0.hasEnded = true }
+        state.withLock { $0.sessions[id] = nil }
+    }
+
+    private func remember(_ session: Session) {
+        state.withLock { state in
+            if state.sessions.count >= Self.cacheLimit {
+                state.sessions = [:]
+                state.lastUses = [:]
+            }
+            state.sessions[session.id.text] = session
+        }
+    }
+
+    private func session(_ id: String) async throws -> Session? {
+        if let known = state.withLock({ $0.sessions[id] }) { return known }
+        guard
+            let found = try await registry.sessions.fetchIfPresent(Session.self, RecordName(id))?
+                .value,
+            !found.hasEnded
+        else { return nil }
+        remember(found)
+        return found
+    }
+
+    // MARK: Web tokens
+
+    /// A token of a session: derived, so that handing one out writes nothing.
+    func webToken(of session: Session) -> String {
+        let issued = Clock.now()
+        let head = Array(session.id.text.utf8) + issued.bigEndianBytes
+        let code = secret.code(of: head, for: "web token").prefix(16)
+        return (head + code).base64URL
+    }
+
+    /// The session of a token that is good; `nil` for any other text.
+    ///
+    /// Each token of a session is good for as long as one of them was used within the session's lifetime.
+    func session(ofWebToken text: String) async throws -> Session? {
+        guard let bytes = [UInt8](base64URL: text), bytes.count == 32 + 8 + 16 else { return nil }
+        let head = bytes[..<40]
+        let code = secret.code(of: head, for: "web token").prefix(16)
+        guard code.isSame(as: bytes[40...]) else { return nil }
+        let id = String(decoding: bytes[..<32], as: UTF8.self)
+        let issued = bytes[32..<40].reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        guard let session = try await session(id) else { return nil }
+        let now = Clock.now()
+        let isGood = state.withLock { state in
+            let last = max(issued, state.lastUses[id] ?? 0)
+            guard now < last + session.lifetime else { return false }
+            state.lastUses[id] = now
+            return true
+        }
+        return isGood ? session : nil
+    }
+}
+
+extension Int64 {
+    fileprivate var bigEndianBytes: [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: self >> (56 - 8 * Int64($0))) }
+    }
+}
+#endif

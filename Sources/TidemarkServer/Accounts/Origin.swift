@@ -1,0 +1,36 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import TidemarkModel
+
+/// Origins of pages, and addresses to which browsers are sent.
+enum Origin {
+    /// Refuses what is no origin, such as `https://example.org` or `http://localhost:3000`.
+    static func check(_ text: String) throws(SyncError) {
+        guard let url = URL(string: text), let scheme = url.scheme, let host = url.host,
+            ["http", "https"].contains(scheme), !host.isEmpty,
+            text == self.origin(scheme, host, url.port)
+        else {
+            throw SyncError(
+                .invalidArguments,
+                "\"\(text)\" is no origin; write scheme, host and port, such as https://example.org."
+            )
+        }
+    }
+
+    /// Refuses what is no address to go back to.
+    static func checkCallback(_ text: String) throws(SyncError) {
+        guard let url = URL(string: text), let scheme = url.scheme, url.host != nil,
+            ["http", "https"].contains(scheme), url.fragment == nil, url.user == nil
+        else {
+            throw SyncError(.invalidArguments, "\"\(text)\" is no web address to go back to.")
+        }
+    }
+
+    private static func origin(_ scheme: String, _ host: String, _ port: Int?) -> String {
+        port.map { "\(scheme)://\(host):\($0)" } ?? "\(scheme)://\(host)"
+    }
+}
+#endif

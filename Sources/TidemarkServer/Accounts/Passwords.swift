@@ -1,0 +1,80 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Dispatch
+import Foundation
+import TidemarkLock
+import TidemarkModel
+import _CryptoExtras
+
+/// Hashes passwords with scrypt (N = 2^15, r = 8, p = 1).
+///
+/// Each takes 32 MB, so at most two are hashed at a time, and few wait.
+final class Passwords: Sendable {
+    private static let rounds = 1 << 15
+    private static let byteCount = 32
+    private static let waitingLimit = 64
+    private let queue = DispatchQueue(label: "tidemark.passwords", attributes: .concurrent)
+    private let slots = DispatchSemaphore(value: 2)
+    private let waiting = Lock(0)
+    /// What an unknown address is compared with, so that it takes as long as a known one.
+    private let unknown: String
+
+    init() throws {
+        unknown = try Self.hash(UniqueName.make(), salt: .random(16))
+    }
+
+    /// The hash of a new password.
+    func hash(_ password: String) async throws -> String {
+        try await run { try Self.hash(password, salt: .random(16)) }
+    }
+
+    /// Whether a password is the one of a hash; without a hash it is not, and takes as long to say so.
+    func matches(_ password: String, _ hash: String?) async throws -> Bool {
+        let expected = hash ?? unknown
+        let salt = expected.split(separator: "$").dropFirst().first.flatMap {
+            [UInt8](base64URL: String($0))
+        }
+        guard let salt else { return false }
+        let found = try await run { try Self.hash(password, salt: salt) }
+        return found.utf8.isSame(as: expected.utf8) && hash != nil
+    }
+
+    private func run(_ work: @escaping @Sendable () throws -> String) async throws -> String {
+        let isAllowed = waiting.withLock { count in
+            guard count < Self.waitingLimit else { return false }
+            count += 1
+            return true
+        }
+        guard isAllowed else {
+            throw SyncError(
+                .serviceUnavailable,
+                "Too many people are signing in at this moment.",
+                retryAfter: .seconds(5)
+            )
+        }
+        defer { waiting.withLock { $0 -= 1 } }
+        return try await withCheckedThrowingContinuation { continuation in
+            queue.async { [slots] in
+                slots.wait()
+                defer { slots.signal() }
+                continuation.resume(with: Result { try work() })
+            }
+        }
+    }
+
+    private static func hash(_ password: String, salt: [UInt8]) throws -> String {
+        let key = try KDF.Scrypt.deriveKey(
+            from: Data(password.utf8),
+            salt: Data(salt),
+            outputByteCount: byteCount,
+            rounds: rounds,
+            blockSize: 8,
+            parallelism: 1
+        )
+        let bytes = key.withUnsafeBytes { Array($0) }
+        return "scrypt-15-8-1$\(salt.base64URL)$\(bytes.base64URL)"
+    }
+}
+#endif

@@ -1,0 +1,60 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import TidemarkDatabase
+import TidemarkModel
+
+/// What a server keeps about those who call it: tokens, keys, accounts and sessions.
+///
+/// They are records of a container that no token gives access to, so that they are as durable as all else. Of
+/// secrets it keeps hashes alone.
+struct Registry: Sendable {
+    let tokens: ZoneHandle
+    let keys: ZoneHandle
+    let accounts: ZoneHandle
+    let sessions: ZoneHandle
+
+    /// The container that holds them.
+    static let container = ContainerID("tidemark.server")
+    private static let owner = UserID("_server")
+
+    /// Makes what is missing.
+    init(_ service: any DatabaseService) async throws {
+        let id = DatabaseID(
+            container: Self.container,
+            environment: .development,
+            scope: .private,
+            owner: Self.owner
+        )
+        let caller = Caller(
+            database: id,
+            user: Self.owner,
+            device: "server",
+            authentication: .administrator(id: "server")
+        )
+        let database = Database(service, as: caller)
+        tokens = try await database.createZone("tokens")
+        keys = try await database.createZone("keys")
+        accounts = try await database.createZone("accounts")
+        sessions = try await database.createZone("sessions")
+    }
+}
+
+extension ZoneHandle {
+    /// All records of a type in a zone of the registry, as they are.
+    func all<Value: RecordCodable>(_ type: Value.Type) async throws -> [Stored<Value>] {
+        var found: [RecordID: Stored<Value>] = [:]
+        for try await change in changes() {
+            switch change.event {
+            case .changed(let record) where record.recordType == Value.recordType:
+                found[record.recordID] = try Stored<Value>(record)
+            case .deleted(let record): found[record.recordID] = nil
+            case .reset: found = [:]
+            case .changed: break
+            }
+        }
+        return found.values.sorted { $0.record.created.time < $1.record.created.time }
+    }
+}
+#endif

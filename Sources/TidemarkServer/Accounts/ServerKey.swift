@@ -1,0 +1,60 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Crypto
+public import TidemarkDatabase
+public import TidemarkModel
+
+/// The public half of a key with which a program signs requests to the public database.
+public struct ServerKey: RecordCodable, Sendable {
+    /// The name of its records.
+    public static let recordType = "ServerKey"
+    /// The key's id, as requests name it.
+    public var id: RecordName
+    /// What people call it.
+    public var name: String
+    /// The container's identifier.
+    public var container: String
+    /// The environment's name.
+    public var environment: String
+    /// The public key, in PEM.
+    public var publicKey: String
+
+    /// Describes a key.
+    public init(
+        id: String,
+        name: String,
+        container: ContainerID,
+        environment: Environment,
+        publicKey: String
+    ) {
+        self.id = RecordName(id)
+        self.name = name
+        self.container = container.identifier
+        self.environment = environment.rawValue
+        self.publicKey = publicKey
+    }
+
+    /// The user as which the key's program acts.
+    var user: UserID {
+        UserID("_" + [UInt8].sha256("key|\(id.text)|\(container)").prefix(16).hexadecimal)
+    }
+
+    /// The id of a public key: the hash of its bytes.
+    static func id(ofPEM text: String) throws -> String {
+        do {
+            let key = try P256.Signing.PublicKey(pemRepresentation: text)
+            return Array(SHA256.hash(data: key.derRepresentation)).hexadecimal
+        } catch {
+            throw SyncError(
+                .invalidArguments,
+                "The text is no public key of the curve P-256 in PEM.",
+                remedy:
+                    "Make one with: openssl ecparam -name prime256v1 -genkey -noout -out key.pem; "
+                    + "openssl ec -in key.pem -pubout"
+            )
+        }
+    }
+}
+#endif

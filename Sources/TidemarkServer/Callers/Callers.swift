@@ -1,0 +1,153 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import TidemarkModel
+import TidemarkWire
+
+/// Finds out who sent a request.
+///
+/// Nobody else makes a caller of one.
+struct Callers: Sendable {
+    let directory: Directory
+    let seen = SeenSignatures()
+
+    /// Whom a request comes from.
+    struct Found {
+        var caller: Caller
+        /// The session of the user who signed in; `nil` where nobody did.
+        var session: Session?
+        /// The token that the request came with; `nil` where it was signed.
+        var token: APIToken?
+    }
+
+    /// The place that a request is about, from its path.
+    struct Place {
+        let container: ContainerID
+        let environment: Environment
+        let scope: DatabaseScope
+        let endpoint: String
+    }
+
+    /// The token that a request names, whether or not it is one for the place.
+    func token(_ incoming: Incoming) async throws(WebError) -> APIToken? {
+        guard let text = incoming.query["ckAPIToken"] else { return nil }
+        return try await answered { try await directory.token(text) }
+    }
+
+    /// Who sent a request.
+    func find(
+        _ incoming: Incoming,
+        _ body: [UInt8],
+        _ token: APIToken?,
+        for place: Place
+    ) async throws(WebError) -> Found {
+        if let keyID = incoming.header("X-Apple-CloudKit-Request-KeyID") {
+            return Found(caller: try await signer(keyID, incoming, body, place))
+        }
+        guard let token, token.container == place.container.identifier,
+            token.environment == place.environment.rawValue
+        else { throw .authenticationFailed }
+        if let origin = incoming.origin, !token.allows(origin) {
+            throw WebError(
+                "ACCESS_DENIED",
+                status: 403,
+                "The API token is not for pages of \(origin)"
+            )
+        }
+        let session = try await session(incoming, place)
+        let user = session.map { UserID($0.user) }
+        let caller = caller(
+            incoming,
+            place,
+            user,
+            session.map { .session(id: $0.id.text) } ?? .inProcess,
+            device: session.map { "web-" + $0.id.text.prefix(8) } ?? "web"
+        )
+        return Found(caller: caller, session: session, token: token)
+    }
+
+    /// The session that a request belongs to; `nil` where it names none, or one that is over.
+    private func session(
+        _ incoming: Incoming,
+        _ place: Place
+    ) async throws(WebError) -> Session? {
+        guard let text = incoming.query["ckWebAuthToken"] ?? incoming.query["ckSession"],
+            !text.isEmpty
+        else { return nil }
+        let session = try await answered {
+            try await directory.session(ofWebToken: String(text.map { $0 == " " ? "+" : $0 }))
+        }
+        guard let session, session.container == place.container.identifier,
+            session.environment == place.environment.rawValue
+        else { throw .authenticationRequired() }
+        return session
+    }
+
+    /// The user of the key that signed a request.
+    private func signer(
+        _ keyID: String,
+        _ incoming: Incoming,
+        _ body: [UInt8],
+        _ place: Place
+    ) async throws(WebError) -> Caller {
+        let now = Clock.now()
+        guard let date = incoming.header("X-Apple-CloudKit-Request-ISO8601Date"),
+            let text = incoming.header("X-Apple-CloudKit-Request-SignatureV1"),
+            place.scope == .public, !place.endpoint.hasPrefix("users/"),
+            let key = try await answered({ try await directory.key(keyID) }),
+            key.container == place.container.identifier,
+            key.environment == place.environment.rawValue
+        else { throw .authenticationFailed }
+        let signature = RequestSignature(keyID: keyID, date: date, signature: text)
+        guard signature.isValid(for: body, target: incoming.target, key, now: now),
+            seen.takes(keyID + text, now: now)
+        else { throw .authenticationFailed }
+        return caller(incoming, place, key.user, .serverKey(id: keyID), device: "server")
+    }
+
+    private func caller(
+        _ incoming: Incoming,
+        _ place: Place,
+        _ user: UserID?,
+        _ authentication: Authentication,
+        device: String
+    ) -> Caller {
+        Caller(
+            database: DatabaseID(
+                container: place.container,
+                environment: place.environment,
+                scope: place.scope,
+                owner: user ?? .current
+            ),
+            user: user,
+            device: incoming.query["clientId"] ?? device,
+            requestID: incoming.header("X-Tidemark-Request-ID"),
+            authentication: authentication,
+            trace: incoming.header("traceparent").flatMap { TraceContext(traceparent: $0) }
+        )
+    }
+
+    /// What the directory answers, its errors in the words of the wire.
+    private func answered<Value>(
+        _ question: () async throws -> Value
+    ) async throws(WebError) -> Value {
+        do {
+            return try await question()
+        } catch {
+            throw WebError(any: error)
+        }
+    }
+}
+
+extension WebError {
+    /// Any error in the words of the wire; one that nobody expected says nothing of itself.
+    init(any error: any Error) {
+        switch error {
+        case let error as WebError: self = error
+        case let error as SyncError: self.init(error)
+        default: self.init("INTERNAL_ERROR", status: 500, "The server failed")
+        }
+    }
+}
+#endif

@@ -1,0 +1,77 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Crypto
+import Foundation
+import TidemarkLock
+import TidemarkModel
+
+/// The signature of a request by a server-to-server key (ECDSA-P256-SHA256).
+struct RequestSignature: Sendable {
+    /// The key's id.
+    let keyID: String
+    /// The time, as it was sent.
+    let date: String
+    /// The signature in base64, as it was sent.
+    let signature: String
+
+    /// Milliseconds by which the time of a request may differ from ours.
+    static let window: Int64 = 10 * 60_000
+
+    /// Whether a key made the signature for a body and a target, close to a time.
+    func isValid(
+        for body: [UInt8],
+        target: String,
+        _ key: ServerKey,
+        now: Int64
+    ) -> Bool {
+        guard let time = Self.time(date), abs(now - time) <= Self.window,
+            let publicKey = try? P256.Signing.PublicKey(pemRepresentation: key.publicKey),
+            let signature = parsedSignature
+        else { return false }
+        let hash = Data(SHA256.hash(data: body)).base64EncodedString()
+        let path = target.split(separator: "?", maxSplits: 1).first.map(String.init) ?? target
+        // A request without a body is signed with no hash or with that of nothing; some sign the query too.
+        let hashes = body.isEmpty ? ["", hash] : [hash]
+        for hash in hashes {
+            for signed in path == target ? [path] : [path, target] {
+                let message = Data("\(date):\(hash):\(signed)".utf8)
+                if publicKey.isValidSignature(signature, for: message) { return true }
+            }
+        }
+        return false
+    }
+
+    private var parsedSignature: P256.Signing.ECDSASignature? {
+        guard let bytes = [UInt8](base64: signature) else { return nil }
+        if let der = try? P256.Signing.ECDSASignature(derRepresentation: bytes) { return der }
+        return try? P256.Signing.ECDSASignature(rawRepresentation: bytes)
+    }
+
+    /// Reads a time such as `2016-01-25T22:15:43Z`.
+    private static func time(_ text: String) -> Int64? {
+        guard let date = try? Date(text, strategy: .iso8601) else { return nil }
+        return Int64(date.timeIntervalSince1970 * 1000)
+    }
+}
+
+/// Signatures that were seen, so that a request that is sent again by somebody else is refused.
+final class SeenSignatures: Sendable {
+    private let seen = Lock<[String: Int64]>([:])
+    private static let limit = 100_000
+
+    /// Whether a signature is new, or came again within a second: programs that sign without randomness make the
+    /// same one for the same request.
+    func takes(_ signature: String, now: Int64) -> Bool {
+        seen.withLock { seen in
+            if let first = seen[signature] { return now - first <= 1_000 }
+            if seen.count >= Self.limit {
+                seen = seen.filter { now - $0.value <= 2 * RequestSignature.window }
+            }
+            seen[signature] = now
+            return true
+        }
+    }
+}
+#endif

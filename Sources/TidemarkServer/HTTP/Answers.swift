@@ -1,0 +1,111 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import TidemarkModel
+import TidemarkWire
+
+extension Response {
+    /// An answer of CloudKit Web Services.
+    init(json body: [UInt8], status: HTTPResponse.Status = .ok, _ incoming: Incoming) {
+        self.init(
+            status: status,
+            headers: [
+                .contentType: "application/json; charset=UTF-8",
+                .cacheControl: "no-store",
+                .xContentTypeOptions: "nosniff",
+            ],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: body))
+        )
+        headers.set("X-Apple-Request-UUID", to: incoming.uuid)
+        headers.set("X-Apple-CloudKit-Version", to: "1.0")
+    }
+
+    /// What says why a request failed.
+    init(_ error: WebError, _ incoming: Incoming) {
+        self.init(
+            json: error.body(uuid: incoming.uuid),
+            status: HTTPResponse.Status(code: error.status),
+            incoming
+        )
+        if let seconds = error.retryAfter { headers[.retryAfter] = String(seconds) }
+    }
+
+    /// A page for people.
+    ///
+    /// `formTargets` are the origins to which its forms may lead beside its own.
+    init(html: String, status: HTTPResponse.Status = .ok, formTargets: [String] = [], nonce: String)
+    {
+        let targets = (["'self'"] + formTargets).joined(separator: " ")
+        self.init(
+            status: status,
+            headers: [
+                .contentType: "text/html; charset=UTF-8",
+                .cacheControl: "no-store",
+                .xContentTypeOptions: "nosniff",
+                .contentSecurityPolicy: "default-src 'none'; style-src 'nonce-\(nonce)'; "
+                    + "script-src 'nonce-\(nonce)'; form-action \(targets); base-uri 'none'; "
+                    + "frame-ancestors 'none'",
+            ],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: html))
+        )
+        headers.set("Referrer-Policy", to: "no-referrer")
+    }
+
+    /// Lets a page of another origin read the answer.
+    mutating func allow(_ origin: String) {
+        headers[.accessControlAllowOrigin] = origin
+        headers[.accessControlAllowCredentials] = "true"
+        headers[.vary] = "Origin"
+        headers[.accessControlExposeHeaders] =
+            "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,X-Responding-Instance,Via"
+    }
+
+    /// The answer to a browser that asks what a page may send.
+    static func preflight(_ incoming: Incoming, _ origin: String?) -> Response {
+        var response = Response(status: .ok)
+        guard let origin else { return response }
+        response.allow(origin)
+        response.headers[.accessControlAllowMethods] = "GET, POST, PUT, OPTIONS"
+        response.headers[.accessControlAllowHeaders] =
+            incoming.header("Access-Control-Request-Headers") ?? "Content-Type"
+        response.headers[.accessControlMaxAge] = "3600"
+        return response
+    }
+
+    /// The answer to a method that a path does not have.
+    static func wrongMethod(_ allowed: String, _ incoming: Incoming) -> Response {
+        var response = Response(
+            WebError("BAD_REQUEST", status: 405, "The methods of this path are \(allowed)"),
+            incoming
+        )
+        response.headers[.allow] = allowed
+        return response
+    }
+}
+
+extension HTTPFields {
+    /// Sets a field whose name has no constant.
+    mutating func set(_ name: String, to value: String) {
+        guard let name = HTTPField.Name(name) else { return }
+        self[name] = value
+    }
+}
+
+extension Request {
+    /// The whole body, up to a limit.
+    func collected(upTo limit: Int) async throws(WebError) -> [UInt8] {
+        do {
+            let buffer = try await body.collect(upTo: limit)
+            return Array(buffer.readableBytesView)
+        } catch is NIOTooManyBytesError {
+            throw WebError("BAD_REQUEST", status: 413, "The body has more than \(limit) bytes")
+        } catch {
+            throw WebError("BAD_REQUEST", status: 400, "The body did not come to its end")
+        }
+    }
+}
+#endif

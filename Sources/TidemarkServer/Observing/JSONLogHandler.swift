@@ -1,0 +1,63 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+public import Logging
+import TidemarkModel
+
+/// Writes log messages as JSON, an object a line: `time`, `level`, `message`, then the metadata.
+public struct JSONLogHandler: LogHandler {
+    /// What every message has.
+    public var metadata: Logger.Metadata = [:]
+    /// What is less important is left out.
+    public var logLevel = Logger.Level.info
+    private let write: @Sendable ([UInt8]) -> Void
+
+    /// Writes lines, each with its end, by a function that may be called from any thread.
+    public init(write: @escaping @Sendable ([UInt8]) -> Void) {
+        self.write = write
+    }
+
+    /// A logger that writes lines.
+    public static func logger(write: @escaping @Sendable ([UInt8]) -> Void) -> Logger {
+        Logger(label: "tidemark") { _ in JSONLogHandler(write: write) }
+    }
+
+    /// One member of what every message has.
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    /// Writes a message.
+    public func log(
+        level: Logger.Level,
+        message: Logger.Message,
+        metadata own: Logger.Metadata?,
+        source: String,
+        file: String,
+        function: String,
+        line: UInt
+    ) {
+        var bytes: [UInt8] = []
+        bytes.append(literal: "{\"time\":")
+        bytes.append(jsonString: Date().formatted(Self.time))
+        bytes.append(literal: ",\"level\":")
+        bytes.append(jsonString: level.rawValue)
+        bytes.append(literal: ",\"message\":")
+        bytes.append(jsonString: "\(message)")
+        let all = metadata.merging(own ?? [:]) { _, own in own }
+        for (key, value) in all.sorted(by: { $0.key < $1.key }) {
+            bytes.append(literal: ",")
+            bytes.append(jsonString: key)
+            bytes.append(literal: ":")
+            bytes.append(jsonString: "\(value)")
+        }
+        bytes.append(literal: "}\n")
+        write(bytes)
+    }
+
+    private static let time = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+}
+#endif

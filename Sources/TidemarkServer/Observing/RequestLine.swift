@@ -1,0 +1,50 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Logging
+import TidemarkModel
+import TidemarkWire
+
+/// What is logged of a request.
+///
+/// Never a query, in which tokens are, nor a body or the value of a field.
+struct RequestLine {
+    private let start = ContinuousClock.now
+    let uuid: String
+    let method: String
+    /// The endpoint, if there is one of that path.
+    var endpoint: String?
+    /// Who asked, if that is known.
+    var caller: Caller?
+    /// The code of an error.
+    var code: String?
+
+    init(_ incoming: Incoming) {
+        uuid = incoming.uuid
+        method = incoming.request.method.rawValue
+    }
+
+    /// Writes the line.
+    func write(to logger: Logger, status: Int) {
+        let level: Logger.Level = status >= 500 ? .error : .info
+        guard logger.logLevel <= level else { return }
+        let time = (ContinuousClock.now - start).components
+        let microseconds = time.seconds * 1_000_000 + time.attoseconds / 1_000_000_000_000
+        var metadata: Logger.Metadata = [
+            "request": "\(uuid)", "method": "\(method)", "status": "\(status)",
+            "microseconds": "\(microseconds)",
+        ]
+        let members: [(String, String?)] = [
+            ("endpoint", endpoint), ("code", code),
+            ("container", caller?.database.container.identifier),
+            ("environment", caller?.database.environment.rawValue),
+            ("database", caller?.database.scope.name),
+            ("user", caller?.user?.userRecordName), ("device", caller?.device),
+            ("traceparent", caller?.trace?.traceparent),
+        ]
+        for case (let name, let value?) in members { metadata[name] = "\(value)" }
+        logger.log(level: level, "request", metadata: metadata)
+    }
+}
+#endif

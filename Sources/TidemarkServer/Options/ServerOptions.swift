@@ -1,0 +1,29 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import TidemarkModel
+
+/// How a server listens, and whom it lets in.
+public struct ServerOptions: Hashable, Sendable {
+    /// The address to listen on.
+    public var host = "127.0.0.1"
+    /// The port; zero takes a free one.
+    public var port = 8080
+    /// How clients reach the server, such as `https://sync.example.org`; `nil` believes each request's host.
+    public var publicURL: String?
+    /// The file of the certificate chain in PEM; `nil` speaks plain HTTP.
+    public var certificate: String?
+    /// The file of the certificate's private key in PEM.
+    public var privateKey: String?
+    /// Whether people may make accounts for themselves.
+    public var allowsSignUp = true
+    /// Bytes that the body of a request may have, assets aside.
+    public var bodyByteLimit = 4 << 20
+    /// How many connections may be open at once.
+    public var connectionLimit = 20_000
+
+    /// The defaults.
+    public init() {}
+}
+#endif

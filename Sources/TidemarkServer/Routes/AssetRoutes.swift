@@ -1,0 +1,180 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import TidemarkLock
+import TidemarkModel
+import TidemarkWire
+
+/// `/assets/…`: the bytes of assets, at addresses that are the credential.
+extension Server {
+    func answerAsset(_ request: Request) async -> Response {
+        let incoming = Incoming(request, options)
+        if request.method == .options { return .preflight(incoming, incoming.origin) }
+        var response: Response
+        do throws(WebError) {
+            if incoming.path.count == 3, incoming.path[1] == "up" {
+                response = try await upload(incoming, incoming.path[2])
+            } else if incoming.path.count >= 2 {
+                response = try await download(incoming, incoming.path[1])
+            } else {
+                throw .noHandler(incoming.path.joined(separator: "/"))
+            }
+        } catch {
+            response = Response(error, incoming)
+        }
+        if let origin = incoming.origin { response.allow(origin) }
+        return response
+    }
+
+    private func upload(_ incoming: Incoming, _ text: String) async throws(WebError) -> Response {
+        guard incoming.request.method == .post || incoming.request.method == .put else {
+            return .wrongMethod("POST, PUT", incoming)
+        }
+        let secret = directory.secret
+        guard let ticket = secret.opened(text, for: UploadTicket.purpose, as: UploadTicket.self),
+            Clock.now() < ticket.end, let caller = ticket.caller.caller
+        else {
+            throw WebError(
+                "NOT_FOUND",
+                status: 404,
+                "The address of the upload is not valid any more; ask assets/upload for a new one"
+            )
+        }
+        guard uploads.begins(ticket.nonce, until: ticket.end) else {
+            throw WebError("CONFLICT", status: 409, "The address of the upload was used already")
+        }
+        do {
+            let pieces = incoming.request.body.map { Array($0.readableBytesView) }
+            let asset = try await store.uploadAsset(
+                pieces,
+                UploadAssetRequest(zone: ticket.target.zone),
+                as: caller
+            )
+            let host = RequestHost(server: self, baseURL: incoming.baseURL)
+            let answer = WebServices(store, host: host).uploadAnswer(
+                for: asset,
+                ticket.target.target,
+                as: caller
+            )
+            return Response(json: answer, incoming)
+        } catch {
+            uploads.failed(ticket.nonce)
+            throw WebError(any: error)
+        }
+    }
+
+    private func download(_ incoming: Incoming, _ text: String) async throws(WebError) -> Response {
+        let method = incoming.request.method
+        guard method == .get || method == .head else {
+            return .wrongMethod("GET, HEAD", incoming)
+        }
+        let secret = directory.secret
+        guard
+            var ticket = secret.opened(text, for: DownloadTicket.purpose, as: DownloadTicket.self),
+            Clock.now() < ticket.end, let caller = ticket.caller.caller
+        else {
+            throw WebError(
+                "NOT_FOUND",
+                status: 404,
+                "The address of the download is not valid any more; fetch the record again"
+            )
+        }
+        let range = incoming.header("Range").flatMap { ByteRange($0) }
+        if let range { ticket.request.range = range.request }
+        let download: AssetDownload
+        do throws(SyncError) {
+            if case .suffix(let count)? = range {
+                let whole = try await store.downloadAsset(ticket.request, as: caller).byteCount
+                ticket.request.range = (whole - min(whole, count))..<whole
+            }
+            download = try await store.downloadAsset(ticket.request, as: caller)
+        } catch {
+            throw WebError(error)
+        }
+        var response = Response(status: range == nil ? .ok : .partialContent)
+        response.headers[.contentType] = "application/octet-stream"
+        response.headers[.contentDisposition] = "attachment"
+        response.headers[.xContentTypeOptions] = "nosniff"
+        response.headers[.acceptRanges] = "bytes"
+        response.headers[.cacheControl] = "private, max-age=3600"
+        response.headers[.eTag] =
+            "\"\(ticket.request.changeTag?.text ?? text.suffix(16).description)\""
+        if range != nil {
+            guard !download.range.isEmpty else {
+                response.status = .rangeNotSatisfiable
+                response.headers[.contentRange] = "bytes */\(download.byteCount)"
+                return response
+            }
+            response.headers[.contentRange] =
+                "bytes \(download.range.lowerBound)-\(download.range.upperBound - 1)/\(download.byteCount)"
+        }
+        let length = Int(download.range.upperBound - download.range.lowerBound)
+        guard method == .get else {
+            response.headers[.contentLength] = String(length)
+            return response
+        }
+        response.body = ResponseBody(contentLength: length) { writer in
+            for try await piece in download { try await writer.write(ByteBuffer(bytes: piece)) }
+            try await writer.finish(nil)
+        }
+        return response
+    }
+}
+
+/// One range of bytes, as a header asks for it.
+enum ByteRange {
+    case from(UInt64, through: UInt64?)
+    /// The last bytes.
+    case suffix(UInt64)
+
+    /// Reads a header; `nil` for one that is not understood, or asks for several ranges.
+    init?(_ header: String) {
+        guard header.hasPrefix("bytes=") else { return nil }
+        let parts = header.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        if parts[0].isEmpty {
+            guard let count = UInt64(parts[1]) else { return nil }
+            self = .suffix(count)
+        } else {
+            guard let first = UInt64(parts[0]) else { return nil }
+            let last = parts[1].isEmpty ? nil : UInt64(parts[1])
+            guard parts[1].isEmpty || last.map({ $0 >= first }) == true else { return nil }
+            self = .from(first, through: last)
+        }
+    }
+
+    /// The bytes to ask for; of the last bytes it is not known yet which they are.
+    var request: Range<UInt64>? {
+        switch self {
+        case .from(let first, let last):
+            first..<(last.map { $0 < .max ? $0 + 1 : $0 } ?? .max)
+        case .suffix: nil
+        }
+    }
+}
+
+/// Uploads whose addresses were used: each is good once.
+final class Uploads: Sendable {
+    private let used = Lock<[String: Int64]>([:])
+
+    /// Whether an address was not used before; from now on it was.
+    func begins(_ nonce: String, until end: Int64) -> Bool {
+        used.withLock { used in
+            if used.count > 10_000 {
+                let now = Clock.now()
+                used = used.filter { $0.value > now }
+            }
+            return used.updateValue(end, forKey: nonce) == nil
+        }
+    }
+
+    /// Lets an address be used again: nothing came of it.
+    func failed(_ nonce: String) {
+        used.withLock { $0[nonce] = nil }
+    }
+}
+#endif

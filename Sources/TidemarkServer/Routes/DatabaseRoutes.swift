@@ -1,0 +1,100 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import HTTPTypes
+import Hummingbird
+import TidemarkModel
+import TidemarkWire
+
+/// `/database/1/…`: CloudKit Web Services.
+extension Server {
+    func answerDatabase(_ request: Request) async -> Response {
+        let incoming = Incoming(request, options)
+        var origin = incoming.origin
+        var line = RequestLine(incoming)
+        var response: Response
+        do throws(WebError) {
+            let token = try await callers.token(incoming)
+            if let known = token, let asking = origin, !known.allows(asking) { origin = nil }
+            if request.method == .options { return .preflight(incoming, origin) }
+            response = try await answer(incoming, token, &line)
+        } catch {
+            line.code = error.code
+            response = Response(error, incoming)
+        }
+        if let origin { response.allow(origin) }
+        line.write(to: logger, status: response.status.code)
+        return response
+    }
+
+    private func answer(
+        _ incoming: Incoming,
+        _ token: APIToken?,
+        _ line: inout RequestLine
+    ) async throws(WebError) -> Response {
+        let place = try place(incoming)
+        guard let endpoint = WebEndpoint(path: place.endpoint) else {
+            throw .noHandler(place.endpoint)
+        }
+        line.endpoint = endpoint.path
+        let method = incoming.request.method
+        guard method == .post || method == .get && endpoint.allowsGET else {
+            return .wrongMethod(endpoint.allowsGET ? "GET, POST" : "POST", incoming)
+        }
+        let body = try await incoming.request.collected(upTo: options.bodyByteLimit)
+        do throws(WebError) {
+            let found = try await callers.find(incoming, body, token, for: place)
+            line.caller = found.caller
+            let services = WebServices(
+                store,
+                host: RequestHost(server: self, baseURL: incoming.baseURL)
+            )
+            let answer = try await services.answer(
+                WebRequest(
+                    endpoint.path,
+                    body: body,
+                    as: found.caller,
+                    isExtended: incoming.isExtended
+                )
+            )
+            var response = Response(json: answer, incoming)
+            if let session = found.session {
+                response.headers.set(
+                    "X-Apple-CloudKit-Web-Auth-Token",
+                    to: directory.webToken(of: session)
+                )
+            }
+            return response
+        } catch {
+            var failure = error
+            if failure.code == "AUTHENTICATION_REQUIRED", let token {
+                failure.redirectURL = signInURL(token, incoming)
+            }
+            throw failure
+        }
+    }
+
+    /// What a path is about: `database/1/CONTAINER/ENVIRONMENT/DATABASE/…`.
+    private func place(_ incoming: Incoming) throws(WebError) -> Callers.Place {
+        let parts = incoming.path
+        guard parts.count > 5 else { throw .noHandler(incoming.path.joined(separator: "/")) }
+        guard let environment = TidemarkModel.Environment(rawValue: parts[3]) else {
+            throw .badRequest(
+                "There is no environment '\(parts[3])'; there are development and production"
+            )
+        }
+        guard let scope = DatabaseScope(name: parts[4]) else {
+            throw .badRequest(
+                "There is no database '\(parts[4])'; there are public, private and shared"
+            )
+        }
+        return Callers.Place(
+            container: ContainerID(parts[2]),
+            environment: environment,
+            scope: scope,
+            endpoint: parts[5...].joined(separator: "/")
+        )
+    }
+}
+#endif

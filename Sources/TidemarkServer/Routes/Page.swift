@@ -1,0 +1,163 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Hummingbird
+import TidemarkModel
+
+/// Pages for people.
+enum Page {
+    struct SignIn {
+        var container: String
+        var state: String
+        var isSignUp: Bool
+        var allowsSignUp: Bool
+        var asksDiscoverable: Bool
+        var form: [String: String]
+        var problem: String?
+        var callback: String?
+    }
+
+    static func signIn(_ page: SignIn) -> Response {
+        let title = page.isSignUp ? "Make an account" : "Sign in"
+        let problem =
+            page.problem.map { "<p class=\"problem\" role=\"alert\">\(escaped($0))</p>" } ?? ""
+        let names =
+            page.isSignUp
+            ? input(
+                "given",
+                "Given name",
+                "text",
+                page.form["given"],
+                "given-name",
+                isNeeded: false
+            )
+                + input(
+                    "family",
+                    "Family name",
+                    "text",
+                    page.form["family"],
+                    "family-name",
+                    isNeeded: false
+                )
+                + "<input type=\"hidden\" name=\"new\" value=\"1\">"
+            : ""
+        let discoverable =
+            page.asksDiscoverable
+            ? box("discoverable", "Others may find me by my address") : ""
+        let other =
+            if page.isSignUp {
+                "<p><a href=\"/signin?s=\(page.state)\">I have an account</a></p>"
+            } else if page.allowsSignUp {
+                "<p><a href=\"/signin?s=\(page.state)&amp;new=1\">Make an account</a></p>"
+            } else {
+                ""
+            }
+        let body = """
+            <h1>\(title)</h1><p>to use \(escaped(page.container))</p>\(problem)
+            <form method="post" action="/signin">
+            <input type="hidden" name="s" value="\(escaped(page.state))">
+            \(input("email", "E-mail address", "email", page.form["email"], "username"))
+            \(input("password", "Password", "password", nil, page.isSignUp ? "new-password" : "current-password"))
+            \(names)\(box("keep", "Keep me signed in"))\(discoverable)
+            <button type="submit">\(title)</button></form>\(other)
+            """
+        let nonce = [UInt8].random(16).base64URL
+        return Response(
+            html: document(title, body, nonce),
+            formTargets: page.callback.map { [$0] } ?? [],
+            nonce: nonce
+        )
+    }
+
+    /// What hands a token to the page that opened the window.
+    static func signedIn(_ token: String, origin: String?, showsToken: Bool) -> Response {
+        let nonce = [UInt8].random(16).base64URL
+        var body = "<h1>You are signed in</h1><p>You can close this window.</p>"
+        if let origin {
+            // The token is base64url; the origin goes through the same escapes as any text.
+            body += """
+                <script nonce="\(nonce)">
+                const message = {ckSession: "\(token)", ckWebAuthToken: "\(token)"};
+                if (window.opener) {
+                    window.opener.postMessage(message, \(scriptText(origin)));
+                    window.close();
+                }
+                </script>
+                """
+        } else if showsToken {
+            body += """
+                <p>The token for <code>ckWebAuthToken</code>:</p>
+                <p><code id="token">\(token)</code></p>
+                """
+        }
+        return Response(html: document("Signed in", body, nonce), nonce: nonce)
+    }
+
+    static func message(_ title: String, _ text: String) -> Response {
+        let nonce = [UInt8].random(16).base64URL
+        return Response(
+            html: document(title, "<h1>\(escaped(title))</h1><p>\(escaped(text))</p>", nonce),
+            status: .badRequest,
+            nonce: nonce
+        )
+    }
+
+    private static func input(
+        _ name: String,
+        _ label: String,
+        _ type: String,
+        _ value: String?,
+        _ autocomplete: String,
+        isNeeded: Bool = true
+    ) -> String {
+        """
+        <label>\(label)<input name="\(name)" type="\(type)" value="\(escaped(value ?? ""))" \
+        autocomplete="\(autocomplete)"\(isNeeded ? " required" : "")></label>
+        """
+    }
+
+    private static func box(_ name: String, _ label: String) -> String {
+        "<label class=\"box\"><input type=\"checkbox\" name=\"\(name)\" value=\"1\"> \(label)</label>"
+    }
+
+    private static func document(_ title: String, _ body: String, _ nonce: String) -> String {
+        """
+        <!doctype html><html lang="en"><head><meta charset="utf-8"><title>\(escaped(title))</title>
+        <meta name="viewport" content="width=device-width, initial-scale=1">
+        <style nonce="\(nonce)">
+        body { font: 16px/1.5 system-ui, sans-serif; max-width: 24rem; margin: 3rem auto; padding: 0 1rem; }
+        label { display: block; margin: 0 0 1rem; } .box { display: flex; gap: .5rem; }
+        input:not([type=checkbox]) { display: block; width: 100%; box-sizing: border-box; font: inherit;
+        padding: .5rem; border: 1px solid #767676; border-radius: 4px; }
+        button { font: inherit; padding: .5rem 1rem; } code { overflow-wrap: anywhere; }
+        .problem { border-left: 4px solid #b00020; padding-left: .75rem; }
+        </style></head><body><main>\(body)</main></body></html>
+        """
+    }
+
+    /// Text as it may stand in HTML, also within quotes.
+    static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for character in text {
+            switch character {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "\"": escaped += "&quot;"
+            case "'": escaped += "&#39;"
+            default: escaped.append(character)
+            }
+        }
+        return escaped
+    }
+
+    /// Text as a literal of a script within a page.
+    private static func scriptText(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        bytes.append(jsonString: text)
+        return String(decoding: bytes, as: UTF8.self)
+            .split(separator: "<", omittingEmptySubsequences: false).joined(separator: "\\u003c")
+    }
+}
+#endif

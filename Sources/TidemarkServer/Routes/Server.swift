@@ -1,0 +1,140 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import HTTPTypes
+public import Hummingbird
+import HummingbirdCore
+import HummingbirdHTTP2
+import HummingbirdTLS
+public import Logging
+import NIOCore
+import NIOSSL
+import ServiceLifecycle
+public import Tidemark
+import TidemarkModel
+import TidemarkWire
+
+/// Answers CloudKit Web Services for a store, over HTTP.
+///
+/// `run()` is a whole server. `addRoutes(to:)` puts the same paths into the router of somebody's own application.
+public final class Server: Sendable {
+    /// How it listens, and whom it lets in.
+    public let options: ServerOptions
+    /// Who may call it.
+    public let directory: Directory
+    let store: Store
+    let callers: Callers
+    let uploads = Uploads()
+    let signIns = Uploads()
+    let logger: Logger
+
+    /// Prepares a server for the store in a folder.
+    ///
+    /// `logger` is told of each request: who asked for what and how that ended, never a token, a body or a value.
+    /// Open the store with `StoreOptions.requiresAuthentication`, so that nobody is taken for a user whose
+    /// credential was not checked.
+    public init(
+        store: Store,
+        at folder: String,
+        options: ServerOptions = ServerOptions(),
+        logger: Logger = Logger(label: "tidemark") { _ in SwiftLogNoOpLogHandler() }
+    ) async throws {
+        self.logger = logger
+        self.store = store
+        self.options = options
+        directory = try await Directory(of: store, at: folder)
+        callers = Callers(directory: directory)
+    }
+
+    /// Adds every path of the server to a router.
+    public func addRoutes<Context: RequestContext>(to router: Router<Context>) {
+        let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options]
+        for method in methods {
+            router.on("/database/1/**", method: method) { request, _ in
+                await self.answerDatabase(request)
+            }
+            router.on("/assets/**", method: method) { request, _ in
+                await self.answerAsset(request)
+            }
+        }
+        router.get("/signin") { request, _ in await self.signInPage(request) }
+        router.post("/signin") { request, _ in await self.signIn(request) }
+        router.get("/health/live") { _, _ in "live\n" }
+        router.get("/health/ready") { _, _ in await self.readiness() }
+    }
+
+    private func readiness() async -> Response {
+        do {
+            _ = try await directory.key("ready")
+            return Response(
+                status: .ok,
+                body: ResponseBody(byteBuffer: ByteBuffer(string: "ready\n"))
+            )
+        } catch {
+            let reason = "not ready: \(WebError(any: error).reason)\n"
+            return Response(
+                status: .serviceUnavailable,
+                body: ResponseBody(byteBuffer: ByteBuffer(string: reason))
+            )
+        }
+    }
+
+    /// Answers requests until the process is asked to stop, then finishes those that have begun.
+    ///
+    /// `onListening` is told the port. The store stays open.
+    public func run(onListening: @escaping @Sendable (Int) async -> Void = { _ in }) async throws {
+        let router = Router(context: BasicRequestContext.self)
+        addRoutes(to: router)
+        var logger = logger
+        logger.logLevel = .warning
+        let application = Application(
+            router: router,
+            server: try serverBuilder(),
+            configuration: ApplicationConfiguration(
+                address: .hostname(options.host, port: options.port),
+                serverName: nil,
+                backlog: 1024,
+                availableConnectionsDelegate: .maximum(options.connectionLimit, logger: logger)
+            ),
+            onServerRunning: { channel in await onListening(channel.localAddress?.port ?? 0) },
+            logger: logger
+        )
+        var configuration = ServiceGroupConfiguration(
+            services: [application],
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger
+        )
+        configuration.maximumGracefulShutdownDuration = .seconds(20)
+        try await ServiceGroup(configuration: configuration).run()
+    }
+
+    private func serverBuilder() throws -> HTTPServerBuilder {
+        let decoder = HTTP1Channel.Configuration.DecoderConfiguration(
+            maxHeaderFieldSize: 16 << 10,
+            maxHeaderListSize: 32 << 10,
+            maxHeaderFieldCount: 100
+        )
+        guard let certificate = options.certificate, let privateKey = options.privateKey else {
+            return .http1(
+                configuration: HTTP1Channel.Configuration(
+                    idleTimeout: .seconds(60),
+                    httpDecoderConfiguration: decoder
+                )
+            )
+        }
+        let chain = try NIOSSLCertificate.fromPEMFile(certificate).map {
+            NIOSSLCertificateSource.certificate($0)
+        }
+        let key = try NIOSSLPrivateKey(file: privateKey, format: .pem)
+        return try .http2Upgrade(
+            tlsConfiguration: .makeServerConfiguration(
+                certificateChain: chain,
+                privateKey: .privateKey(key)
+            ),
+            configuration: HTTP2ChannelConfiguration(idleTimeout: .seconds(60))
+        )
+    }
+}
+#endif

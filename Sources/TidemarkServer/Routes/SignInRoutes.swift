@@ -1,0 +1,178 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import HTTPTypes
+import Hummingbird
+import TidemarkModel
+import TidemarkWire
+
+/// What the address of the sign-in page holds: it is good once, for ten minutes, for one token.
+private struct SignInState: Codable {
+    static let purpose = "sign in"
+    static let lifetime: Int64 = 10 * 60_000
+    /// The name of the token's record.
+    var token: String
+    /// The page that opens the window.
+    var origin: String?
+    var nonce: String
+    var end: Int64
+}
+
+/// `/signin`: where users show who they are.
+extension Server {
+    /// Where the user of a request signs in.
+    func signInURL(_ token: APIToken, _ incoming: Incoming) -> String {
+        let state = SignInState(
+            token: token.id.text,
+            origin: incoming.origin.flatMap { token.allows($0) ? $0 : nil },
+            nonce: UniqueName.make(),
+            end: Clock.now() + SignInState.lifetime
+        )
+        let text = (try? directory.secret.sealed(state, for: SignInState.purpose)) ?? ""
+        return "\(incoming.baseURL)/signin?s=\(text)"
+    }
+
+    func signInPage(_ request: Request) async -> Response {
+        let incoming = Incoming(request, options)
+        do {
+            // A person may begin here, without an app.
+            if let token = try await callers.token(incoming) {
+                var response = Response(status: .found)
+                response.headers[.location] = signInURL(token, incoming)
+                return response
+            }
+            let (_, token) = try await opened(incoming.query["s"])
+            return page(token, incoming.query["s"] ?? "", isSignUp: incoming.query["new"] != nil)
+        } catch {
+            return Page.message("This page is not valid any more", WebError(any: error).reason)
+        }
+    }
+
+    func signIn(_ request: Request) async -> Response {
+        let incoming = Incoming(request, options)
+        var token: APIToken?
+        var form: [String: String] = [:]
+        do {
+            form = PercentCoding.form(try await request.collected(upTo: 16 << 10))
+            let (state, found) = try await opened(form["s"])
+            token = found
+            // A page of another site could send a form in the user's name.
+            if let origin = incoming.header("Origin"), origin != incoming.baseURL {
+                throw WebError("ACCESS_DENIED", status: 403, "The form came from another page")
+            }
+            let account = try await account(form)
+            guard signIns.begins(state.nonce, until: state.end) else {
+                throw WebError("NOT_FOUND", status: 404, "This page was used already")
+            }
+            if found.asksDiscoverable {
+                try await directory.setDiscoverable(form["discoverable"] != nil, account)
+            }
+            guard let environment = TidemarkModel.Environment(rawValue: found.environment) else {
+                throw WebError.authenticationFailed
+            }
+            let web = try await directory.signIn(
+                account,
+                to: ContainerID(found.container),
+                in: environment,
+                isKept: form["keep"] != nil
+            )
+            return finished(web, found, state.origin, environment)
+        } catch {
+            guard let token else {
+                return Page.message("This page is not valid any more", WebError(any: error).reason)
+            }
+            return page(
+                token,
+                form["s"] ?? "",
+                isSignUp: form["new"] != nil,
+                form,
+                problem: WebError(any: error).reason
+            )
+        }
+    }
+
+    /// The account that a form names, which is made if the form asks for that.
+    private func account(_ form: [String: String]) async throws -> Account {
+        let email = form["email"] ?? ""
+        let password = form["password"] ?? ""
+        if form["new"] != nil {
+            guard options.allowsSignUp else {
+                throw WebError(
+                    "ACCESS_DENIED",
+                    status: 403,
+                    "Accounts are made by an administrator"
+                )
+            }
+            return try await directory.addAccount(
+                email: email,
+                password: password,
+                givenName: form["given"] ?? "",
+                familyName: form["family"] ?? ""
+            )
+        }
+        guard let account = try await directory.account(email: email, password: password) else {
+            throw WebError(
+                "AUTHENTICATION_FAILED",
+                status: 401,
+                "The address or the password is wrong"
+            )
+        }
+        return account
+    }
+
+    private func opened(_ text: String?) async throws -> (SignInState, APIToken) {
+        let secret = directory.secret
+        guard let text,
+            let state = secret.opened(text, for: SignInState.purpose, as: SignInState.self),
+            Clock.now() < state.end,
+            let token = try await directory.token(named: state.token)
+        else {
+            throw WebError("NOT_FOUND", status: 404, "Go back to the app and sign in from there.")
+        }
+        return (state, token)
+    }
+
+    private func page(
+        _ token: APIToken,
+        _ state: String,
+        isSignUp: Bool,
+        _ form: [String: String] = [:],
+        problem: String? = nil
+    ) -> Response {
+        Page.signIn(
+            Page.SignIn(
+                container: token.container,
+                state: state,
+                isSignUp: isSignUp && options.allowsSignUp,
+                allowsSignUp: options.allowsSignUp,
+                asksDiscoverable: token.asksDiscoverable,
+                form: form,
+                problem: problem,
+                callback: token.callback
+            )
+        )
+    }
+
+    /// Hands the session's first token to the app.
+    private func finished(
+        _ web: String,
+        _ token: APIToken,
+        _ origin: String?,
+        _ environment: TidemarkModel.Environment
+    ) -> Response {
+        if let callback = token.callback {
+            let separator = callback.contains("?") ? "&" : "?"
+            let text = PercentCoding.encoded(web)
+            var response = Response(status: .found)
+            response.headers[.location] =
+                "\(callback)\(separator)ckWebAuthToken=\(text)&ckSession=\(text)"
+            response.headers.set("Referrer-Policy", to: "no-referrer")
+            response.headers[.cacheControl] = "no-store"
+            return response
+        }
+        // In development a person may take the token along by hand.
+        return Page.signedIn(web, origin: origin, showsToken: environment == .development)
+    }
+}
+#endif

@@ -1,0 +1,188 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import TidemarkModel
+import TidemarkWire
+
+/// A caller and a database, as addresses and receipts hold them.
+struct TicketCaller: Codable, Hashable {
+    var container: String
+    var environment: String
+    var scope: Int
+    var owner: String
+    var user: String?
+    var session: String?
+    var key: String?
+
+    init(_ caller: Caller) {
+        container = caller.database.container.identifier
+        environment = caller.database.environment.rawValue
+        scope = caller.database.scope.rawValue
+        owner = caller.database.owner.userRecordName
+        user = caller.user?.userRecordName
+        switch caller.authentication {
+        case .session(let id): session = id
+        case .serverKey(let id): key = id
+        default: break
+        }
+    }
+
+    /// The caller; `nil` for what no server wrote.
+    var caller: Caller? {
+        guard let environment = Environment(rawValue: environment),
+            let scope = DatabaseScope(rawValue: scope)
+        else { return nil }
+        let authentication: Authentication =
+            if let session {
+                .session(id: session)
+            } else if let key {
+                .serverKey(id: key)
+            } else {
+                .inProcess
+            }
+        return Caller(
+            database: DatabaseID(
+                container: ContainerID(container),
+                environment: environment,
+                scope: scope,
+                owner: UserID(owner)
+            ),
+            user: user.map { UserID($0) },
+            device: session.map { "web-" + $0.prefix(8) } ?? "web",
+            authentication: authentication
+        )
+    }
+}
+
+/// The field that an upload is for, as addresses and receipts hold it.
+struct TicketTarget: Codable, Hashable {
+    var zone: ZoneID
+    var recordType: String
+    var fieldName: String
+
+    init(_ target: AssetTarget) {
+        zone = target.zone
+        recordType = target.recordType
+        fieldName = target.fieldName
+    }
+
+    var target: AssetTarget {
+        AssetTarget(zone: zone, recordType: recordType, fieldName: fieldName)
+    }
+}
+
+/// What the address of an upload holds.
+struct UploadTicket: Codable {
+    static let purpose = "upload"
+    static let lifetime: Int64 = 15 * 60_000
+    var caller: TicketCaller
+    var target: TicketTarget
+    var nonce: String
+    var end: Int64
+}
+
+/// What the address of a download holds.
+struct DownloadTicket: Codable {
+    static let purpose = "download"
+    static let lifetime: Int64 = 60 * 60_000
+    var caller: TicketCaller
+    var request: DownloadAssetRequest
+    var end: Int64
+}
+
+/// What names an asset in a save.
+struct Receipt: Codable {
+    static let purpose = "receipt"
+    static let lifetime: Int64 = 24 * 60 * 60_000
+    var caller: TicketCaller
+    var target: TicketTarget?
+    var asset: AssetReference
+    var end: Int64
+}
+
+/// What this server says about itself to one client.
+struct RequestHost: WebHost {
+    let server: Server
+    let baseURL: String
+
+    private func address(_ path: String, _ ticket: some Encodable, _ purpose: String) -> String {
+        // Encoding these cannot fail: they hold nothing but texts and whole numbers.
+        let text = (try? server.directory.secret.sealed(ticket, for: purpose)) ?? ""
+        return "\(baseURL)/assets/\(path)\(text)"
+    }
+
+    func uploadURL(for target: AssetTarget, as caller: Caller) -> String {
+        let ticket = UploadTicket(
+            caller: TicketCaller(caller),
+            target: TicketTarget(target),
+            nonce: UniqueName.make(),
+            end: Clock.now() + UploadTicket.lifetime
+        )
+        return address("up/", ticket, UploadTicket.purpose)
+    }
+
+    func downloadURL(
+        of asset: AssetReference,
+        at request: DownloadAssetRequest,
+        as caller: Caller
+    ) -> String {
+        let ticket = DownloadTicket(
+            caller: TicketCaller(caller),
+            request: request,
+            end: Clock.now() + DownloadTicket.lifetime
+        )
+        return address("", ticket, DownloadTicket.purpose)
+    }
+
+    func receipt(
+        for asset: AssetReference,
+        _ target: AssetTarget?,
+        as caller: Caller
+    ) -> String {
+        let receipt = Receipt(
+            caller: TicketCaller(caller).forReceipts,
+            target: target.map { TicketTarget($0) },
+            asset: asset,
+            end: Clock.now() + Receipt.lifetime
+        )
+        return (try? server.directory.secret.sealed(receipt, for: Receipt.purpose)) ?? ""
+    }
+
+    func asset(
+        ofReceipt receipt: String,
+        as caller: Caller
+    ) -> (asset: AssetReference, target: AssetTarget?)? {
+        let secret = server.directory.secret
+        guard let found = secret.opened(receipt, for: Receipt.purpose, as: Receipt.self),
+            found.caller == TicketCaller(caller).forReceipts, Clock.now() < found.end
+        else { return nil }
+        return (found.asset, found.target?.target)
+    }
+
+    func shareURL(ofToken token: String) -> String { "\(baseURL)/share/\(token)" }
+
+    func profile(of caller: Caller) async throws(SyncError) -> UserIdentity {
+        let user = try await server.store.currentUser(as: caller)
+        let account = try server.store.account(
+            of: user,
+            of: caller.database.container,
+            in: caller.database.environment
+        )
+        return UserIdentity(
+            user: user,
+            lookup: account?.emails.first.map { .email($0) },
+            name: account?.name ?? PersonName()
+        )
+    }
+}
+
+extension TicketCaller {
+    /// The same without the session: a receipt is the user's, however they signed in.
+    fileprivate var forReceipts: TicketCaller {
+        var caller = self
+        caller.session = nil
+        return caller
+    }
+}
+#endif

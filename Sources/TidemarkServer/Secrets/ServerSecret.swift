@@ -1,0 +1,129 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Crypto
+import Foundation
+import TidemarkModel
+
+/// The key with which a server signs what it hands out: tokens, addresses, receipts.
+///
+/// It lies in a file of its own beside the log, so that a backup does not hold it: whoever restores or forks a
+/// store gets a new one, and all that was signed before ends.
+struct ServerSecret: Sendable {
+    private let key: SymmetricKey
+    private static let byteCount = 32
+    private static let macByteCount = 16
+
+    init(key: SymmetricKey = SymmetricKey(size: .bits256)) {
+        self.key = key
+    }
+
+    /// Reads the key's file in a store's folder; makes one if there is none.
+    init(inStoreAt folder: String) throws {
+        let path = folder + "/server.key"
+        if let bytes = FileManager.default.contents(atPath: path), bytes.count == Self.byteCount {
+            key = SymmetricKey(data: bytes)
+            return
+        }
+        key = SymmetricKey(size: .bits256)
+        let bytes = key.withUnsafeBytes { Data($0) }
+        let attributes = [FileAttributeKey.posixPermissions: 0o600]
+        guard FileManager.default.createFile(atPath: path, contents: bytes, attributes: attributes)
+        else {
+            throw SyncError(.serviceUnavailable, "The file \(path) cannot be written.")
+        }
+    }
+
+    /// A code that only this server can make of some bytes, for one purpose.
+    func code(of bytes: some Sequence<UInt8>, for purpose: String) -> [UInt8] {
+        var mac = HMAC<SHA256>(key: key)
+        mac.update(data: Array(purpose.utf8) + [0])
+        mac.update(data: Array(bytes))
+        return Array(mac.finalize())
+    }
+
+    /// A text that holds a value and cannot be made or changed by others.
+    ///
+    /// It can be read by anybody.
+    func sealed(_ value: some Encodable, for purpose: String) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let bytes = Array(try encoder.encode(value))
+        return (code(of: bytes, for: purpose).prefix(Self.macByteCount) + bytes).base64URL
+    }
+
+    /// The value in a text that ``sealed(_:for:)`` made for the same purpose; `nil` for any other text.
+    func opened<Value: Decodable>(
+        _ text: String,
+        for purpose: String,
+        as type: Value.Type
+    ) -> Value? {
+        guard let bytes = [UInt8](base64URL: text), bytes.count > Self.macByteCount else {
+            return nil
+        }
+        let value = bytes[Self.macByteCount...]
+        let expected = code(of: value, for: purpose).prefix(Self.macByteCount)
+        guard expected.isSame(as: bytes[..<Self.macByteCount]) else { return nil }
+        return try? JSONDecoder().decode(Value.self, from: Data(value))
+    }
+}
+
+extension Sequence<UInt8> {
+    /// Base64url without padding.
+    var base64URL: String {
+        var text: [UInt8] = []
+        Array(self).withUnsafeBufferPointer { Base64.encode($0, .urlWithoutPadding, into: &text) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Hexadecimal digits in small letters.
+    var hexadecimal: String {
+        var text: [UInt8] = []
+        let digits = Array("0123456789abcdef".utf8)
+        for byte in self { text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+extension Collection<UInt8> {
+    /// Whether two byte strings are equal, in a time that says nothing about where they differ.
+    func isSame(as other: some Collection<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        return zip(self, other).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}
+
+extension [UInt8] {
+    init?(base64URL text: String) {
+        var bytes: [UInt8] = []
+        guard Base64.decode(text.utf8, .urlWithoutPadding, into: &bytes) else { return nil }
+        self = bytes
+    }
+
+    init?(base64 text: String) {
+        var bytes: [UInt8] = []
+        guard Base64.decode(text.utf8, .standard, into: &bytes) else { return nil }
+        self = bytes
+    }
+
+    /// Random bytes.
+    static func random(_ count: Int) -> [UInt8] {
+        var random = SystemRandomNumberGenerator()
+        return (0..<count).map { _ in random.next() }
+    }
+
+    /// The SHA-256 of the UTF-8 of a text.
+    static func sha256(_ text: String) -> [UInt8] { [UInt8](SHA256.hash(data: Array(text.utf8))) }
+}
+
+extension UInt8 {
+    /// Whether it is a letter, a digit, a hyphen or an underscore of ASCII.
+    var isASCIIWordByte: Bool {
+        switch self {
+        case 45, 48...57, 65...90, 95, 97...122: true
+        default: false
+        }
+    }
+}
+#endif

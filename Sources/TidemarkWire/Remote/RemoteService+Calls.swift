@@ -1,0 +1,217 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+extension RemoteService: DatabaseService {
+    /// See `DatabaseService`.
+    public func modifyRecords(
+        _ request: ModifyRecordsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyRecordsResult {
+        try await perform(DatabaseMethods.modifyRecords, request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func fetchRecords(
+        _ request: FetchRecordsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<Record, SyncError>] {
+        try await perform(DatabaseMethods.fetchRecords, request, as: caller).map(\.result)
+    }
+
+    /// See `DatabaseService`.
+    public func zoneChanges(
+        _ request: ZoneChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ZoneChanges {
+        try await perform(DatabaseMethods.zoneChanges, request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func databaseChanges(
+        _ request: DatabaseChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> DatabaseChanges {
+        try await perform(DatabaseMethods.databaseChanges, request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func modifyZones(
+        _ request: ModifyZonesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifyZonesResult {
+        try await perform(DatabaseMethods.modifyZones, request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func zones(as caller: Caller) async throws(SyncError) -> [Zone] {
+        try await perform(DatabaseMethods.zones, Nothing(), as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func query(
+        _ request: QueryRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> QueryPageResult {
+        try await perform(DatabaseMethods.query, request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func heldAssets(
+        _ request: HeldAssetsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> [Bool] {
+        try await perform(DatabaseMethods.heldAssets, request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func accountStatus(as caller: Caller) async throws(SyncError) -> AccountStatus {
+        try await perform(DatabaseMethods.accountStatus, Nothing(), as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func currentUser(as caller: Caller) async throws(SyncError) -> UserID {
+        try await perform(DatabaseMethods.currentUser, Nothing(), as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func lookUpUsers(
+        _ lookups: [UserLookup],
+        as caller: Caller
+    ) async throws(SyncError) -> [UserIdentity?] {
+        try await perform(DatabaseMethods.lookUpUsers, lookups, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func contacts(as caller: Caller) async throws(SyncError) -> [UserIdentity] {
+        try await perform(DatabaseMethods.contacts, Nothing(), as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func acceptShare(
+        _ link: String,
+        as caller: Caller
+    ) async throws(SyncError) -> Record {
+        try await perform(DatabaseMethods.acceptShare, link, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func requestShareAccess(
+        _ link: String,
+        as caller: Caller
+    ) async throws(SyncError) {
+        _ = try await perform(DatabaseMethods.requestShareAccess, link, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func modifySubscriptions(
+        _ request: ModifySubscriptionsRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> ModifySubscriptionsResult {
+        try await perform(DatabaseMethods.modifySubscriptions, request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func subscriptions(as caller: Caller) async throws(SyncError) -> [Subscription] {
+        try await perform(DatabaseMethods.subscriptions, Nothing(), as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func fetchSubscriptions(
+        _ ids: [String],
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<Subscription, SyncError>] {
+        try await perform(DatabaseMethods.fetchSubscriptions, ids, as: caller).map(\.result)
+    }
+
+    /// See `DatabaseService`.
+    public func notificationChanges(
+        _ request: NotificationChangesRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> NotificationChanges {
+        try await perform(DatabaseMethods.notificationChanges, request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func markNotificationsRead(
+        _ ids: [String],
+        as caller: Caller
+    ) async throws(SyncError) -> [Result<String, SyncError>] {
+        try await perform(DatabaseMethods.markNotificationsRead, ids, as: caller).map(\.result)
+    }
+
+    /// See `DatabaseService`.
+    public func notificationToken(as caller: Caller) async throws(SyncError) -> ChangeToken {
+        try await perform(DatabaseMethods.notificationToken, Nothing(), as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func shareMetadata(
+        of link: String,
+        withRootRecord: Bool,
+        as caller: Caller
+    ) async throws(SyncError) -> ShareMetadata {
+        let request = DatabaseMethods.ShareMetadataRequest(
+            link: link,
+            withRootRecord: withRootRecord
+        )
+        return try await perform(DatabaseMethods.shareMetadata, request, as: caller)
+    }
+
+    /// See `DatabaseService`; it is not repeated.
+    public func uploadAsset<Pieces: AsyncSequence>(
+        _ pieces: Pieces,
+        _ request: UploadAssetRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
+        try await transport.uploadAsset(pieces, request, as: caller)
+    }
+
+    /// See `DatabaseService`.
+    public func downloadAsset(
+        _ request: DownloadAssetRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> AssetDownload {
+        let first = try await patience.repeating { () throws(SyncError) in
+            try await transport.downloadAsset(request, as: caller)
+        }
+        let rest = ResumedDownload(first, of: request, over: transport, as: caller, patience)
+        return AssetDownload(
+            byteCount: first.byteCount,
+            range: first.range,
+            changeTag: first.changeTag
+        ) { () throws(SyncError) in try await rest.next() }
+    }
+
+    /// See `DatabaseService`.
+    public func notifications(
+        since token: ChangeToken,
+        as caller: Caller
+    ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {
+        let transport = transport
+        let first = try await patience.repeating { () throws(SyncError) in
+            try await transport.notifications(since: token, as: caller)
+        }
+        let stream = ResumedStream(first, patience) {
+            (last: Subscription.Push?) throws(SyncError) in
+            try await transport.notifications(since: last?.token ?? token, as: caller)
+        }
+        return AsyncThrowingStream { try await stream.next() }
+    }
+
+    /// See `DatabaseService`.
+    public func accountStatuses(
+        as caller: Caller
+    ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error> {
+        let transport = transport
+        let first = try await patience.repeating { () throws(SyncError) in
+            try await transport.accountStatuses(as: caller)
+        }
+        let stream = ResumedStream(first, patience) { (_: AccountStatus?) throws(SyncError) in
+            try await transport.accountStatuses(as: caller)
+        }
+        // A stream begins with the status as it is: after a lost connection that is often the one known already.
+        return AsyncThrowingStream { try await stream.nextOther() }
+    }
+}

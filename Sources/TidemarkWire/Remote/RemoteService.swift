@@ -1,0 +1,52 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// A `DatabaseService` that another process answers for.
+///
+/// A connection that is lost is not noticed as long as it comes back in time: calls are repeated where the service says
+/// that they may be, writes under a request id that is made for each call; streams and downloads are resumed
+/// where they broke off. An upload is not repeated, because its pieces can be taken only once.
+public struct RemoteService<Transport: ServiceTransport>: Sendable {
+    let transport: Transport
+    let patience: Patience
+    private let makeRequestID: @Sendable () -> String
+
+    /// Describes a service behind a transport.
+    ///
+    /// `makeRequestID` returns another text with every call, which nobody can guess.
+    public init(
+        over transport: Transport,
+        patience: Patience = Patience(),
+        makeRequestID: @escaping @Sendable () -> String = Self.randomRequestID
+    ) {
+        self.transport = transport
+        self.patience = patience
+        self.makeRequestID = makeRequestID
+    }
+
+    /// Sixteen characters for 96 random bits.
+    public static func randomRequestID() -> String {
+        var random = SystemRandomNumberGenerator()
+        var text: [UInt8] = []
+        let bytes = (0..<12).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+        bytes.withUnsafeBufferPointer { Base64.encode($0, .urlWithoutPadding, into: &text) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Performs a method over the transport.
+    func perform<Request, Answer>(
+        _ method: DatabaseMethods.Method<Request, Answer>,
+        _ request: Request,
+        as caller: Caller
+    ) async throws(SyncError) -> Answer {
+        var caller = caller
+        if method.writes, caller.requestID == nil { caller.requestID = makeRequestID() }
+        let bytes = try method.bytes(of: request)
+        let answer = try await patience.repeating { [caller] () throws(SyncError) in
+            try await transport.send(bytes, to: method.name, as: caller)
+        }
+        return try method.answer(from: answer)
+    }
+}

@@ -1,0 +1,68 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// A download that goes on after a lost connection with the byte that is next, of the same version of the record.
+actor ResumedDownload<Transport: ServiceTransport> {
+    private let transport: Transport
+    private let caller: Caller
+    private let patience: Patience
+    private var request: DownloadAssetRequest
+    private var pieces: AssetDownload?
+    private let end: UInt64
+    private let byteCount: UInt64
+    private var offset: UInt64
+
+    init(
+        _ first: AssetDownload,
+        of request: DownloadAssetRequest,
+        over transport: Transport,
+        as caller: Caller,
+        _ patience: Patience
+    ) {
+        self.transport = transport
+        self.caller = caller
+        self.patience = patience
+        self.request = request
+        self.request.changeTag = first.changeTag ?? request.changeTag
+        pieces = first
+        byteCount = first.byteCount
+        end = first.range.upperBound
+        offset = first.range.lowerBound
+    }
+
+    /// The next piece; `nil` after the last.
+    func next() async throws(SyncError) -> [UInt8]? {
+        try await patience.repeating { () throws(SyncError) in try await piece() }
+    }
+
+    private func piece() async throws(SyncError) -> [UInt8]? {
+        let open = try await opened()
+        do throws(SyncError) {
+            var iterator = open.makeAsyncIterator()
+            guard let piece = try await iterator.next() else { return nil }
+            offset += UInt64(piece.count)
+            return piece
+        } catch {
+            if error.isLostConnection { pieces = nil }
+            throw error
+        }
+    }
+
+    private func opened() async throws(SyncError) -> AssetDownload {
+        if let pieces { return pieces }
+        request.range = offset..<end
+        let rest = try await transport.downloadAsset(request, as: caller)
+        guard rest.byteCount == byteCount else {
+            throw SyncError(
+                .assetNotAvailable,
+                "Field '\(request.fieldName)' of record '\(request.recordID.recordName)' got another asset while"
+                    + " its bytes were on their way.",
+                remedy: "Fetch the record and ask for its asset again."
+            )
+        }
+        pieces = rest
+        return rest
+    }
+}

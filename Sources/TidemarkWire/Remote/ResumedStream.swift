@@ -1,0 +1,66 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// A stream that goes on after a lost connection from the last element that came.
+actor ResumedStream<Element: Sendable> {
+    private typealias Stream = AsyncThrowingStream<Element, any Error>
+
+    private let patience: Patience
+    private let open:
+        @Sendable (Element?) async throws(SyncError) -> AsyncThrowingStream<Element, any Error>
+    private var elements: AsyncThrowingStream<Element, any Error>.Iterator?
+    private var last: Element?
+
+    /// Goes on with an open stream, and opens one after the last element where that breaks off.
+    init(
+        _ first: AsyncThrowingStream<Element, any Error>,
+        _ patience: Patience,
+        _ open:
+            @escaping @Sendable (Element?) async throws(SyncError) -> AsyncThrowingStream<
+                Element, any Error
+            >
+    ) {
+        elements = first.makeAsyncIterator()
+        self.patience = patience
+        self.open = open
+    }
+
+    /// The next element; `nil` when the service was closed or the task is cancelled.
+    func next() async throws -> Element? {
+        var failures = 0
+        while !Task.isCancelled {
+            do {
+                var elements = try await opened()
+                let element = try await elements.next(isolation: self)
+                self.elements = elements
+                if let element { last = element }
+                return element
+            } catch let error as SyncError where error.isLostConnection {
+                elements = nil
+                guard await patience.pause(before: failures) else { return nil }
+                failures += 1
+            }
+        }
+        return nil
+    }
+
+    private func opened() async throws(SyncError)
+        -> AsyncThrowingStream<Element, any Error>.Iterator
+    {
+        if let elements { return elements }
+        return try await open(last).makeAsyncIterator()
+    }
+}
+
+extension ResumedStream where Element: Equatable {
+    /// The next element that differs from the one before.
+    func nextOther() async throws -> Element? {
+        let before = last
+        while let element = try await next() {
+            if element != before { return element }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,41 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// The way to a `DatabaseService` in another process, or elsewhere: carries bytes, and knows nothing of what they say.
+///
+/// A connection that was not made, or was lost, is `networkUnavailable`, `networkFailure` or `serverResponseLost`;
+/// every other error is the service's own.
+public protocol ServiceTransport: Sendable {
+    /// Sends a request of one of ``DatabaseMethods``, once, and returns the answer's bytes.
+    func send(
+        _ request: [UInt8],
+        to method: String,
+        as caller: Caller
+    ) async throws(SyncError) -> [UInt8]
+
+    /// Sends the bytes of an asset, once; see `DatabaseService`.
+    func uploadAsset<Pieces: AsyncSequence>(
+        _ pieces: Pieces,
+        _ request: UploadAssetRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8]
+
+    /// Opens a download, once; its pieces end with an error where the connection is lost.
+    func downloadAsset(
+        _ request: DownloadAssetRequest,
+        as caller: Caller
+    ) async throws(SyncError) -> AssetDownload
+
+    /// Opens the stream of notifications after a token; it ends with an error where the connection is lost.
+    func notifications(
+        since token: ChangeToken,
+        as caller: Caller
+    ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error>
+
+    /// Opens the stream of the account's statuses; it ends with an error where the connection is lost.
+    func accountStatuses(
+        as caller: Caller
+    ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error>
+}

@@ -1,0 +1,68 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// `records/lookup`: records by their names.
+extension WebServices {
+    func lookUpRecords(_ request: WebRequest) async throws(WebError) -> [UInt8] {
+        var names: [(name: String, desiredKeys: [String]?)] = []
+        var zone = ZoneID.default
+        var desiredKeys: [String]?
+        var writer = WebWriter(self, request)
+        try request.read { (it, name) throws(JSONError) in
+            switch name {
+            case "records":
+                names = try it.values { (it) throws(JSONError) in try it.namedRecord() }
+            case "zoneID": zone = try it.zoneID()
+            case "desiredKeys": desiredKeys = try it.strings()
+            case "numbersAsStrings": writer.numbersAsStrings = try it.boolean()
+            default: return false
+            }
+            return true
+        }
+        try checkCount(names.count, of: "records")
+        // A record can be asked for under two selections, and the service has one for all.
+        let isUniform = names.allSatisfy { $0.desiredKeys == nil }
+        let fetch = FetchRecordsRequest(
+            names.map { RecordID(recordName: $0.name, zone: zone) },
+            desiredKeys: isUniform ? desiredKeys : nil
+        )
+        let results = try await ask { (it) throws(SyncError) in
+            try await it.fetchRecords(fetch, as: request.caller)
+        }
+        writer.literal("{\"records\":")
+        writer.list(zip(names, results)) { writer, item in
+            let ((name, own), result) = item
+            switch result {
+            case .success(let record):
+                let keys = isUniform ? nil : (own ?? desiredKeys)
+                writer.record(record.narrowed(to: keys.map { FieldSelection($0) }))
+            case .failure(let error): writer.failure(WebError(error), ofRecord: name)
+            }
+        }
+        return writer.finished()
+    }
+}
+
+extension JSONReader {
+    fileprivate mutating func namedRecord() throws(JSONError) -> (
+        name: String, desiredKeys: [String]?
+    ) {
+        let start = offset
+        var recordName: String?
+        var desiredKeys: [String]?
+        try members { (it, name) throws(JSONError) in
+            switch name {
+            case "recordName": recordName = try it.string()
+            case "desiredKeys": desiredKeys = try it.strings()
+            default: return false
+            }
+            return true
+        }
+        guard let recordName else {
+            throw JSONError("The member \"recordName\" is missing.", at: start)
+        }
+        return (recordName, desiredKeys)
+    }
+}

@@ -1,0 +1,342 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// `records/modify`: saves and deletes records.
+extension WebServices {
+    func modifyRecords(_ request: WebRequest) async throws(WebError) -> [UInt8] {
+        guard request.caller.user != nil else { throw .authenticationRequired() }
+        let receipts = ReceiptUses(host, request.caller)
+        var modification = Modification(caller: request.caller)
+        var isAtomic = true
+        var desiredKeys: [String]?
+        var writer = WebWriter(self, request)
+        try request.read(receipts: receipts.asset(of:)) { (it, name) throws(JSONError) in
+            switch name {
+            case "operations":
+                modification.operations = try it.values { (it) throws(JSONError) in
+                    try it.operation(receipts)
+                }
+            case "zoneID": modification.zone = try it.zoneID()
+            case "atomic": isAtomic = try it.truth()
+            case "desiredKeys": desiredKeys = try it.strings()
+            case "numbersAsStrings": writer.numbersAsStrings = try it.truth()
+            default: return false
+            }
+            return true
+        }
+        try checkCount(modification.operations.count, of: "operations")
+        modification.name()
+        let needed = modification.neededRecords
+        if !needed.isEmpty {
+            let fetch = FetchRecordsRequest(needed)
+            let found = try await ask { (it) throws(SyncError) in
+                try await it.fetchRecords(fetch, as: request.caller)
+            }
+            modification.known = Dictionary(zip(needed, found)) { first, _ in first }
+        }
+        modification.decide()
+        let outcomes: [Result<Record?, WebError>]
+        let canBeAtomic = isAtomic && modification.isInCustomZone
+        if canBeAtomic, modification.outcomes.contains(where: \.isRefused) {
+            outcomes = modification.refusedTogether
+        } else {
+            let modify = ModifyRecordsRequest(
+                saves: modification.saves,
+                deletions: modification.deletions,
+                isAtomic: isAtomic
+            )
+            let result = try await ask { (it) throws(SyncError) in
+                try await it.modifyRecords(modify, as: request.caller)
+            }
+            outcomes = modification.outcomes(of: result)
+        }
+        writer.literal("{\"records\":")
+        writer.list(zip(modification.operations, outcomes)) { writer, item in
+            let (operation, outcome) = item
+            let name = operation.record.recordName ?? ""
+            switch outcome {
+            case .success(let record?):
+                let keys = operation.desiredKeys ?? desiredKeys
+                writer.record(record.narrowed(to: keys.map { FieldSelection($0) }))
+            case .success(nil):
+                writer.literal("{\"recordName\":")
+                writer.string(name)
+                writer.literal(",\"deleted\":true}")
+            case .failure(let error): writer.failure(error, ofRecord: name)
+            }
+        }
+        return writer.finished()
+    }
+}
+
+/// What a request's operations ask of a service.
+private struct Modification {
+    let caller: Caller
+    var zone: ZoneID?
+    var operations: [WebOperation] = []
+    /// The records as they are, of those operations that do not say all that a save must.
+    var known: [RecordID: Result<Record, SyncError>] = [:]
+
+    private(set) var saves: [RecordSave] = []
+    private(set) var deletions: [RecordDeletion] = []
+    private(set) var outcomes: [Outcome] = []
+
+    /// Where the outcome of an operation is to be found.
+    enum Outcome {
+        case save(Int)
+        case deletion(Int)
+        case refused(WebError)
+
+        var isRefused: Bool { if case .refused = self { true } else { false } }
+    }
+
+    init(caller: Caller) {
+        self.caller = caller
+    }
+
+    /// Gives a name to each new record without one.
+    mutating func name() {
+        for index in operations.indices
+        where operations[index].record.recordName == nil && operations[index].kind.mayCreate {
+            let record = operations[index].record
+            operations[index].record.recordName =
+                if !record.isShare {
+                    UniqueName.make()
+                } else if record.share.rootName == nil {
+                    Share.zoneWideName
+                } else {
+                    "Share-" + UniqueName.make()
+                }
+        }
+    }
+
+    private func recordID(_ record: WebRecord) -> RecordID {
+        RecordID(recordName: record.recordName ?? "", zone: zone ?? record.zone ?? .default)
+    }
+
+    /// Whether the records are where requests can be all or nothing.
+    var isInCustomZone: Bool {
+        caller.database.scope != .public
+            && operations.contains { !recordID($0.record).zone.isDefault }
+    }
+
+    /// The records without whose present state some operation cannot be decided.
+    var neededRecords: [RecordID] {
+        operations.lazy.filter { operation in
+            let record = operation.record
+            guard record.recordName != nil, !operation.kind.isDeletion else { return false }
+            if record.hasUnresolvedAssets || !record.share.isEmpty && operation.kind != .create {
+                return true
+            }
+            guard operation.kind != .create else { return false }
+            return record.recordType == nil || !operation.kind.isForced && record.changeTag == nil
+        }.map { recordID($0.record) }
+    }
+
+    mutating func decide() {
+        for operation in operations {
+            do throws(WebError) {
+                if operation.kind.isDeletion {
+                    deletions.append(try deletion(operation))
+                    outcomes.append(.deletion(deletions.count - 1))
+                } else {
+                    saves.append(try save(operation))
+                    outcomes.append(.save(saves.count - 1))
+                }
+            } catch {
+                outcomes.append(.refused(error))
+            }
+        }
+    }
+
+    private func deletion(_ operation: WebOperation) throws(WebError) -> RecordDeletion {
+        guard operation.record.recordName != nil else {
+            throw .badRequest("The member \"recordName\" is missing")
+        }
+        let tag = operation.kind == .delete ? operation.record.changeTag : nil
+        return RecordDeletion(
+            recordID(operation.record),
+            changeTag: tag.map { RecordChangeTag($0) }
+        )
+    }
+
+    private func save(_ operation: WebOperation) throws(WebError) -> RecordSave {
+        let record = operation.record
+        guard record.recordName != nil else {
+            throw .badRequest("The member \"recordName\" is missing")
+        }
+        let id = recordID(record)
+        var policy: SavePolicy = operation.kind.replaces ? .replace : .changedKeys
+        var tag: RecordChangeTag?
+        switch operation.kind {
+        case .create: policy = .ifServerRecordUnchanged
+        case .update, .replace:
+            if let text = record.changeTag {
+                tag = RecordChangeTag(text)
+                policy = operation.kind.replaces ? .replaceIfUnchanged : .ifServerRecordUnchanged
+            } else {
+                // Without a tag the last writer wins, over a record that is there.
+                _ = try current(id)
+            }
+        default: break
+        }
+        let type: String
+        if let given = record.recordType {
+            type = given
+        } else if operation.kind != .create, case .success(let found)? = known[id] {
+            type = found.recordType
+        } else if operation.kind != .create, !operation.kind.isForced {
+            type = try current(id).recordType
+        } else {
+            throw .badRequest("The member \"recordType\" is missing")
+        }
+        try checkReceipts(of: record, type, id.zone)
+        return RecordSave(
+            id,
+            type: type,
+            fields: try resolvedFields(of: record, id),
+            parent: record.parent,
+            changeTag: tag,
+            policy: policy,
+            share: try shareContent(of: operation, id)
+        )
+    }
+
+    /// The record as it is.
+    private func current(_ id: RecordID) throws(WebError) -> Record {
+        switch known[id] {
+        case .success(let record)?: return record
+        case .failure(let error)?: throw WebError(error)
+        case nil: throw .badRequest("The record \(id) is named twice")
+        }
+    }
+
+    /// Refuses a receipt that was given for another field.
+    private func checkReceipts(
+        of record: WebRecord,
+        _ type: String,
+        _ zone: ZoneID
+    ) throws(WebError) {
+        for use in record.receipts {
+            guard let target = use.target else { continue }
+            let assets = record.fields[target.fieldName]?.assets ?? []
+            guard target.recordType == type, target.zone == zone,
+                assets.contains(where: { $0.checksum == use.asset.checksum })
+            else {
+                throw .badRequest(
+                    "The receipt was given for the field '\(target.fieldName)' of the type "
+                        + "'\(target.recordType)' in the zone '\(target.zone.zoneName)'; get one for this field"
+                )
+            }
+        }
+    }
+
+    /// The fields, in which assets that the record has already are named in full.
+    private func resolvedFields(
+        of record: WebRecord,
+        _ id: RecordID
+    ) throws(WebError) -> Fields {
+        guard record.hasUnresolvedAssets else { return record.fields }
+        var builder = FieldsBuilder()
+        do throws(SyncError) {
+            for field in record.fields {
+                var value = field.value
+                switch value {
+                case .asset(let asset)?: value = .asset(try found(asset, id))
+                case .assetList(let assets)?:
+                    value = .assetList(
+                        try assets.map { (asset) throws(SyncError) in try found(asset, id) }
+                    )
+                default: break
+                }
+                try builder.set(field.name, value, isEncrypted: field.isEncrypted)
+            }
+            return try builder.finish()
+        } catch {
+            throw WebError(error)
+        }
+    }
+
+    /// The asset of the record that a client named by what it sees of it.
+    private func found(
+        _ asset: AssetReference,
+        _ id: RecordID
+    ) throws(SyncError) -> AssetReference {
+        guard WebFieldForm.isUnresolved(asset) else { return asset }
+        if case .success(let record)? = known[id] {
+            let shown = WebFieldForm.shownChecksum(of: asset)
+            for field in record.fields {
+                let same = field.value?.assets.first {
+                    WebFieldForm.shownChecksum(of: $0) == shown
+                }
+                if let same { return same }
+            }
+        }
+        throw SyncError(
+            .invalidArguments,
+            "The record has no such asset, and there is no receipt; upload the asset, or ask assets/rereference"
+        )
+    }
+
+    private func shareContent(
+        of operation: WebOperation,
+        _ id: RecordID
+    ) throws(WebError) -> ShareContent? {
+        let record = operation.record
+        guard record.isShare || !record.share.isEmpty else { return nil }
+        if operation.kind == .create {
+            return ShareContent(
+                root: record.share.rootName,
+                publicPermission: record.share.publicPermission ?? .none,
+                participants: record.share.participants ?? []
+            )
+        }
+        guard record.share.publicPermission != nil || record.share.participants != nil,
+            let share = try current(id).share
+        else { return nil }
+        var content = ShareContent(share)
+        if let permission = record.share.publicPermission { content.publicPermission = permission }
+        if let participants = record.share.participants { content.participants = participants }
+        return content
+    }
+
+    // MARK: Outcomes
+
+    /// The outcomes of a request that is refused as a whole because some of its operations are.
+    var refusedTogether: [Result<Record?, WebError>] {
+        outcomes.map { outcome in
+            if case .refused(let error) = outcome { return .failure(error) }
+            return .failure(WebError("ATOMIC_ERROR", status: 400, "Atomic failure"))
+        }
+    }
+
+    /// The outcome of each operation, in its order.
+    func outcomes(of result: ModifyRecordsResult) -> [Result<Record?, WebError>] {
+        zip(operations, outcomes).map { operation, outcome in
+            switch outcome {
+            case .refused(let error): return .failure(error)
+            case .save(let index):
+                return result.saves[index].map { $0 }.mapError { WebError($0) }
+            case .deletion(let index):
+                switch result.deletions[index] {
+                case .success: return .success(nil)
+                case .failure(let error):
+                    let isGone = error.code == .unknownItem
+                    // What is not there need not be deleted, unless a version of it was meant.
+                    guard !isGone || operation.kind == .delete && operation.record.changeTag != nil
+                    else { return .success(nil) }
+                    return .failure(WebError(error))
+                }
+            }
+        }
+    }
+}
+
+extension WebOperation.Kind {
+    /// Whether the operation may make a record.
+    fileprivate var mayCreate: Bool {
+        self == .create || self == .forceUpdate || self == .forceReplace
+    }
+}

@@ -1,0 +1,125 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// Why a request of CloudKit Web Services failed as a whole, or one of its items.
+public struct WebError: Error, Hashable, Sendable {
+    /// The `serverErrorCode`.
+    public var code: String
+    /// The status of an answer that is nothing but this error.
+    public var status: Int
+    /// What happened, for people.
+    public var reason: String
+    /// After how many seconds the request may be repeated; `nil` where that does not help.
+    public var retryAfter: Int?
+    /// Where the user signs in; only with `AUTHENTICATION_REQUIRED`.
+    public var redirectURL: String?
+    /// The three records of a conflict, for those who asked for extensions.
+    public var conflict: ConflictRecords?
+
+    /// Describes a failure.
+    public init(
+        _ code: String,
+        status: Int,
+        _ reason: String,
+        retryAfter: Int? = nil,
+        redirectURL: String? = nil
+    ) {
+        self.code = code
+        self.status = status
+        self.reason = reason
+        self.retryAfter = retryAfter
+        self.redirectURL = redirectURL
+    }
+
+    /// A request that makes no sense as it is.
+    public static func badRequest(_ reason: String) -> WebError {
+        WebError("BAD_REQUEST", status: 400, reason)
+    }
+
+    /// A request that needs a user.
+    public static func authenticationRequired(redirectURL: String? = nil) -> WebError {
+        WebError(
+            "AUTHENTICATION_REQUIRED",
+            status: 421,
+            "request needs authorization",
+            redirectURL: redirectURL
+        )
+    }
+
+    /// A credential that does not hold; it is not said why.
+    public static let authenticationFailed = WebError(
+        "AUTHENTICATION_FAILED",
+        status: 401,
+        "Authentication failed"
+    )
+
+    /// A path that nothing answers.
+    public static func noHandler(_ path: String) -> WebError {
+        WebError("NOT_FOUND", status: 404, "could not find handler for endpoint \(path)")
+    }
+}
+
+extension WebError {
+    /// What a service's error is on the wire.
+    ///
+    /// Where CloudKit's own words are known, they are the reason.
+    public init(_ error: SyncError) {
+        var code = error.code.serverErrorCode
+        var status = error.code.httpStatus
+        var reason = error.message
+        switch error.code {
+        case .serverRecordChanged:
+            reason =
+                error.conflict?.client.changeTag == nil
+                ? "record to insert already exists" : "client oplock error updating record"
+        case .batchRequestFailed: reason = "Atomic failure"
+        case .changeTokenExpired: reason = "Change token expired: \(reason)"
+        case .notAuthenticated: reason = "request needs authorization"
+        case .partialFailure:
+            // A request that failed as a whole because of its items.
+            code = "BAD_REQUEST"
+            status = 400
+        default: break
+        }
+        self.init(code, status: status, reason)
+        retryAfter = error.retryAfter.map { max(1, Int($0.components.seconds)) }
+        if retryAfter == nil, ["THROTTLED", "TRY_AGAIN_LATER"].contains(code) { retryAfter = 1 }
+        conflict = error.conflict
+    }
+
+    /// A body that cannot be read.
+    init(_ error: JSONError) {
+        self = .badRequest("\(error)")
+    }
+}
+
+extension WebError {
+    /// The whole answer to a request that failed.
+    public func body(uuid: String) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(literal: "{\"uuid\":")
+        bytes.append(jsonString: uuid)
+        bytes.append(literal: ",")
+        appendMembers(to: &bytes)
+        bytes.append(literal: "}")
+        return bytes
+    }
+
+    /// Appends the members that say what failed.
+    func appendMembers(to bytes: inout [UInt8]) {
+        bytes.append(literal: "\"serverErrorCode\":")
+        bytes.append(jsonString: code)
+        bytes.append(literal: ",\"reason\":")
+        bytes.append(jsonString: reason)
+        if let retryAfter {
+            bytes.append(literal: ",\"retryAfter\":")
+            bytes.append(jsonNumber: retryAfter)
+        }
+        if let redirectURL {
+            bytes.append(literal: ",\"redirectURL\":")
+            bytes.append(jsonString: redirectURL)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// What a server says about itself in its answers: addresses, receipts, and who somebody is.
+public protocol WebHost: Sendable {
+    /// Where the bytes of a new asset are sent.
+    func uploadURL(for target: AssetTarget, as caller: Caller) -> String
+
+    /// Where the bytes of a record's asset are to be had for a while.
+    func downloadURL(
+        of asset: AssetReference,
+        at request: DownloadAssetRequest,
+        as caller: Caller
+    ) -> String
+
+    /// What names an asset in a save; without a target in any field of the caller's database.
+    func receipt(
+        for asset: AssetReference,
+        _ target: AssetTarget?,
+        as caller: Caller
+    ) -> String
+
+    /// What a receipt of the caller's names, and for which target; `nil` for a text that is none, or too old.
+    func asset(
+        ofReceipt receipt: String,
+        as caller: Caller
+    ) -> (asset: AssetReference, target: AssetTarget?)?
+
+    /// The link to a share.
+    func shareURL(ofToken token: String) -> String
+
+    /// Who the caller is, to themselves.
+    func profile(of caller: Caller) async throws(SyncError) -> UserIdentity
+}
+
+/// The field that an asset is to be in.
+public struct AssetTarget: Hashable, Sendable {
+    /// The zone of the record.
+    public var zone: ZoneID
+    /// The record's type.
+    public var recordType: String
+    /// The field.
+    public var fieldName: String
+
+    /// Names a field.
+    public init(zone: ZoneID, recordType: String, fieldName: String) {
+        self.zone = zone
+        self.recordType = recordType
+        self.fieldName = fieldName
+    }
+}

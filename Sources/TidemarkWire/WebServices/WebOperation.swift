@@ -1,0 +1,227 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// One operation of `records/modify`, as it was sent.
+struct WebOperation {
+    enum Kind: String {
+        case create, update, forceUpdate, replace, forceReplace, delete, forceDelete
+
+        var isDeletion: Bool { self == .delete || self == .forceDelete }
+        var isForced: Bool { self == .forceUpdate || self == .forceReplace || self == .forceDelete }
+        /// Whether the record is replaced as a whole.
+        var replaces: Bool { self == .replace || self == .forceReplace }
+    }
+
+    var kind = Kind.create
+    var record = WebRecord()
+    var desiredKeys: [String]?
+}
+
+/// A record of a request.
+struct WebRecord {
+    var recordName: String?
+    var recordType: String?
+    var changeTag: String?
+    var zone: ZoneID?
+    var fields = Fields()
+    var parent = ParentChange.unchanged
+    /// What the receipts in the fields were given for.
+    var receipts: [ReceiptUse] = []
+    var share = WebShare()
+
+    var isShare: Bool { recordType == Share.recordType }
+    /// Whether fields name assets by nothing but what clients see of them.
+    var hasUnresolvedAssets: Bool {
+        fields.contains { field in
+            guard field.type == .asset || field.type == .assetList else { return false }
+            return field.value?.assets.contains(where: WebFieldForm.isUnresolved) ?? false
+        }
+    }
+}
+
+/// What a request says about a share; `nil` where it says nothing.
+struct WebShare {
+    var rootName: String?
+    var publicPermission: SharePermission?
+    var participants: [ShareParticipant]?
+
+    var isEmpty: Bool { rootName == nil && publicPermission == nil && participants == nil }
+}
+
+/// A receipt in a field's value, and what it was given for.
+struct ReceiptUse {
+    let asset: AssetReference
+    let target: AssetTarget?
+}
+
+/// Collects receipts while a body is read.
+final class ReceiptUses {
+    private let host: any WebHost
+    private let caller: Caller
+    private var uses: [ReceiptUse] = []
+
+    init(_ host: any WebHost, _ caller: Caller) {
+        self.host = host
+        self.caller = caller
+    }
+
+    func asset(of receipt: String) -> AssetReference? {
+        guard let (asset, target) = host.asset(ofReceipt: receipt, as: caller) else { return nil }
+        uses.append(ReceiptUse(asset: asset, target: target))
+        return asset
+    }
+
+    /// The receipts that were read since this was last asked.
+    func take() -> [ReceiptUse] {
+        defer { uses = [] }
+        return uses
+    }
+}
+
+extension FieldValue {
+    /// The assets that the value is or holds.
+    var assets: [AssetReference] {
+        switch self {
+        case .asset(let asset): [asset]
+        case .assetList(let assets): assets
+        default: []
+        }
+    }
+}
+
+extension JSONReader {
+    mutating func operation(_ receipts: ReceiptUses) throws(JSONError) -> WebOperation {
+        let start = offset
+        var operation = WebOperation()
+        var hasKind = false
+        try members { (it, name) throws(JSONError) in
+            switch name {
+            case "operationType":
+                let text = try it.string()
+                guard let kind = WebOperation.Kind(rawValue: text) else {
+                    throw JSONError(
+                        "There is no operationType \"\(text)\"; there are create, update, forceUpdate, replace, "
+                            + "forceReplace, delete and forceDelete.",
+                        at: start
+                    )
+                }
+                operation.kind = kind
+                hasKind = true
+            case "record": operation.record = try it.record(receipts)
+            case "desiredKeys": operation.desiredKeys = try it.strings()
+            default: return false
+            }
+            return true
+        }
+        guard hasKind else {
+            throw JSONError("The member \"operationType\" is missing.", at: start)
+        }
+        return operation
+    }
+
+    private mutating func record(_ receipts: ReceiptUses) throws(JSONError) -> WebRecord {
+        var record = WebRecord()
+        try members { (it, name) throws(JSONError) in
+            switch name {
+            case "recordName": record.recordName = try it.string()
+            case "recordType": record.recordType = try it.string()
+            case "recordChangeTag": record.changeTag = try it.string()
+            case "zoneID": record.zone = try it.zoneID()
+            case "fields": record.fields = try it.fields()
+            case "parent":
+                record.parent = .set(try it.neededMember("recordName"))
+            case "forRecord": record.share.rootName = try it.neededMember("recordName")
+            case "publicPermission":
+                record.share.publicPermission = try it.permission()
+            case "participants":
+                record.share.participants = try it.values { (it) throws(JSONError) in
+                    try it.participant()
+                }
+            default: return false
+            }
+            return true
+        }
+        record.receipts = receipts.take()
+        return record
+    }
+
+    private mutating func fields() throws(JSONError) -> Fields {
+        let start = offset
+        var builder = FieldsBuilder()
+        try builder.readFields(from: &self, removesByNull: true)
+        do throws(SyncError) {
+            return try builder.finish()
+        } catch {
+            throw JSONError(error.message, at: start)
+        }
+    }
+
+    private mutating func permission() throws(JSONError) -> SharePermission {
+        let start = offset
+        let name = try string()
+        guard let permission = SharePermission(webName: name) else {
+            throw JSONError(
+                "There is no permission \"\(name)\"; there are NONE, READ_ONLY and READ_WRITE.",
+                at: start
+            )
+        }
+        return permission
+    }
+
+    private mutating func participant() throws(JSONError) -> ShareParticipant {
+        var participant = ShareParticipant()
+        try members { (it, name) throws(JSONError) in
+            switch name {
+            case "participantId": participant.id = try it.string()
+            case "userIdentity":
+                switch try it.userIdentity() {
+                case .email(let address)?: participant.email = address
+                case .phone(let number)?: participant.phone = number
+                case .user(let user)?: participant.user = user
+                case nil: break
+                }
+            case "permission": participant.permission = try it.permission()
+            case "type":
+                let start = it.offset
+                let name = try it.string()
+                guard let role = ShareRole(webName: name) else {
+                    throw JSONError("There is no participant type \"\(name)\".", at: start)
+                }
+                participant.role = role
+            default: return false
+            }
+            return true
+        }
+        return participant
+    }
+
+    private mutating func userIdentity() throws(JSONError) -> UserLookup? {
+        var lookup: UserLookup?
+        try members { (it, name) throws(JSONError) in
+            switch name {
+            case "userRecordName": lookup = .user(UserID(try it.string()))
+            case "lookupInfo": if let found = try it.lookupInfo() { lookup = found }
+            default: return false
+            }
+            return true
+        }
+        return lookup
+    }
+
+    /// Reads what a user is looked for by.
+    mutating func lookupInfo() throws(JSONError) -> UserLookup? {
+        var lookup: UserLookup?
+        try members { (it, name) throws(JSONError) in
+            switch name {
+            case "emailAddress": lookup = .email(try it.string())
+            case "phoneNumber": lookup = .phone(try it.string())
+            case "userRecordName": lookup = .user(UserID(try it.string()))
+            default: return false
+            }
+            return true
+        }
+        return lookup
+    }
+}

@@ -1,0 +1,106 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// Reading requests of CloudKit Web Services: members may be missing, `null` or unknown.
+extension JSONReader {
+    /// Reads an object, and gives each member that is not `null` to `member`, which reads it and returns true, or
+    /// leaves it and returns false.
+    ///
+    /// Refuses a member that comes twice.
+    mutating func members(
+        _ member: (inout JSONReader, String) throws(JSONError) -> Bool
+    ) throws(JSONError) {
+        var seen: [String] = []
+        var object = try openObject()
+        while let key = try nextKey(of: &object) {
+            let name = copy(key)
+            guard !seen.contains(name) else {
+                throw JSONError("The member \"\(name)\" comes twice.", at: key.range.lowerBound)
+            }
+            seen.append(name)
+            if try peek() == .null {
+                try null()
+            } else if try !member(&self, name) {
+                try skip()
+            }
+        }
+    }
+
+    /// Reads an array of values.
+    mutating func values<Value>(
+        _ value: (inout JSONReader) throws(JSONError) -> Value
+    ) throws(JSONError) -> [Value] {
+        var values: [Value] = []
+        var array = try openArray()
+        while try nextElement(of: &array) { values.append(try value(&self)) }
+        return values
+    }
+
+    /// Reads an array of values, or one value that stands for an array of one.
+    mutating func valuesOrOne<Value>(
+        _ value: (inout JSONReader) throws(JSONError) -> Value
+    ) throws(JSONError) -> [Value] {
+        guard try peek() == .array else { return [try value(&self)] }
+        return try values(value)
+    }
+
+    /// Reads an array of strings.
+    mutating func strings() throws(JSONError) -> [String] {
+        try values { (it) throws(JSONError) in try it.string() }
+    }
+
+    /// Reads a whole number of at least one that fits an `Int`.
+    mutating func count() throws(JSONError) -> Int {
+        let start = offset
+        let number = try int64()
+        guard number > 0 else { throw JSONError("The number must be one or more.", at: start) }
+        return Int(number)
+    }
+
+    /// Reads one member of an object as text, and passes over the others; `nil` if it is not there.
+    mutating func member(_ wanted: String) throws(JSONError) -> String? {
+        var value: String?
+        try members { (it, name) throws(JSONError) in
+            guard name == wanted else { return false }
+            value = try it.string()
+            return true
+        }
+        return value
+    }
+
+    /// Reads one member of an object as text.
+    mutating func neededMember(_ wanted: String) throws(JSONError) -> String {
+        let start = offset
+        guard let value = try member(wanted) else {
+            throw JSONError("The member \"\(wanted)\" is missing.", at: start)
+        }
+        return value
+    }
+}
+
+extension WebRequest {
+    /// Reads the body; one that is empty or `null` is an object without members.
+    ///
+    /// `assetOfReceipt` is asked what the receipts in it name.
+    func read(
+        receipts assetOfReceipt: @escaping (String) -> AssetReference? = { _ in nil },
+        _ member: (inout JSONReader, String) throws(JSONError) -> Bool
+    ) throws(WebError) {
+        let isBlank = body.allSatisfy { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        guard !isBlank else { return }
+        do throws(JSONError) {
+            try body.readJSON { (reader) throws(JSONError) in
+                reader.webForm = WebFieldForm(
+                    callerName: caller.user?.userRecordName,
+                    assetOfReceipt: assetOfReceipt
+                )
+                if try reader.peek() == .null { return try reader.null() }
+                try reader.members(member)
+            }
+        } catch {
+            throw WebError(error)
+        }
+    }
+}

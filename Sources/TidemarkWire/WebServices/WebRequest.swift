@@ -1,0 +1,88 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// A request of CloudKit Web Services, of which is known who asks.
+public struct WebRequest: Sendable {
+    /// What follows the database in the path, such as `records/modify`.
+    public var endpoint: String
+    /// The body, as JSON.
+    public var body: [UInt8]
+    /// Who asks, for which database.
+    public var caller: Caller
+    /// Whether the answer may hold what Apple's does not: `X-Tidemark-Extensions: 1`.
+    public var isExtended: Bool
+
+    /// Describes a request.
+    public init(
+        _ endpoint: String,
+        body: [UInt8] = [],
+        as caller: Caller,
+        isExtended: Bool = false
+    ) {
+        self.endpoint = endpoint
+        self.body = body
+        self.caller = caller
+        self.isExtended = isExtended
+    }
+}
+
+/// An endpoint of CloudKit Web Services: where it is and who may ask it.
+public struct WebEndpoint: Hashable, Sendable {
+    /// What follows the database in the path.
+    public let path: String
+    /// Whether `GET` is answered as well as `POST`.
+    public let allowsGET: Bool
+    /// The databases that have it.
+    public let scopes: Set<DatabaseScope>
+    /// Whether it needs a user who signed in, whatever the database.
+    public let needsUser: Bool
+
+    private init(
+        _ path: String,
+        _ scopes: Set<DatabaseScope> = [.public, .private, .shared],
+        allowsGET: Bool = false,
+        needsUser: Bool = false
+    ) {
+        self.path = path
+        self.scopes = scopes
+        self.allowsGET = allowsGET
+        self.needsUser = needsUser
+    }
+
+    /// Every endpoint.
+    public static let all: [WebEndpoint] = [
+        WebEndpoint("records/query"),
+        WebEndpoint("records/modify"),
+        WebEndpoint("records/lookup"),
+        WebEndpoint("records/changes"),
+        WebEndpoint("records/resolve", needsUser: true),
+        WebEndpoint("records/accept", needsUser: true),
+        WebEndpoint("zones/list", allowsGET: true),
+        WebEndpoint("zones/lookup"),
+        WebEndpoint("zones/modify"),
+        WebEndpoint("zones/changes"),
+        WebEndpoint("changes/database"),
+        WebEndpoint("changes/zone"),
+        WebEndpoint("subscriptions/list", allowsGET: true, needsUser: true),
+        WebEndpoint("subscriptions/lookup", needsUser: true),
+        WebEndpoint("subscriptions/modify", needsUser: true),
+        WebEndpoint("users/current", [.public, .private], allowsGET: true, needsUser: true),
+        WebEndpoint("users/caller", [.public, .private], allowsGET: true, needsUser: true),
+        WebEndpoint("users/discover", [.public], allowsGET: true, needsUser: true),
+        WebEndpoint("users/lookup/email", [.public], needsUser: true),
+        WebEndpoint("users/lookup/id", [.public], needsUser: true),
+        WebEndpoint("users/lookup/contacts", [.public], allowsGET: true, needsUser: true),
+        WebEndpoint("assets/upload"),
+        WebEndpoint("assets/rereference"),
+    ]
+
+    /// Finds an endpoint by its path.
+    public init?(path: String) {
+        guard let endpoint = Self.byPath[path] else { return nil }
+        self = endpoint
+    }
+
+    private static let byPath = Dictionary(uniqueKeysWithValues: all.map { ($0.path, $0) })
+}

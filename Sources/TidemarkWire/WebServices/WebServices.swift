@@ -1,0 +1,89 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// Answers requests of CloudKit Web Services by asking a service.
+///
+/// It knows the JSON in both directions and nothing of networks: who asks, and where the answer goes, is the
+/// business of a server. Documented in `Docs/web-services.md`.
+public struct WebServices: Sendable {
+    let service: any DatabaseService
+    let host: any WebHost
+    /// At most so many operations, records or tokens in one request, and records in one answer.
+    public var itemLimit = 200
+
+    /// Answers for a service.
+    public init(_ service: any DatabaseService, host: any WebHost) {
+        self.service = service
+        self.host = host
+    }
+
+    /// The body of the answer to a request; its status is 200.
+    ///
+    /// Throws why the request failed as a whole.
+    public func answer(_ request: WebRequest) async throws(WebError) -> [UInt8] {
+        guard let endpoint = WebEndpoint(path: request.endpoint) else {
+            throw .noHandler(request.endpoint)
+        }
+        guard endpoint.scopes.contains(request.caller.database.scope) else {
+            throw .badRequest(
+                "endpoint not applicable in the database type '\(request.caller.database.scope.name)db'"
+            )
+        }
+        if endpoint.needsUser || request.caller.database.scope != .public,
+            request.caller.user == nil
+        {
+            throw .authenticationRequired()
+        }
+        switch endpoint.path {
+        case "records/query": return try await queryRecords(request)
+        case "records/modify": return try await modifyRecords(request)
+        case "records/lookup": return try await lookUpRecords(request)
+        case "records/changes": return try await recordChanges(request)
+        case "records/resolve": return try await resolveShares(request, accepting: false)
+        case "records/accept": return try await resolveShares(request, accepting: true)
+        case "zones/list": return try await listZones(request)
+        case "zones/lookup": return try await lookUpZones(request)
+        case "zones/modify": return try await modifyZones(request)
+        case "zones/changes": return try await databaseChanges(request)
+        case "changes/database": return try await databaseChanges(request)
+        case "changes/zone": return try await zoneChanges(request)
+        case "subscriptions/list": return try await listSubscriptions(request)
+        case "subscriptions/lookup": return try await lookUpSubscriptions(request)
+        case "subscriptions/modify": return try await modifySubscriptions(request)
+        case "users/current": return try await currentUser(request)
+        case "users/caller": return try await callingUser(request)
+        case "users/discover": return try await discoverUsers(request)
+        case "users/lookup/email": return try await lookUpUsers(request, "emailAddress")
+        case "users/lookup/id": return try await lookUpUsers(request, "userRecordName")
+        case "users/lookup/contacts": return try await contacts(request)
+        case "assets/upload": return try await assetTokens(request)
+        case "assets/rereference": return try await rereferencedAssets(request)
+        default: throw .noHandler(endpoint.path)
+        }
+    }
+
+    /// Asks the service, and says its error in the words of the wire.
+    func ask<Answer>(
+        _ question: (any DatabaseService) async throws(SyncError) -> Answer
+    ) async throws(WebError) -> Answer {
+        do throws(SyncError) {
+            return try await question(service)
+        } catch {
+            throw WebError(error)
+        }
+    }
+
+    /// Refuses a request with more items than allowed.
+    func checkCount(_ count: Int, of what: String) throws(WebError) {
+        guard count <= itemLimit else {
+            throw .badRequest(
+                "The request has \(count) \(what); at most \(itemLimit) are allowed in one request"
+            )
+        }
+    }
+
+    /// At most how many records a page of an answer has.
+    func pageLimit(_ wanted: Int?) -> Int { min(wanted ?? itemLimit, itemLimit) }
+}

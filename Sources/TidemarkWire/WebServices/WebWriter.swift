@@ -1,0 +1,367 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// Writes the answer to one request.
+struct WebWriter {
+    let host: any WebHost
+    let caller: Caller
+    let isExtended: Bool
+    /// Whether whole and floating-point numbers are written as strings.
+    var numbersAsStrings = false
+    private var bytes: [UInt8] = []
+
+    init(_ services: WebServices, _ request: WebRequest) {
+        host = services.host
+        caller = request.caller
+        isExtended = request.isExtended
+    }
+
+    // MARK: Structure
+
+    mutating func literal(_ text: StaticString) { bytes.append(literal: text) }
+
+    mutating func string(_ text: String) { bytes.append(jsonString: text) }
+
+    mutating func number(_ number: some BinaryInteger) { bytes.append(jsonNumber: number) }
+
+    /// Writes a field's value without its type.
+    mutating func value(_ value: FieldValue) { bytes.append(json: value) }
+
+    /// Writes values with commas between.
+    mutating func list<Values: Sequence>(
+        _ values: Values,
+        _ write: (inout WebWriter, Values.Element) -> Void
+    ) {
+        literal("[")
+        var isFirst = true
+        for value in values {
+            if !isFirst { literal(",") }
+            isFirst = false
+            write(&self, value)
+        }
+        literal("]")
+    }
+
+    /// Writes a member with a comma before it; nothing for `nil`.
+    mutating func member(_ name: StaticString, _ text: String?) {
+        guard let text else { return }
+        literal(",\"")
+        literal(name)
+        literal("\":")
+        string(text)
+    }
+
+    /// What was written.
+    var written: [UInt8] { bytes }
+
+    /// Closes the answer and hands it over.
+    consuming func finished() -> [UInt8] {
+        literal("}")
+        return bytes
+    }
+
+    // MARK: Identities
+
+    /// Whose zone it is, as clients name people.
+    func ownerName(of zone: ZoneID) -> String? {
+        guard zone.ownerName == ZoneID.currentOwner else { return zone.ownerName }
+        return caller.database.scope == .public ? nil : caller.user?.userRecordName
+    }
+
+    mutating func zoneID(_ zone: ZoneID) {
+        literal("{\"zoneName\":")
+        string(zone.zoneName)
+        member("ownerRecordName", ownerName(of: zone))
+        literal(",\"zoneType\":\"")
+        literal(
+            zone.zoneName == ZoneID.defaultZoneName ? "DEFAULT_ZONE" : "REGULAR_CUSTOM_ZONE"
+        )
+        literal("\"}")
+    }
+
+    mutating func zone(_ zone: Zone) {
+        literal("{\"zoneID\":")
+        zoneID(zone.zoneID)
+        if zone.capabilities.contains(.atomic) { literal(",\"atomic\":true") }
+        literal("}")
+    }
+
+    private mutating func authorship(_ authorship: Authorship) {
+        literal("{\"timestamp\":")
+        number(authorship.time)
+        member("userRecordName", authorship.user.map { name(of: $0) })
+        member("deviceID", authorship.device)
+        literal("}")
+    }
+
+    func name(of user: UserID) -> String {
+        user == .current ? caller.user?.userRecordName ?? user.userRecordName : user.userRecordName
+    }
+
+    // MARK: Errors
+
+    /// Writes an item that failed, begun with what it is known by.
+    mutating func failure(_ error: WebError, _ identity: (inout WebWriter) -> Void) {
+        literal("{")
+        identity(&self)
+        literal(",")
+        error.appendMembers(to: &bytes)
+        member("uuid", UniqueName.make())
+        if isExtended, let conflict = error.conflict {
+            literal(",\"serverRecord\":")
+            record(conflict.server)
+            if let ancestor = conflict.ancestor {
+                literal(",\"ancestorRecord\":")
+                record(ancestor)
+            }
+        }
+        literal("}")
+    }
+
+    mutating func failure(_ error: WebError, ofRecord name: String) {
+        failure(error) {
+            $0.literal("\"recordName\":")
+            $0.string(name)
+        }
+    }
+
+    mutating func failure(_ error: WebError, ofZone zone: ZoneID) {
+        failure(error) {
+            $0.literal("\"zoneID\":")
+            $0.zoneID(zone)
+        }
+    }
+
+    // MARK: Records
+
+    /// Writes a record.
+    ///
+    /// O(bytes).
+    mutating func record(_ record: Record) {
+        literal("{\"recordName\":")
+        text(record.body.recordNameBytes)
+        literal(",\"recordType\":")
+        text(record.body.recordTypeBytes)
+        literal(",\"fields\":")
+        fields(of: record)
+        literal(",\"pluginFields\":{}")
+        if let tag = record.changeTag {
+            member("recordChangeTag", tag.text)
+            if isExtended, let sequence = tag.sequence {
+                literal(",\"sequence\":")
+                number(sequence)
+            }
+        }
+        literal(",\"created\":")
+        authorship(record.created)
+        literal(",\"modified\":")
+        authorship(record.modified)
+        literal(",\"deleted\":false,\"zoneID\":")
+        zoneID(record.zone)
+        if let parent = record.body.parentName { parentRecord(parent) }
+        if let share = record.share {
+            content(of: share, in: record)
+        } else if let shareName = record.body.shareName {
+            shareRecord(shareName, in: record.zone)
+        }
+        literal("}")
+    }
+
+    private mutating func parentRecord(_ name: String) {
+        literal(",\"parent\":{\"recordName\":")
+        string(name)
+        literal("}")
+    }
+
+    private mutating func shareRecord(_ name: String, in zone: ZoneID) {
+        literal(",\"share\":{\"recordName\":")
+        string(name)
+        literal(",\"zoneID\":")
+        zoneID(zone)
+        literal("}")
+    }
+
+    private mutating func text(_ utf8: ArraySlice<UInt8>) {
+        utf8.withUnsafeBufferPointer { bytes.append(jsonUTF8: $0) }
+    }
+
+    private mutating func fields(of record: Record) {
+        literal("{")
+        var isFirst = true
+        for field in record.fields where !field.isRemoved {
+            if record.body.isShare, Share.isOwnField(field.nameBytes) { continue }
+            guard let type = field.type else { continue }
+            if !isFirst { literal(",") }
+            isFirst = false
+            text(field.nameBytes)
+            literal(":{\"value\":")
+            if type == .string {
+                text(field.valueBytes)
+            } else if let value = field.value {
+                self.value(value, of: field.name, in: record)
+            } else {
+                literal("null")
+            }
+            literal(",\"type\":\"")
+            bytes.append(contentsOf: type.webName.utf8)
+            literal(field.isEncrypted ? "\",\"isEncrypted\":true}" : "\"}")
+        }
+        literal("}")
+    }
+
+    private mutating func value(_ value: FieldValue, of field: String, in record: Record) {
+        switch value {
+        case .int64(let number) where numbersAsStrings: string(String(number))
+        case .double(let number) where numbersAsStrings: string(number.description)
+        case .int64List(let numbers) where numbersAsStrings:
+            list(numbers) { $0.string(String($1)) }
+        case .doubleList(let numbers) where numbersAsStrings:
+            list(numbers) { $0.string($1.description) }
+        case .asset(let asset): self.asset(asset, field, 0, in: record)
+        case .assetList(let assets):
+            list(assets.enumerated()) { $0.asset($1.element, field, $1.offset, in: record) }
+        default: bytes.append(json: value)
+        }
+    }
+
+    private mutating func asset(
+        _ asset: AssetReference,
+        _ field: String,
+        _ element: Int,
+        in record: Record
+    ) {
+        literal("{\"fileChecksum\":")
+        bytes.append(jsonBase64: WebFieldForm.shownChecksum(of: asset))
+        literal(",\"size\":")
+        number(asset.byteCount)
+        let request = DownloadAssetRequest(
+            record.recordID,
+            field: field,
+            element: element,
+            changeTag: record.changeTag
+        )
+        member("downloadURL", host.downloadURL(of: asset, at: request, as: caller))
+        literal("}")
+    }
+
+    /// Writes what a save names an asset by.
+    mutating func assetToSave(_ asset: AssetReference, _ target: AssetTarget?) {
+        literal("{\"fileChecksum\":")
+        bytes.append(jsonBase64: WebFieldForm.shownChecksum(of: asset))
+        literal(",\"size\":")
+        number(asset.byteCount)
+        literal(",\"referenceChecksum\":")
+        bytes.append(jsonBase64: WebFieldForm.shownChecksum(of: asset))
+        literal(",\"wrappingKey\":")
+        bytes.append(jsonBase64: asset.checksum.suffix(16))
+        member("receipt", host.receipt(for: asset, target, as: caller))
+        literal("}")
+    }
+
+    // MARK: Shares
+
+    private mutating func content(of share: Share, in record: Record) {
+        member("publicPermission", share.publicPermission.webName)
+        literal(",\"participants\":")
+        list(share.participants) { $0.participant($1) }
+        if let owner = share.participants.first(where: { $0.role == .owner }) {
+            literal(",\"owner\":")
+            participant(owner)
+        }
+        if let user = caller.user, let own = share.participant(user) {
+            literal(",\"currentUserParticipant\":")
+            participant(own)
+        }
+        link(share.token, title: record["cloudkit.title"])
+        shareRecord(record.body.recordName, in: record.zone)
+    }
+
+    /// Writes how a share is found by its link.
+    private mutating func link(_ token: String, title: FieldValue?) {
+        guard !token.isEmpty else { return }
+        member("shortGUID", token)
+        literal(",\"stableUrl\":{\"routingKey\":\"0\",\"shortTokenHash\":")
+        string(token)
+        member("protectedFullToken", token)
+        member("encryptedPublicSharingKey", "")
+        member("displayedHostname", host.shareURL(ofToken: ""))
+        literal("}")
+    }
+
+    mutating func participant(_ participant: ShareParticipant) {
+        literal("{\"participantId\":")
+        string(participant.id)
+        literal(",\"userIdentity\":{")
+        identityMembers(of: participant)
+        literal("}")
+        member("type", participant.role.webName)
+        member("acceptanceStatus", participant.acceptance.webName)
+        member("permission", participant.permission.webName)
+        literal("}")
+    }
+
+    private mutating func identityMembers(of participant: ShareParticipant) {
+        let lookup: UserLookup? =
+            if !participant.email.isEmpty {
+                .email(participant.email)
+            } else if !participant.phone.isEmpty {
+                .phone(participant.phone)
+            } else {
+                participant.user.map { .user($0) }
+            }
+        if let user = participant.user {
+            literal("\"userRecordName\":")
+            string(name(of: user))
+            if lookup != nil { literal(",") }
+        }
+        if let lookup { lookupInfo(lookup) }
+    }
+
+    /// Writes the member that says what somebody was looked for by.
+    mutating func lookupInfo(_ lookup: UserLookup) {
+        literal("\"lookupInfo\":{\"")
+        switch lookup {
+        case .email: literal("emailAddress")
+        case .phone: literal("phoneNumber")
+        case .user: literal("userRecordName")
+        }
+        literal("\":")
+        string(lookup.text)
+        literal("}")
+    }
+
+    /// Writes who somebody is.
+    mutating func identity(_ identity: UserIdentity) {
+        literal("{\"userRecordName\":")
+        string(name(of: identity.user))
+        literal(",\"nameComponents\":{")
+        let parts: [(StaticString, String?)] = [
+            ("namePrefix", identity.name.namePrefix), ("givenName", identity.name.givenName),
+            ("middleName", identity.name.middleName), ("familyName", identity.name.familyName),
+            ("nameSuffix", identity.name.nameSuffix), ("nickname", identity.name.nickname),
+        ]
+        var isFirst = true
+        for case (let name, let part?) in parts {
+            literal(isFirst ? "\"" : ",\"")
+            isFirst = false
+            literal(name)
+            literal("\":")
+            string(part)
+        }
+        literal("}")
+        if let lookup = identity.lookup {
+            literal(",")
+            lookupInfo(lookup)
+        }
+        literal("}")
+    }
+}
+
+extension RecordChangeTag {
+    /// The position in the log of the event that made the version; `nil` for a tag that no store made.
+    fileprivate var sequence: UInt64? {
+        UInt64(text.prefix { $0 != "-" }, radix: 36)
+    }
+}

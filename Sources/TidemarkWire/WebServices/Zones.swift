@@ -1,0 +1,131 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// `zones/list`, `zones/lookup` and `zones/modify`.
+extension WebServices {
+    func listZones(_ request: WebRequest) async throws(WebError) -> [UInt8] {
+        let zones = try await zones(request.caller)
+        var writer = WebWriter(self, request)
+        writer.literal("{\"zones\":")
+        writer.list(zones) { $0.zone($1) }
+        return writer.finished()
+    }
+
+    /// The zones of the caller's database; the default zone is always one, but for a shared database.
+    private func zones(_ caller: Caller) async throws(WebError) -> [Zone] {
+        let zones = try await ask { (it) throws(SyncError) in try await it.zones(as: caller) }
+        if caller.database.scope == .shared || zones.contains(where: { $0.zoneID.isDefault }) {
+            return zones
+        }
+        return [Zone(zoneID: .default, capabilities: [])] + zones
+    }
+
+    func lookUpZones(_ request: WebRequest) async throws(WebError) -> [UInt8] {
+        var wanted: [ZoneID] = []
+        try request.read { (it, name) throws(JSONError) in
+            guard name == "zones" else { return false }
+            wanted = try it.values { (it) throws(JSONError) in try it.wrappedZoneID() }
+            return true
+        }
+        try checkCount(wanted.count, of: "zones")
+        let zones = try await zones(request.caller)
+        let byID = Dictionary(zones.map { ($0.zoneID, $0) }) { first, _ in first }
+        var writer = WebWriter(self, request)
+        writer.literal("{\"zones\":")
+        writer.list(wanted) { writer, zoneID in
+            if let zone = byID[zoneID] {
+                writer.zone(zone)
+            } else {
+                let reason = "Zone '\(zoneID.zoneName)' does not exist"
+                writer.failure(WebError("ZONE_NOT_FOUND", status: 404, reason), ofZone: zoneID)
+            }
+        }
+        return writer.finished()
+    }
+
+    func modifyZones(_ request: WebRequest) async throws(WebError) -> [UInt8] {
+        guard request.caller.user != nil else { throw .authenticationRequired() }
+        var operations: [(isDeletion: Bool, zone: ZoneID)] = []
+        try request.read { (it, name) throws(JSONError) in
+            guard name == "operations" else { return false }
+            operations = try it.values { (it) throws(JSONError) in try it.zoneOperation() }
+            return true
+        }
+        try checkCount(operations.count, of: "operations")
+        var writer = WebWriter(self, request)
+        writer.literal("{\"zones\":[")
+        // Each is done in its turn: a zone may be deleted and created again in one request.
+        for (index, operation) in operations.enumerated() {
+            if index > 0 { writer.literal(",") }
+            let modify =
+                operation.isDeletion
+                ? ModifyZonesRequest(deletions: [operation.zone])
+                : ModifyZonesRequest(saves: [operation.zone])
+            var caller = request.caller
+            if let id = caller.requestID, operations.count > 1 {
+                caller.requestID = "\(id)#\(index)"
+            }
+            do throws(WebError) {
+                let result = try await ask { (it) throws(SyncError) in
+                    try await it.modifyZones(modify, as: caller)
+                }
+                switch (result.saves.first, result.deletions.first) {
+                case (.success(let zone)?, _): writer.zone(zone)
+                case (_, .success(let zoneID)?):
+                    writer.literal("{\"zoneID\":")
+                    writer.zoneID(zoneID)
+                    writer.literal(",\"deleted\":true}")
+                case (.failure(let error)?, _), (_, .failure(let error)?):
+                    throw WebError(error)
+                case (nil, nil): throw .badRequest("Nothing was done")
+                }
+            } catch {
+                // A request of one user that cannot be known is one for all its zones.
+                if error.code == "AUTHENTICATION_REQUIRED" { throw error }
+                writer.failure(error, ofZone: operation.zone)
+            }
+        }
+        writer.literal("]")
+        return writer.finished()
+    }
+}
+
+extension JSONReader {
+    /// Reads a zone's identity as it is, or as the member `zoneID` of a zone.
+    fileprivate mutating func wrappedZoneID() throws(JSONError) -> ZoneID {
+        var ahead = self
+        var wrapped: ZoneID?
+        try ahead.members { (it, name) throws(JSONError) in
+            guard name == "zoneID" else { return false }
+            wrapped = try it.zoneID()
+            return true
+        }
+        guard let wrapped else { return try zoneID() }
+        self = ahead
+        return wrapped
+    }
+
+    fileprivate mutating func zoneOperation() throws(JSONError) -> (isDeletion: Bool, zone: ZoneID)
+    {
+        let start = offset
+        var kind: String?
+        var zone: ZoneID?
+        try members { (it, name) throws(JSONError) in
+            switch name {
+            case "operationType": kind = try it.string()
+            case "zone": zone = try it.wrappedZoneID()
+            default: return false
+            }
+            return true
+        }
+        guard let zone else { throw JSONError("The member \"zone\" is missing.", at: start) }
+        switch kind {
+        case "create": return (false, zone)
+        case "delete": return (true, zone)
+        default:
+            throw JSONError("The operationType of a zone is create or delete.", at: start)
+        }
+    }
+}

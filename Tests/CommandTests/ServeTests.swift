@@ -1,0 +1,181 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import TestSupport
+import Testing
+
+/// `tidemark serve` as a process of its own, asked by curl.
+@Suite struct ServeTests {
+    let folder: ScratchFolder
+
+    init() throws {
+        folder = try ScratchFolder()
+    }
+
+    /// Functions of the shell: `start` serves `s.tide` on a free port, and `signin` prints a web token.
+    private static let functions = """
+        start() {
+            "$tidemark" serve s.tide --port 0 "$@" >said 2>errors & server=$!
+            until grep -q signin said; do kill -0 $server || { cat errors; exit 9; }; sleep 0.05; done
+            address=$(sed -n 's/^Tidemark serves .* at //p' said)
+            token=$(sed -n 's/^ *API token *//p' said)
+            place=$address/database/1/iCloud.tidemark/development
+        }
+        stop() { kill -TERM $server; wait $server; echo "status $?"; }
+        signin() {
+            page=$(curl -sk -o /dev/null -w '%{redirect_url}' "$address/signin?ckAPIToken=$token")
+            curl -sk "$address/signin" --data-urlencode "s=${page#*s=}" \\
+                -d 'email=ann@example.org' -d 'password=verysecret' -d "$1" |
+                sed -n 's/.*id="token">\\([^<]*\\).*/\\1/p'
+        }
+
+        """
+
+    private func script(_ text: String) async throws -> Command.Outcome {
+        try await Command.script(Self.functions + text, in: folder)
+    }
+
+    @Test func `what it prints works when it is pasted, and SIGTERM ends it`() async throws {
+        let outcome = try await script(
+            """
+            start
+            sed -n 's/^ *curl/curl -s/p' said | sh; echo
+            web=$(signin new=1)
+            curl -s "$place/private/users/caller?ckAPIToken=$token&ckWebAuthToken=$web" |
+                grep -o '"emailAddress":"[^"]*"'
+            curl -s "$address/health/live" "$address/health/ready"
+            stop
+            "$tidemark" log verify s.tide --text | cut -d. -f1
+            """
+        )
+        #expect(
+            outcome.output == """
+                {"zones":[{"zoneID":{"zoneName":"_defaultZone","zoneType":"DEFAULT_ZONE"}}]}
+                "emailAddress":"ann@example.org"
+                live
+                ready
+                status 0
+                Sound
+
+                """
+        )
+    }
+
+    @Test func `it speaks TLS with either version of HTTP`() async throws {
+        let outcome = try await script(
+            """
+            openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 \\
+                -subj /CN=localhost -addext 'subjectAltName=DNS:localhost' \\
+                -keyout key.pem -out chain.pem 2>/dev/null
+            start --certificate chain.pem --private-key key.pem
+            for version in --http1.1 --http2; do
+                curl -s $version --cacert chain.pem -o answer -w '%{http_version} %{http_code}\\n' \\
+                    "$place/public/zones/list?ckAPIToken=$token"
+            done
+            cut -c1-10 answer
+            # An address in an answer is one that the client can reach.
+            curl -s --cacert chain.pem "$place/private/zones/list?ckAPIToken=$token" |
+                grep -o '"redirectURL":"https://localhost:'
+            stop
+            """
+        )
+        #expect(
+            outcome.output == """
+                1.1 200
+                2 200
+                {"zones":[
+                "redirectURL":"https://localhost:
+                status 0
+
+                """
+        )
+    }
+
+    @Test func `keys, tokens and accounts are made on the files`() async throws {
+        let outcome = try await script(
+            """
+            openssl ecparam -name prime256v1 -genkey -noout -out key.pem 2>/dev/null
+            openssl ec -in key.pem -pubout -out public.pem 2>/dev/null
+            "$tidemark" keys add s.tide public.pem --name importer >id
+            "$tidemark" keys list s.tide --json | grep -c "$(cat id)"
+            "$tidemark" tokens add s.tide --name app --environment production >token
+            "$tidemark" tokens list s.tide --json | grep -c '"name":"app"'
+            # The store keeps no token, only its hash.
+            grep -c "$(cat token)" -r s.tide | grep -cv ':0'
+            echo "a good password" | "$tidemark" accounts add s.tide Ben@Example.org --given Ben
+            "$tidemark" accounts list s.tide --json
+            "$tidemark" accounts lock s.tide ben@example.org
+            "$tidemark" accounts list s.tide --json | grep -o '"locked":true'
+            start
+            curl -s "$address/database/1/iCloud.tidemark/production/public/zones/list?ckAPIToken=$(cat token)" |
+                cut -c1-10
+            echo
+            # A store that is served is open.
+            "$tidemark" tokens list s.tide 2>&1 | grep -o 'open for writing' | head -1
+            stop
+            """
+        )
+        #expect(
+            outcome.output == """
+                1
+                1
+                0
+                {"email":"ben@example.org","givenName":"Ben","familyName":"","locked":false}
+                "locked":true
+                {"zones":[
+
+                open for writing
+                status 0
+
+                """
+        )
+    }
+
+    /// Kills the server at random moments while clients save.
+    @Test(.timeLimit(.minutes(30)))
+    func `a save that was acknowledged is there once after a kill`() async throws {
+        let seed = UInt64.random(in: 0...9_999)
+        var numbers = SeededGenerator(seed: seed)
+        let rounds = runsLongTests ? 200 : 5
+        let clients = runsLongTests ? 20 : 4
+        for round in 0..<rounds {
+            let delay = Double(200 + numbers.next() % 600) / 1000
+            let outcome = try await script(
+                """
+                start
+                [ -s web ] || signin new=1 >web
+                client() {
+                    n=0
+                    while :; do
+                        n=$((n + 1)); name=r\(round)-$1-$n
+                        curl -s -m 5 "$place/private/records/modify?ckAPIToken=$token&ckWebAuthToken=$(cat web)" \\
+                            -d "{\\"operations\\":[{\\"operationType\\":\\"create\\",\\"record\\":{\\"recordName\\":\\"$name\\",\\"recordType\\":\\"Note\\",\\"fields\\":{\\"n\\":{\\"value\\":$n}}}}]}" |
+                            grep -q recordChangeTag || break
+                        echo "$name" >>saved-$1
+                    done
+                }
+                clients=
+                for number in $(seq \(clients)); do client $number & clients="$clients $!"; done
+                sleep \(delay); kill -9 $server; wait $server 2>/dev/null; wait $clients
+                """
+            )
+            #expect(outcome.status == 0, "seed \(seed), round \(round): \(outcome.errors)")
+        }
+        let outcome = try await script(
+            """
+            "$tidemark" log verify s.tide --text | cut -d. -f1
+            user=$("$tidemark" users list s.tide --json | sed -n 's/.*"user":"\\(_[0-9a-f]*\\)".*/\\1/p')
+            "$tidemark" export s.tide --owner $user --json |
+                sed -n 's/.*"recordName":"\\([^"]*\\)".*/\\1/p' | sort >there
+            cat saved-* | sort >acknowledged
+            sort -u there | cmp - there
+            comm -23 acknowledged there | wc -l
+            [ "$(wc -l <acknowledged)" -gt \(rounds) ] && echo some
+            """
+        )
+        #expect(outcome.output == "Sound\n0\nsome\n", "seed \(seed): \(outcome.errors)")
+    }
+}
+#endif

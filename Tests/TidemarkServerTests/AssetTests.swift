@@ -1,0 +1,120 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import HTTPTypes
+import HummingbirdTesting
+import Testing
+
+/// Bytes of assets, on their way in and out.
+@Suite struct AssetTests {
+    private let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) }
+
+    /// Asks where to send bytes, and returns the path.
+    private func uploadPath(_ server: ServerUnderTest, _ web: String) async throws -> String {
+        let answer = try await server.send(
+            "private/assets/upload",
+            #"{"tokens":[{"recordName":"a","recordType":"Note","fieldName":"photo"}]}"#,
+            web: web
+        )
+        let url = try #require(answer.list("tokens").first?["url"] as? String)
+        return ServerUnderTest.path(of: url)
+    }
+
+    private func save(
+        _ server: ServerUnderTest,
+        _ web: String,
+        _ value: Any,
+        record: String = "a",
+        field: String = "photo"
+    ) async throws -> Answer {
+        let json = try JSONSerialization.data(withJSONObject: value)
+        return try await server.send(
+            "private/records/modify",
+            """
+            {"operations":[{"operationType":"forceUpdate","record":{"recordName":"\(record)",
+            "recordType":"Note","fields":{"\(field)":{"value":\(String(decoding: json, as: UTF8.self)),
+            "type":"ASSETID"}}}}]}
+            """,
+            web: web
+        )
+    }
+
+    private func value(_ answer: Answer) -> [String: Any]? {
+        let fields = answer.list("records").first?["fields"] as? [String: [String: Any]]
+        return fields?["photo"]?["value"] as? [String: Any]
+    }
+
+    @Test func `bytes come back whole and in part, over a socket`() async throws {
+        try await ServerUnderTest.run(.live) { server in
+            let web = try await server.signIn("ann")
+            let path = try await uploadPath(server, web)
+            let upload = try await server.request(path, .put, bytes)
+            #expect(upload.status == 200)
+            let file = try #require(upload.json["singleFile"] as? [String: Any])
+            #expect((file["fileChecksum"] as? String)?.count == 28)
+            #expect(file["size"] as? Int == bytes.count)
+            #expect(try await server.request(path, .post, bytes).status == 409)
+
+            let saved = try #require(value(try await save(server, web, file)))
+            #expect(saved["receipt"] == nil)
+            let download = ServerUnderTest.path(of: try #require(saved["downloadURL"] as? String))
+            let whole = try await server.request(download)
+            #expect(whole.body == bytes)
+            #expect(whole.headers[.contentDisposition] == "attachment")
+            #expect(whole.headers[.xContentTypeOptions] == "nosniff")
+            for (range, expected) in [
+                ("bytes=5-9", bytes[5...9]), ("bytes=299990-", bytes[299_990...]),
+                ("bytes=-7", bytes.suffix(7)), ("bytes=0-999999", bytes[...]),
+            ] {
+                let part = try await server.request(download, .get, [], [.range: range])
+                #expect(part.status == 206)
+                #expect(part.body == Array(expected), "\(range)")
+            }
+            let beyond = try await server.request(download, .get, [], [.range: "bytes=300000-"])
+            #expect(beyond.status == 416)
+            #expect(beyond.headers[.contentRange] == "bytes */300000")
+            let head = try await server.request(download, .head)
+            #expect(head.status == 200 && head.body.isEmpty)
+            #expect(try await server.request(download + "A").status == 404)
+        }
+    }
+
+    @Test func `a value that was read is saved back, and is no receipt for other records`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let upload = try await server.request(try await uploadPath(server, web), .post, bytes)
+            let file = try #require(upload.json["singleFile"] as? [String: Any])
+            let saved = try #require(value(try await save(server, web, file)))
+            #expect(value(try await save(server, web, saved)) != nil)
+            let elsewhere = try await save(server, web, saved, record: "b").list("records").first
+            #expect(elsewhere?["serverErrorCode"] as? String == "BAD_REQUEST")
+            #expect((elsewhere?["reason"] as? String)?.contains("rereference") == true)
+
+            let again = try await server.send(
+                "private/assets/rereference",
+                #"{"assets":[{"recordName":"a","fieldName":"photo"}]}"#,
+                web: web
+            )
+            let other = try #require(again.list("assets").first?["value"] as? [String: Any])
+            #expect(value(try await save(server, web, other, record: "b")) != nil)
+        }
+    }
+
+    @Test func `a receipt is for its user, its type and its field`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let upload = try await server.request(try await uploadPath(server, web), .post, bytes)
+            let file = try #require(upload.json["singleFile"] as? [String: Any])
+            let field = try await save(server, web, file, field: "other").list("records").first
+            #expect(field?["serverErrorCode"] as? String == "BAD_REQUEST")
+            let thief = try await server.signIn("ben")
+            #expect(try await save(server, thief, file).status == 400)
+            #expect(try await server.request("/assets/up/nonsense", .post, bytes).status == 404)
+        }
+    }
+}
+#endif

@@ -1,0 +1,261 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import HTTPTypes
+import TestSupport
+import Testing
+import TidemarkModel
+
+@testable import TidemarkServer
+
+/// Who a request comes from.
+@Suite struct CallerTests {
+    @Test func `a token is for one container and environment`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let other = try await server.server.directory.makeToken(
+                name: "other",
+                container: "iCloud.other",
+                environment: .production
+            )
+            let path = "public/zones/list?ckAPIToken="
+            let base = "/database/1/iCloud.tidemark/development/"
+            #expect(try await server.request(base + path + server.token).status == 200)
+            for wrong in ["", "nonsense", other] {
+                let answer = try await server.request(base + path + wrong)
+                #expect(answer.status == 401)
+                #expect(answer.code == "AUTHENTICATION_FAILED")
+                #expect(answer.json["redirectURL"] == nil)
+            }
+            #expect(try await server.request(base + "public/zones/list").status == 401)
+            let own = "/database/1/iCloud.other/production/public/zones/list?ckAPIToken=\(other)"
+            #expect(try await server.request(own).status == 200)
+            try await server.server.directory.revokeToken(other)
+            #expect(try await server.request(own).status == 401)
+        }
+    }
+
+    @Test func `every answer to a session has a new token, and all of them are good until it ends`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            var tokens = [try await server.signIn("ann")]
+            for _ in 0..<3 {
+                let answer = try await server.send("private/users/caller", web: tokens.last)
+                #expect(answer.status == 200)
+                tokens.append(try #require(answer.header("X-Apple-CloudKit-Web-Auth-Token")))
+                try await Task.sleep(for: .milliseconds(2))
+            }
+            #expect(Set(tokens).count == 4)
+            for token in tokens {
+                #expect(try await server.send("private/zones/list", web: token).status == 200)
+                // The older name of the parameter.
+                let older = try await server.send("private/zones/list?ckSession=\(token)")
+                #expect(older.status == 200)
+            }
+            let account = try #require(
+                try await server.server.directory.account(email: "ann@example.org")
+            )
+            try await server.server.directory.endSessions(ofAccount: account.id.text)
+            for token in tokens {
+                let answer = try await server.send("private/zones/list", web: token)
+                #expect(answer.status == 421)
+                #expect(answer.json["redirectURL"] is String)
+            }
+        }
+    }
+
+    @Test func `a changed password, a locked account and a changed token end a session`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            let first = try await server.signIn("ann")
+            try await directory.setPassword("another password", ofAccount: "ann@example.org")
+            #expect(try await server.send("private/zones/list", web: first).status == 421)
+            let second = try await server.signIn("ann")
+            #expect(try await server.send("private/zones/list", web: second).status == 200)
+            var changed = Array(second)
+            changed[20] = changed[20] == "A" ? "B" : "A"
+            #expect(try await server.send("private/zones/list", web: String(changed)).status == 421)
+            try await directory.setLocked(true, account: "ann@example.org")
+            #expect(try await server.send("private/zones/list", web: second).status == 421)
+            #expect(
+                try await directory.account(email: "ann@example.org", password: "another password")
+                    == nil
+            )
+        }
+    }
+
+    @Test func `a session is for the container that its user signed in to`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let other = try await server.server.directory.makeToken(
+                name: "other",
+                container: "iCloud.other",
+                environment: .development
+            )
+            let path = "/database/1/iCloud.other/development/private/zones/list"
+            let answer = try await server.request(
+                "\(path)?ckAPIToken=\(other)&ckWebAuthToken=\(web)"
+            )
+            #expect(answer.status == 421)
+        }
+    }
+
+    @Test func `the server's own container cannot be asked for`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let path = "/database/1/tidemark.server/development/private/zones/list"
+            let answer = try await server.request("\(path)?ckAPIToken=\(server.token)")
+            #expect(answer.status == 401)
+            do {
+                _ = try await server.server.directory.makeToken(
+                    name: "x",
+                    container: "tidemark.server",
+                    environment: .development
+                )
+                Issue.record("A token for the server's own container was made.")
+            } catch let error as SyncError {
+                #expect(error.code == .badContainer)
+            }
+        }
+    }
+
+    @Test func `pages of other origins are told what they may do`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let token = try await server.server.directory.makeToken(
+                name: "page",
+                container: .standard,
+                environment: .development,
+                origins: ["https://app.example.org"]
+            )
+            let path = "\(ServerUnderTest.path)public/users/caller?ckAPIToken=\(token)"
+            var headers: HTTPFields = [.origin: "https://app.example.org"]
+            let preflight = try await server.request(path, .options, [], headers)
+            #expect(preflight.status == 200)
+            #expect(preflight.headers[.accessControlAllowOrigin] == "https://app.example.org")
+            #expect(preflight.headers[.accessControlMaxAge] == "3600")
+            let refused = try await server.request(path, .get, [], headers)
+            #expect(refused.status == 421)
+            #expect(refused.headers[.accessControlAllowOrigin] == "https://app.example.org")
+            #expect(refused.headers[.vary] == "Origin")
+            headers[.origin] = "https://evil.example.org"
+            let foreign = try await server.request(path, .get, [], headers)
+            #expect(foreign.status == 403)
+            #expect(foreign.headers[.accessControlAllowOrigin] == nil)
+        }
+    }
+
+    // MARK: Signatures
+
+    @Test func `a signature that openssl makes is accepted, and no changed one`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let folder = try ScratchFolder()
+            let pem = server.key.pemRepresentation
+            try pem.write(toFile: folder.path("key.pem"), atomically: true, encoding: .utf8)
+            let body = #"{"query":{"recordType":"Shop"}}"#
+            let path = ServerUnderTest.path + "public/records/query"
+            let date = Date().formatted(.iso8601)
+            try body.write(toFile: folder.path("body"), atomically: true, encoding: .utf8)
+            let script = """
+                cd '\(folder.url.path)'
+                hash=$(openssl dgst -sha256 -binary body | openssl base64 -A)
+                printf '%s:%s:%s' '\(date)' "$hash" '\(path)' > message
+                openssl dgst -sha256 -sign key.pem message | openssl base64 -A
+                """
+            let signature = try shell(script)
+            let right = [
+                "X-Apple-CloudKit-Request-KeyID": server.keyID,
+                "X-Apple-CloudKit-Request-ISO8601Date": date,
+                "X-Apple-CloudKit-Request-SignatureV1": signature,
+            ]
+            func send(
+                _ fields: [String: String],
+                _ path: String = path,
+                _ body: String = body
+            ) async throws -> Answer {
+                var headers = HTTPFields()
+                for (name, value) in fields {
+                    headers[try #require(HTTPField.Name(name))] = value
+                }
+                return try await server.request(path, .post, Array(body.utf8), headers)
+            }
+            // The type is unknown, which only somebody is told who was let in.
+            #expect(try await send(right).code == "NOT_FOUND")
+            for (name, change) in [
+                ("X-Apple-CloudKit-Request-KeyID", String(server.keyID.reversed())),
+                ("X-Apple-CloudKit-Request-KeyID", ""),
+                ("X-Apple-CloudKit-Request-ISO8601Date", "2016-01-25T22:15:43Z"),
+                ("X-Apple-CloudKit-Request-ISO8601Date", "tomorrow"),
+                (
+                    "X-Apple-CloudKit-Request-SignatureV1",
+                    String(signature.dropLast(8)) + "AAAAAAA="
+                ),
+                ("X-Apple-CloudKit-Request-SignatureV1", "not base64"),
+                ("X-Apple-CloudKit-Request-SignatureV1", ""),
+            ] {
+                var fields = right
+                fields[name] = change
+                let answer = try await send(fields)
+                #expect(answer.status == 401, "\(name): \(change)")
+                #expect(answer.json["reason"] as? String == "Authentication failed")
+            }
+            let moved = ServerUnderTest.path + "public/records/lookup"
+            #expect(try await send(right, moved).status == 401)
+            #expect(try await send(right, path, body + " ").status == 401)
+            let hidden = ServerUnderTest.path + "private/records/query"
+            #expect(try await send(right, hidden).status == 401)
+            // The same once more, by somebody who has listened.
+            try await Task.sleep(for: .milliseconds(1_100))
+            #expect(try await send(right).status == 401)
+        }
+    }
+
+    @Test
+    func `an empty body is signed by nothing or by the hash of nothing, with the query or without`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let path = ServerUnderTest.path + "public/zones/list"
+            for target in [path, path + "?remapEnums=true"] {
+                let fields = try server.signature(of: "", for: target)
+                let answer = try await server.request(
+                    path + "?remapEnums=true",
+                    .get,
+                    [],
+                    fields
+                )
+                #expect(answer.status == 200)
+            }
+            let date = Date().formatted(.iso8601)
+            let hash = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+            let message = Data("\(date):\(hash):\(path)".utf8)
+            let signature = try server.key.signature(for: message).rawRepresentation
+            var fields = try server.signature(of: "", for: path)
+            fields[try #require(HTTPField.Name("X-Apple-CloudKit-Request-ISO8601Date"))] = date
+            fields[try #require(HTTPField.Name("X-Apple-CloudKit-Request-SignatureV1"))] =
+                signature.base64EncodedString()
+            #expect(try await server.request(path, .get, [], fields).status == 200)
+            // Eleven minutes old, and eleven minutes early.
+            for offset in [-660.0, 660] {
+                let late = Date().addingTimeInterval(offset)
+                let fields = try server.signature(of: "", for: path, at: late)
+                #expect(try await server.request(path, .get, [], fields).status == 401)
+            }
+        }
+    }
+
+    private func shell(_ script: String) throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = ["-c", script]
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        try process.run()
+        let output = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return String(decoding: output, as: UTF8.self)
+    }
+}
+#endif

@@ -1,0 +1,63 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import HTTPTypes
+import Logging
+import TestSupport
+import Testing
+import TidemarkLock
+
+@testable import TidemarkServer
+
+/// What is logged.
+@Suite struct LogLineTests {
+    @Test func `a request is a line with who asked for what, and no secret`() async throws {
+        let lines = Lines()
+        let body = #"{"records":[{"recordName":"a secret name"}]}"#
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        let name = try #require(HTTPField.Name("traceparent"))
+        try await ServerUnderTest.run(.router, logger: lines.logger) { server in
+            let web = try await server.signIn("ann")
+            let answer = try await server.send(
+                "private/records/lookup",
+                body,
+                web: web,
+                headers: [name: trace]
+            )
+            #expect(answer.status == 200)
+            #expect(try await server.send("private/nope").status == 404)
+            #expect(lines.all.count == 2)
+            let line = try #require(lines.all.first)
+            #expect(line["request"] as? String == answer.header("X-Apple-Request-UUID"))
+            #expect(line["endpoint"] as? String == "records/lookup")
+            #expect(line["status"] as? String == "200")
+            #expect(line["database"] as? String == "private")
+            #expect((line["user"] as? String)?.hasPrefix("_") == true)
+            #expect(line["traceparent"] as? String == trace)
+            #expect(lines.all.last?["code"] as? String == "NOT_FOUND")
+            for secret in [web, server.token, "a secret name", "ann@example.org"] {
+                #expect(!lines.text.contains(secret))
+            }
+        }
+    }
+}
+
+/// Lines that were written.
+private final class Lines: Sendable {
+    private let bytes = Lock<[UInt8]>([])
+
+    var text: String { bytes.withLock { String(decoding: $0, as: UTF8.self) } }
+
+    var all: [[String: Any]] {
+        text.split(separator: "\n").compactMap {
+            (try? JSONSerialization.jsonObject(with: Data($0.utf8))) as? [String: Any]
+        }
+    }
+
+    var logger: Logger {
+        JSONLogHandler.logger { line in self.bytes.withLock { $0 += line } }
+    }
+}
+#endif

@@ -1,0 +1,142 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import TidemarkServer
+
+/// The page on which people sign in.
+@Suite struct SignInTests {
+    /// The address to which a request without a user is sent.
+    private func address(
+        _ server: ServerUnderTest,
+        origin: String? = nil,
+        token: String? = nil
+    ) async throws -> String {
+        let path = "\(ServerUnderTest.path)public/users/caller?ckAPIToken=\(token ?? server.token)"
+        let headers: HTTPFields = origin.map { [.origin: $0] } ?? [:]
+        let answer = try await server.request(path, .get, [], headers)
+        let url = try #require(answer.json["redirectURL"] as? String)
+        return ServerUnderTest.path(of: url)
+    }
+
+    private func post(
+        _ server: ServerUnderTest,
+        _ address: String,
+        _ fields: [String: String],
+        headers: HTTPFields = [:]
+    ) async throws -> Answer {
+        let state = try #require(address.components(separatedBy: "s=").last)
+        let form = (fields.merging(["s": state]) { first, _ in first })
+            .map { "\($0)=\(PercentCoding.encoded($1))" }.joined(separator: "&")
+        return try await server.request("/signin", .post, Array(form.utf8), headers)
+    }
+
+    private let ann = ["email": "ann@example.org", "password": "verysecret+1"]
+
+    @Test func `a person makes an account, and is signed in to the page that asked`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let address = try await self.address(server, origin: "https://app.example.org")
+            let page = try await server.request(address)
+            #expect(page.text.contains("<form method=\"post\""))
+            // A page that cannot see its opener cannot hand over the token.
+            #expect(page.header("Cross-Origin-Opener-Policy") == nil)
+            let policy = try #require(page.header("Content-Security-Policy"))
+            #expect(policy.contains("frame-ancestors 'none'"))
+            let new = ann.merging(["new": "1", "given": "Ann \"<b>\""]) { first, _ in first }
+            let done = try await post(server, address, new)
+            #expect(done.text.contains("postMessage(message, \"https://app.example.org\")"))
+            let web = try #require(
+                done.text.components(separatedBy: "ckWebAuthToken: \"").last?
+                    .components(separatedBy: "\"").first
+            )
+            let caller = try await server.send("public/users/caller", web: web)
+            let names = caller.json["nameComponents"] as? [String: String]
+            #expect(names?["givenName"] == "Ann \"<b>\"")
+            // The address is good once.
+            let again = try await post(server, address, ann)
+            #expect(again.text.contains("used already"))
+        }
+    }
+
+    @Test func `a wrong password, an unknown address and a taken one are told on the page`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            _ = try await server.signIn("ann")
+            let address = try await self.address(server)
+            let wrong = try await post(server, address, ann)
+            #expect(wrong.text.contains("The address or the password is wrong"))
+            // The password is not sent back.
+            #expect(!wrong.text.contains("verysecret"))
+            let unknown = ["email": "<nobody>@example.org", "password": "whatever it is"]
+            let refused = try await post(server, address, unknown)
+            #expect(refused.text.contains("The address or the password is wrong"))
+            #expect(refused.text.contains("&lt;nobody&gt;@example.org"))
+            let taken = ann.merging(["new": "1"]) { first, _ in first }
+            #expect(try await post(server, address, taken).text.contains("There is an account"))
+            let short = ["email": "new@example.org", "password": "short", "new": "1"]
+            #expect(try await post(server, address, short).text.contains("8 to 200 bytes"))
+            let right = ["email": "ann@example.org", "password": "a long password of ann"]
+            #expect(try await post(server, address, right).text.contains("You are signed in"))
+        }
+    }
+
+    @Test func `a token with a callback sends the browser there`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let token = try await server.server.directory.makeToken(
+                name: "web",
+                container: .standard,
+                environment: .production,
+                callback: "https://app.example.org/done?x=1"
+            )
+            let path =
+                "/database/1/iCloud.tidemark/production/private/zones/list?ckAPIToken=\(token)"
+            let answer = try await server.request(path)
+            let address = ServerUnderTest.path(
+                of: try #require(answer.json["redirectURL"] as? String)
+            )
+            let new = ann.merging(["new": "1"]) { first, _ in first }
+            let done = try await post(server, address, new)
+            #expect(done.status == 302)
+            let location = try #require(done.headers[.location])
+            #expect(location.hasPrefix("https://app.example.org/done?x=1&ckWebAuthToken="))
+            #expect(location.contains("&ckSession="))
+        }
+    }
+
+    @Test func `forms of other sites and changed states are refused`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            _ = try await server.signIn("ann")
+            let address = try await self.address(server)
+            let right = ["email": "ann@example.org", "password": "a long password of ann"]
+            let foreign = try await post(
+                server,
+                address,
+                right,
+                headers: [.origin: "https://evil.example.org"]
+            )
+            #expect(foreign.text.contains("another page"))
+            for changed in ["/signin?s=", "/signin?s=AAAA", address + "A"] {
+                #expect(try await server.request(changed).status == 400)
+                let answer = try await post(server, changed, right)
+                #expect(answer.text.contains("not valid any more"))
+            }
+        }
+    }
+
+    @Test func `without an app a person begins with the token`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let answer = try await server.request("/signin?ckAPIToken=\(server.token)")
+            #expect(answer.status == 302)
+            let address = ServerUnderTest.path(of: try #require(answer.headers[.location]))
+            let new = ann.merging(["new": "1"]) { first, _ in first }
+            // In development there is a token to copy; in production there would be none.
+            #expect(try await post(server, address, new).text.contains("id=\"token\""))
+        }
+    }
+}
+#endif

@@ -1,0 +1,153 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+import Tidemark
+import TidemarkDatabase
+import TidemarkModel
+
+@testable import TidemarkWire
+
+@Suite struct RemoteServiceTests {
+    @Test func `nobody speaks for a user who has not signed in`() async throws {
+        let hosted = try ServiceHost.bytes.open()
+        let anna = hosted.device("anna")
+        try await anna.createZone()
+        // Ben's connection, Anna's name.
+        let stolen = HostedDevice(service: hosted.service(of: "ben"), caller: anna.caller)
+        let error = try await #require(throws: SyncError.self) { try await stolen.fetch("r") }
+        #expect(error.code == .notAuthenticated)
+        // The store itself was told to refuse whom nobody has vouched for.
+        let direct = try await #require(throws: SyncError.self) {
+            try await hosted.store.zones(as: anna.caller)
+        }
+        #expect(direct.code == .notAuthenticated)
+    }
+
+    @Test func `a request that cannot be read is refused by name and place`() async throws {
+        let hosted = try ServiceHost.bytes.open()
+        let method = try #require(DatabaseMethods.named("fetchRecords"))
+        for text in ["", "{", "[]", #"{"recordIDs":[{"recordName":3}]}"#, #"{"recordIDs":1}"#] {
+            let error = try await #require(throws: SyncError.self) {
+                try await method.answer(
+                    to: Array(text.utf8),
+                    by: hosted.store,
+                    as: hosted.trusted(Caller(user: "anna"))
+                )
+            }
+            #expect(error.code == .invalidArguments)
+            #expect(error.message.hasPrefix("The request of 'fetchRecords' cannot be read: at "))
+        }
+    }
+
+    @Test func `fields that come from elsewhere are checked in full`() async throws {
+        let hosted = try ServiceHost.bytes.open()
+        let method = DatabaseMethods.modifyRecords
+        let save = RecordSave(
+            RecordID(recordName: "r"),
+            type: "Note",
+            fields: try Fields(["a": 1, "text": "some text"])
+        )
+        let bytes = try method.bytes(of: ModifyRecordsRequest(saves: [save]))
+        var random = SeededGenerator(seed: 7)
+        var refused = 0
+        for _ in 0..<2_000 {
+            var damaged = bytes
+            let index = Int.random(in: damaged.indices, using: &random)
+            damaged[index] = UInt8.random(in: 32..<127, using: &random)
+            do {
+                _ = try await method.answer(
+                    to: damaged,
+                    by: hosted.store,
+                    as: hosted.trusted(Caller(user: "anna"))
+                )
+            } catch {
+                refused += 1
+                #expect(error.code != .internalError, "\(error)")
+            }
+        }
+        #expect(refused > 500)
+    }
+
+    @Test func `only a lost connection is repeated, and only so often`() async throws {
+        let counter = Counter()
+        let patience = Patience(repetitions: 3, wait: { _ in })
+        for (code, count) in [
+            (SyncError.Code.networkFailure, 4), (.zoneNotFound, 1), (.zoneBusy, 1),
+        ] {
+            await counter.reset()
+            await #expect(throws: SyncError.self) {
+                try await patience.repeating { () throws(SyncError) in
+                    await counter.add()
+                    throw SyncError(code, "")
+                }
+            }
+            #expect(await counter.count == count)
+        }
+        #expect((0..<12).map { patience.wait(before: $0) }.max() == .seconds(30))
+    }
+
+    @Test func `handles work on a service elsewhere`() async throws {
+        let hosted = try ServiceHost.lossy.open()
+        let database = Database(hosted.service(of: "anna"), as: Caller(user: "anna"))
+        let zone = try await database.createZone("garden")
+        for number in 0..<20 {
+            try await zone.save("c\(number)", type: "Chore", fields: ["n": Int64(number)])
+        }
+        var names: [String] = []
+        for try await change in zone.changes(limit: 6) {
+            if case .changed(let record) = change.event { names.append(record.recordID.recordName) }
+        }
+        #expect(names == (0..<20).map { "c\($0)" })
+        #expect(await hosted.losses.count > 5)
+    }
+
+    @Test(arguments: 1...(runsLongTests ? 40 : 4))
+    func `devices that lose their connections converge, and each save is there once`(
+        seed: Int
+    ) async throws {
+        let hosted = try ServiceHost.lossy.open()
+        let first = hosted.device("anna")
+        try await first.createZone()
+        let acknowledged = try await withThrowingTaskGroup(of: [String: Int].self) { group in
+            for number in 0..<4 {
+                group.addTask {
+                    var random = SeededGenerator(seed: UInt64(seed * 10 + number))
+                    let device = hosted.device("anna", "d\(number)")
+                    var saved: [String: Int] = [:]
+                    for step in 0..<25 {
+                        let name = "d\(number)-\(Int.random(in: 0..<6, using: &random))"
+                        try await device.save(name, ["n": .int64(Int64(step))], policy: .allKeys)
+                        saved[name] = step
+                    }
+                    return saved
+                }
+            }
+            return try await group.reduce(into: [:]) { $0.merge($1) { _, new in new } }
+        }
+        let delta = try await first.changes(limit: 5)
+        var seen: [String: Int] = [:]
+        for case .changed(let record) in delta.changes {
+            if let value: Int64 = record.fields["n"] {
+                seen[record.recordID.recordName] = Int(value)
+            }
+        }
+        #expect(seen == acknowledged)
+        // One commit for the zone and one for each save, however often it was sent.
+        var count = 0
+        try hosted.store.visitCommits { line in
+            if line.requestID != nil { count += 1 }
+            return true
+        }
+        #expect(count == 101)
+    }
+}
+
+private actor Counter {
+    private(set) var count = 0
+
+    func add() { count += 1 }
+
+    func reset() { count = 0 }
+}
