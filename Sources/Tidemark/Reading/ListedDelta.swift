@@ -61,6 +61,9 @@ struct ListedDelta: ZoneDelta {
         place(at: list.entries[count - 1].sequence.rawValue)
     }
 
+    /// What the token of a client says that has been told everything.
+    var end: TokenContent { place(at: nil).token }
+
     /// The place behind a position; at the end of the list without one.
     private func place(at position: UInt64?) -> DeltaPlace {
         let readability = readable?.readability(reader.views.hash) ?? 0

@@ -27,6 +27,20 @@ extension Reader {
         return position == nil ? noted(changes, request, caller, now) : changes
     }
 
+    /// See ``Store/currentToken(of:as:)``.
+    func currentToken(
+        of zone: ZoneID,
+        as caller: Caller
+    ) throws(SyncError) -> ChangeToken? {
+        try checkAccess(of: caller, writes: false)
+        guard caller.database.scope != .shared else { return nil }
+        let now = try picture(.visible)
+        defer { withExtendedLifetime(now) {} }
+        let request = ZoneChangesRequest(zone: zone)
+        let delta = try listedDelta(request, as: caller, asOf: nil, now)
+        return delta.end.token(of: id, hash: views.hash)
+    }
+
     private func listedDelta(
         _ request: ZoneChangesRequest,
         as caller: Caller,

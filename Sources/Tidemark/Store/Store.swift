@@ -142,6 +142,17 @@ extension Store: DatabaseService {
         ) { () throws(SyncError) in try parts.reader.zoneChanges(request, as: caller) }
     }
 
+    /// A token behind everything that a zone holds now; `nil` in a shared database, where only a delta that
+    /// was read to its end has one.
+    ///
+    /// Whoever begins with it is told of later changes alone. Throws `zoneNotFound`.
+    public func currentToken(
+        of zone: ZoneID,
+        as caller: Caller
+    ) throws(SyncError) -> ChangeToken? {
+        try parts.reader.currentToken(of: zone, as: caller)
+    }
+
     /// Which zones of the caller's database changed after a token, one page of them.
     ///
     /// A zone that was deleted and created again is told twice: first its deletion, then the new

@@ -283,7 +283,7 @@ public final class Directory: Sendable {
         }
     }
 
-    private static func noAccount(_ email: String) -> SyncError {
+    static func noAccount(_ email: String) -> SyncError {
         SyncError(.unknownItem, "There is no account with the address \(email).")
     }
 
@@ -298,10 +298,27 @@ public final class Directory: Sendable {
     ) async throws -> String {
         let user = account.user(in: container)
         try await introduce(account, as: user, container, environment)
+        return try await begin(
+            account,
+            user: user.userRecordName,
+            in: container,
+            environment,
+            isKept: isKept
+        )
+    }
+
+    /// Begins a session, and returns its first token.
+    func begin(
+        _ account: Account,
+        user: String,
+        in container: ContainerID,
+        _ environment: Environment,
+        isKept: Bool
+    ) async throws -> String {
         let session = Session(
             id: RecordName([UInt8].random(16).hexadecimal),
             account: account.id.text,
-            user: user.userRecordName,
+            user: user,
             container: container.identifier,
             environment: environment.rawValue,
             isKept: isKept

@@ -19,9 +19,15 @@ struct Incoming {
     let query: [String: String]
     /// Where the server is, as this client sees it: scheme, host and port.
     let baseURL: String
+    /// The address that the request comes from, if that is known.
+    let address: String?
 
-    init(_ request: Request, _ options: ServerOptions) {
+    init(_ request: Request, _ options: ServerOptions, from address: String? = nil) {
         self.request = request
+        // The last entry is the proxy's; those before it are what the client says of itself.
+        let forwarded = HTTPField.Name("X-Forwarded-For").flatMap { request.headers[$0] }?
+            .split(separator: ",").last?.filter { $0 != " " }
+        self.address = options.trustsProxy ? forwarded ?? address : address
         uuid = UniqueName.make()
         target = request.head.path ?? "/"
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)

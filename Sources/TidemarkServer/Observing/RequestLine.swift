@@ -25,11 +25,13 @@ struct RequestLine {
         method = incoming.request.method.rawValue
     }
 
-    /// Writes the line.
-    func write(to logger: Logger, status: Int) {
+    /// Counts the request and writes the line.
+    func end(_ metrics: Metrics, _ logger: Logger, status: Int) {
+        let elapsed = ContinuousClock.now - start
+        metrics.ends(endpoint, status: status, after: elapsed)
         let level: Logger.Level = status >= 500 ? .error : .info
         guard logger.logLevel <= level else { return }
-        let time = (ContinuousClock.now - start).components
+        let time = elapsed.components
         let microseconds = time.seconds * 1_000_000 + time.attoseconds / 1_000_000_000_000
         var metadata: Logger.Metadata = [
             "request": "\(uuid)", "method": "\(method)", "status": "\(status)",

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Server
-import TidemarkModel
+public import Tidemark
 
 /// How a server listens, and whom it lets in.
 public struct ServerOptions: Hashable, Sendable {
@@ -20,6 +20,12 @@ public struct ServerOptions: Hashable, Sendable {
     public var allowsSignUp = true
     /// Bytes that the body of a request may have, assets aside.
     public var bodyByteLimit = 4 << 20
+    /// How often something may be asked; what is not named here may be asked as often as it likes.
+    public var rateLimits: [RateLimited: Throttling.Rate] = [
+        .signIn: Throttling.Rate(20, per: .seconds(60))
+    ]
+    /// Whether a proxy stands before the server, whose `X-Forwarded-For` says where a request comes from.
+    public var trustsProxy = false
     /// How many connections may be open at once.
     public var connectionLimit = 20_000
 

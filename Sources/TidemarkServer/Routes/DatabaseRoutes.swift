@@ -9,22 +9,29 @@ import TidemarkWire
 
 /// `/database/1/…`: CloudKit Web Services.
 extension Server {
-    func answerDatabase(_ request: Request) async -> Response {
-        let incoming = Incoming(request, options)
+    func answerDatabase(_ request: Request, from address: String?) async -> Response {
+        let incoming = Incoming(request, options, from: address)
         var origin = incoming.origin
         var line = RequestLine(incoming)
+        metrics.begins()
         var response: Response
         do throws(WebError) {
             let token = try await callers.token(incoming)
             if let known = token, let asking = origin, !known.allows(asking) { origin = nil }
-            if request.method == .options { return .preflight(incoming, origin) }
-            response = try await answer(incoming, token, &line)
+            if request.method == .options {
+                line.endpoint = "preflight"
+                response = .preflight(incoming, origin)
+            } else {
+                try limits.take(.address, of: incoming.address)
+                try limits.take(.token, of: token?.id.text)
+                response = try await answer(incoming, token, &line)
+            }
         } catch {
             line.code = error.code
             response = Response(error, incoming)
         }
         if let origin { response.allow(origin) }
-        line.write(to: logger, status: response.status.code)
+        line.end(metrics, logger, status: response.status.code)
         return response
     }
 
@@ -46,6 +53,7 @@ extension Server {
         do throws(WebError) {
             let found = try await callers.find(incoming, body, token, for: place)
             line.caller = found.caller
+            try limits.take(found.caller)
             let services = WebServices(
                 store,
                 host: RequestHost(server: self, baseURL: incoming.baseURL)
@@ -55,7 +63,8 @@ extension Server {
                     endpoint.path,
                     body: body,
                     as: found.caller,
-                    isExtended: incoming.isExtended
+                    isExtended: incoming.isExtended,
+                    wantsSyncToken: incoming.query["getCurrentSyncToken"] == "true"
                 )
             )
             var response = Response(json: answer, incoming)

@@ -20,8 +20,7 @@ enum Page {
 
     static func signIn(_ page: SignIn) -> Response {
         let title = page.isSignUp ? "Make an account" : "Sign in"
-        let problem =
-            page.problem.map { "<p class=\"problem\" role=\"alert\">\(escaped($0))</p>" } ?? ""
+        let problem = notice(page.problem)
         let names =
             page.isSignUp
             ? input(
@@ -94,6 +93,31 @@ enum Page {
         return Response(html: document("Signed in", body, nonce), nonce: nonce)
     }
 
+    /// Where the link to a share leads in a browser.
+    static func share(_ token: String) -> Response {
+        page(
+            "Something is shared with you",
+            """
+            <p>Open this link in the app that it is for. An app that asks for a code takes this one:</p>
+            <p><code id="share">\(escaped(token))</code></p>
+            """
+        )
+    }
+
+    /// A page of the server's own, whose forms lead to it alone.
+    static func page(_ title: String, _ body: String) -> Response {
+        let nonce = [UInt8].random(16).base64URL
+        return Response(
+            html: document(title, "<h1>\(escaped(title))</h1>\(body)", nonce),
+            nonce: nonce
+        )
+    }
+
+    /// What somebody is told at the top of a page.
+    static func notice(_ text: String?) -> String {
+        text.map { "<p class=\"problem\" role=\"alert\">\(escaped($0))</p>" } ?? ""
+    }
+
     static func message(_ title: String, _ text: String) -> Response {
         let nonce = [UInt8].random(16).base64URL
         return Response(
@@ -103,7 +127,7 @@ enum Page {
         )
     }
 
-    private static func input(
+    static func input(
         _ name: String,
         _ label: String,
         _ type: String,

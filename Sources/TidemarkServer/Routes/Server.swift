@@ -28,6 +28,8 @@ public final class Server: Sendable {
     let callers: Callers
     let uploads = Uploads()
     let signIns = Uploads()
+    let limits: RateLimits
+    let metrics = Metrics()
     let logger: Logger
 
     /// Prepares a server for the store in a folder.
@@ -46,23 +48,48 @@ public final class Server: Sendable {
         self.options = options
         directory = try await Directory(of: store, at: folder)
         callers = Callers(directory: directory)
+        limits = RateLimits(options.rateLimits)
     }
 
     /// Adds every path of the server to a router.
     public func addRoutes<Context: RequestContext>(to router: Router<Context>) {
         let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options]
         for method in methods {
-            router.on("/database/1/**", method: method) { request, _ in
-                await self.answerDatabase(request)
+            router.on("/database/1/**", method: method) { request, context in
+                await self.answerDatabase(request, from: context.address)
             }
             router.on("/assets/**", method: method) { request, _ in
                 await self.answerAsset(request)
             }
         }
         router.get("/signin") { request, _ in await self.signInPage(request) }
-        router.post("/signin") { request, _ in await self.signIn(request) }
+        router.post("/signin") { request, context in
+            await self.signIn(request, from: context.address)
+        }
+        router.get("/account") { request, _ in await self.accountPage(request) }
+        router.post("/account/:action") { request, context in
+            let action = context.parameters.get("action") ?? ""
+            return await self.changeAccount(request, action, from: context.address)
+        }
+        router.get("/reset") { request, _ in await self.resetPage(request) }
+        router.post("/reset") { request, _ in await self.reset(request) }
+        router.get("/invitation") { request, _ in await self.invitationPage(request) }
+        router.post("/invitation") { request, _ in await self.acceptInvitation(request) }
+        router.get("/share/:token") { request, context in
+            Page.share(PercentCoding.decoded(context.parameters.get("token").map { $0[...] } ?? ""))
+        }
+        router.get("/metrics") { _, _ in self.metricsText() }
         router.get("/health/live") { _, _ in "live\n" }
         router.get("/health/ready") { _, _ in await self.readiness() }
+    }
+
+    private func metricsText() -> Response {
+        let text = metrics.text(lastSequence: store.lastSequence.rawValue)
+        return Response(
+            status: .ok,
+            headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: text))
+        )
     }
 
     private func readiness() async -> Response {
@@ -85,7 +112,7 @@ public final class Server: Sendable {
     ///
     /// `onListening` is told the port. The store stays open.
     public func run(onListening: @escaping @Sendable (Int) async -> Void = { _ in }) async throws {
-        let router = Router(context: BasicRequestContext.self)
+        let router = Router(context: ServerContext.self)
         addRoutes(to: router)
         var logger = logger
         logger.logLevel = .warning

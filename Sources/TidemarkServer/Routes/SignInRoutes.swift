@@ -49,8 +49,8 @@ extension Server {
         }
     }
 
-    func signIn(_ request: Request) async -> Response {
-        let incoming = Incoming(request, options)
+    func signIn(_ request: Request, from address: String?) async -> Response {
+        let incoming = Incoming(request, options, from: address)
         var token: APIToken?
         var form: [String: String] = [:]
         do {
@@ -61,6 +61,8 @@ extension Server {
             if let origin = incoming.header("Origin"), origin != incoming.baseURL {
                 throw WebError("ACCESS_DENIED", status: 403, "The form came from another page")
             }
+            try limits.take(.signIn, of: incoming.address)
+            try limits.take(.signIn, of: form["email"].map { Account.normalized($0) })
             let account = try await account(form)
             guard signIns.begins(state.nonce, until: state.end) else {
                 throw WebError("NOT_FOUND", status: 404, "This page was used already")

@@ -160,6 +160,10 @@ struct RequestHost: WebHost {
         return (found.asset, found.target?.target)
     }
 
+    func currentToken(of zone: ZoneID, as caller: Caller) -> ChangeToken? {
+        try? server.store.currentToken(of: zone, as: caller)
+    }
+
     func shareURL(ofToken token: String) -> String { "\(baseURL)/share/\(token)" }
 
     func profile(of caller: Caller) async throws(SyncError) -> UserIdentity {

@@ -28,6 +28,7 @@ extension WebServices {
             names.map { RecordID(recordName: $0.name, zone: zone) },
             desiredKeys: isUniform ? desiredKeys : nil
         )
+        let token = syncToken(request, of: zone)
         let results = try await ask { (it) throws(SyncError) in
             try await it.fetchRecords(fetch, as: request.caller)
         }
@@ -41,6 +42,7 @@ extension WebServices {
             case .failure(let error): writer.failure(WebError(error), ofRecord: name)
             }
         }
+        writer.member("syncToken", token)
         return writer.finished()
     }
 }

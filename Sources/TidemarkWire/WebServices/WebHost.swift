@@ -28,6 +28,9 @@ public protocol WebHost: Sendable {
         as caller: Caller
     ) -> (asset: AssetReference, target: AssetTarget?)?
 
+    /// A token behind everything that a zone holds now; `nil` where there is none to be had.
+    func currentToken(of zone: ZoneID, as caller: Caller) -> ChangeToken?
+
     /// The link to a share.
     func shareURL(ofToken token: String) -> String
 

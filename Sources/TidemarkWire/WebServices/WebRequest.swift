@@ -13,18 +13,22 @@ public struct WebRequest: Sendable {
     public var caller: Caller
     /// Whether the answer may hold what Apple's does not: `X-Tidemark-Extensions: 1`.
     public var isExtended: Bool
+    /// Whether records come with a token behind what the answer shows: `getCurrentSyncToken=true`.
+    public var wantsSyncToken: Bool
 
     /// Describes a request.
     public init(
         _ endpoint: String,
         body: [UInt8] = [],
         as caller: Caller,
-        isExtended: Bool = false
+        isExtended: Bool = false,
+        wantsSyncToken: Bool = false
     ) {
         self.endpoint = endpoint
         self.body = body
         self.caller = caller
         self.isExtended = isExtended
+        self.wantsSyncToken = wantsSyncToken
     }
 }
 

@@ -75,6 +75,14 @@ public struct WebServices: Sendable {
         }
     }
 
+    /// A token behind what a zone holds now, if the request asks for it.
+    ///
+    /// Take it before the records are read: then no change falls between the two.
+    func syncToken(_ request: WebRequest, of zone: ZoneID?) -> String? {
+        guard request.wantsSyncToken, let zone else { return nil }
+        return host.currentToken(of: zone, as: request.caller)?.description
+    }
+
     /// Refuses a request with more items than allowed.
     func checkCount(_ count: Int, of what: String) throws(WebError) {
         guard count <= itemLimit else {

@@ -84,6 +84,10 @@ struct WebWriter {
     mutating func zone(_ zone: Zone) {
         literal("{\"zoneID\":")
         zoneID(zone.zoneID)
+        if zone.capabilities.contains(.fetchChanges), !zone.zoneID.isDefault {
+            let token = host.currentToken(of: zone.zoneID, as: caller)
+            member("syncToken", token?.description)
+        }
         if zone.capabilities.contains(.atomic) { literal(",\"atomic\":true") }
         literal("}")
     }

@@ -13,6 +13,7 @@ struct AccountsCommand: AsyncParsableCommand {
         subcommands: [
             AccountsAddCommand.self, AccountsListCommand.self, AccountsPasswordCommand.self,
             AccountsLockCommand.self, AccountsUnlockCommand.self, AccountsSignOutCommand.self,
+            AccountsInviteCommand.self, AccountsResetCommand.self,
         ]
     )
 }
@@ -136,6 +137,57 @@ struct AccountsUnlockCommand: AsyncParsableCommand {
     func run() async throws {
         try await store.administer { try await $0.setLocked(false, account: email) }
     }
+}
+
+struct AccountsInviteCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "invite",
+        abstract: "Print a link with which somebody makes an account: once, within two weeks."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The e-mail address.")
+    var email: String
+
+    @Option(help: ArgumentHelp("Where clients reach the server.", valueName: "url"))
+    var publicURL = "http://localhost:8080"
+
+    func run() async throws {
+        try await store.administer { directory in
+            guard try await directory.account(email: email) == nil else {
+                throw CommandError("There is an account with the address \(email).")
+            }
+            try print(line: publicURL + directory.invitationPath(for: email))
+        }
+    }
+}
+
+struct AccountsResetCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reset",
+        abstract: "Print a link with which somebody sets a new password: once, within a day."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The e-mail address.")
+    var email: String
+
+    @Option(help: ArgumentHelp("Where clients reach the server.", valueName: "url"))
+    var publicURL = "http://localhost:8080"
+
+    func run() async throws {
+        try await store.administer { directory in
+            try print(line: publicURL + (try await directory.resetPath(ofAccount: email)))
+        }
+    }
+}
+
+private func print(line: String) throws {
+    var output = StandardOutput()
+    try output.line(line)
+    try output.flush()
 }
 
 struct AccountsSignOutCommand: AsyncParsableCommand {

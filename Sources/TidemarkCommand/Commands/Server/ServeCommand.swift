@@ -48,6 +48,18 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(inversion: .prefixedNo, help: "Let people make accounts for themselves.")
     var signUp = true
 
+    @Option(
+        help: ArgumentHelp(
+            "At most how many requests in a time, of each token, key, user, device or address; or attempts to "
+                + "sign in (sign-in=20/1m).",
+            valueName: "kind=count/time"
+        )
+    )
+    var rateLimit: [String] = []
+
+    @Flag(help: "Believe X-Forwarded-For, which a proxy before the server sets.")
+    var trustProxy = false
+
     @OptionGroup var container: ContainerOption
 
     func validate() throws {
@@ -68,6 +80,11 @@ struct ServeCommand: AsyncParsableCommand {
         options.certificate = certificate
         options.privateKey = privateKey
         options.allowsSignUp = signUp
+        options.trustsProxy = trustProxy
+        for text in rateLimit {
+            let (kind, rate) = try Self.rateLimit(text)
+            options.rateLimits[kind] = rate
+        }
         let opened = try openStore()
         do {
             let server = try await Server(
@@ -93,6 +110,21 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     #if Server
+    private static func rateLimit(_ text: String) throws -> (RateLimited, Throttling.Rate) {
+        let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+        let rate = (parts.last ?? "").split(separator: "/", maxSplits: 1).map(String.init)
+        guard parts.count == 2, rate.count == 2, let kind = RateLimited(rawValue: parts[0]),
+            let count = Int(rate[0]), count > 0
+        else {
+            let kinds = RateLimited.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError(
+                "\"\(text)\" is no rate limit. Write KIND=COUNT/TIME, such as user=600/1m; "
+                    + "the kinds are \(kinds)."
+            )
+        }
+        return (kind, Throttling.Rate(count, per: try duration(rate[1])))
+    }
+
     private func openStore() throws -> Store {
         var options = StoreOptions()
         options.requiresAuthentication = true

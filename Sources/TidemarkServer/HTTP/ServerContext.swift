@@ -1,0 +1,25 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Hummingbird
+import NIOCore
+
+/// What is known of a request beside itself: where it comes from.
+struct ServerContext: RemoteAddressRequestContext {
+    var coreContext: CoreRequestContextStorage
+    let remoteAddress: SocketAddress?
+
+    init(source: ApplicationRequestContextSource) {
+        coreContext = CoreRequestContextStorage(source: source)
+        remoteAddress = source.channel.remoteAddress
+    }
+}
+
+extension RequestContext {
+    /// The address of the connection's other end, if the context knows it.
+    var address: String? {
+        (self as? any RemoteAddressRequestContext)?.remoteAddress?.ipAddress
+    }
+}
+#endif

@@ -1,0 +1,96 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Tidemark
+import TidemarkLock
+import TidemarkModel
+import TidemarkWire
+
+/// What a rate is a limit of.
+public enum RateLimited: String, CaseIterable, Hashable, Sendable {
+    /// Requests with one API token.
+    case token
+    /// Requests that one server-to-server key signed.
+    case key
+    /// Requests of one user.
+    case user
+    /// Requests of one device of a user.
+    case device
+    /// Requests from one address.
+    case address
+    /// Attempts to sign in, from one address and to one account.
+    case signIn = "sign-in"
+}
+
+/// Says of each request whether it comes too early.
+///
+/// A rate of so many in a period is a bucket that holds so many and fills within the period.
+final class RateLimits: Sendable {
+    private let rates: [RateLimited: Throttling.Rate]
+    /// When each bucket is full again, in nanoseconds.
+    private let fullTimes = Lock([Bucket: Int64]())
+    private let start = ContinuousClock.now
+
+    private struct Bucket: Hashable {
+        let kind: RateLimited
+        let name: String
+    }
+
+    /// Of how many buckets that are not full is known at most.
+    private static let bucketLimit = 100_000
+
+    init(_ rates: [RateLimited: Throttling.Rate]) {
+        self.rates = rates.filter { $0.value.requestCount > 0 && $0.value.period > .zero }
+    }
+
+    /// Takes one out of a bucket; throws where it is empty.
+    func take(_ kind: RateLimited, of name: @autoclosure () -> String?) throws(WebError) {
+        guard rates[kind] != nil, let name = name() else { return }
+        let now = (ContinuousClock.now - start).nanoseconds
+        guard let wait = wait(kind, name, now: now) else { return }
+        throw WebError(
+            "THROTTLED",
+            status: 429,
+            "Too many requests of one \(kind.rawValue)",
+            retryAfter: Int((wait + 999_999_999) / 1_000_000_000)
+        )
+    }
+
+    /// Counts a request of a caller, by each limit that is one of callers.
+    func take(_ caller: Caller) throws(WebError) {
+        if case .serverKey(let id) = caller.authentication { return try take(.key, of: id) }
+        guard let user = caller.user?.userRecordName else { return }
+        try take(.user, of: user)
+        try take(.device, of: "\(user) \(caller.device ?? "")")
+    }
+
+    /// Takes one out of a bucket, or returns for how many nanoseconds it is empty.
+    func wait(_ kind: RateLimited, _ name: String, now: Int64) -> Int64? {
+        guard let rate = rates[kind] else { return nil }
+        let period = rate.period.nanoseconds
+        let each = max(period / Int64(rate.requestCount), 1)
+        return fullTimes.withLock { fullTimes in
+            let bucket = Bucket(kind: kind, name: name)
+            let full = max(fullTimes[bucket] ?? now, now) + each
+            guard full - now <= max(period, each) else { return full - now - period }
+            if fullTimes.count >= Self.bucketLimit {
+                fullTimes = fullTimes.filter { $0.value > now }
+                // Nobody gets in by filling the table: it begins anew, and the limits with it.
+                if fullTimes.count >= Self.bucketLimit { fullTimes = [:] }
+            }
+            fullTimes[bucket] = full
+            return nil
+        }
+    }
+}
+
+extension Duration {
+    /// The duration in nanoseconds, at most what an `Int64` holds.
+    fileprivate var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        return overflow ? .max / 4 : product + attoseconds / 1_000_000_000
+    }
+}
+#endif

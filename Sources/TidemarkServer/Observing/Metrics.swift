@@ -1,0 +1,92 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import TidemarkLock
+
+/// Counts requests, and writes the counts as Prometheus' text.
+final class Metrics: Sendable {
+    private struct Answered: Hashable {
+        let endpoint: String
+        let status: Int
+    }
+
+    private struct Times {
+        var count = 0
+        var seconds = 0.0
+        /// How many requests took at most each bound.
+        var counts = [Int](repeating: 0, count: Metrics.bounds.count)
+    }
+
+    private struct State {
+        var answered: [Answered: Int] = [:]
+        var times: [String: Times] = [:]
+        var open = 0
+    }
+
+    /// Upper bounds of the histogram, in seconds.
+    private static let bounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
+
+    private let state = Lock(State())
+
+    func begins() { state.withLock { $0.open += 1 } }
+
+    /// Counts a request that was answered; without an endpoint it is one of the others.
+    func ends(_ endpoint: String?, status: Int, after time: Duration) {
+        let endpoint = endpoint ?? "other"
+        let parts = time.components
+        let seconds = Double(parts.seconds) + Double(parts.attoseconds) / 1e18
+        state.withLock { state in
+            state.open -= 1
+            state.answered[Answered(endpoint: endpoint, status: status), default: 0] += 1
+            var times = state.times[endpoint] ?? Times()
+            times.count += 1
+            times.seconds += seconds
+            for (index, bound) in Self.bounds.enumerated() where seconds <= bound {
+                times.counts[index] += 1
+            }
+            state.times[endpoint] = times
+        }
+    }
+
+    /// The counts, and the position of the log's last event.
+    func text(lastSequence: UInt64) -> String {
+        let state = state.withLock { $0 }
+        var lines = [
+            "# HELP tidemark_requests_total Requests that were answered.",
+            "# TYPE tidemark_requests_total counter",
+        ]
+        for (key, count) in state.answered.sorted(by: {
+            ($0.key.endpoint, $0.key.status) < ($1.key.endpoint, $1.key.status)
+        }) {
+            lines.append(
+                "tidemark_requests_total{endpoint=\"\(key.endpoint)\",status=\"\(key.status)\"} \(count)"
+            )
+        }
+        lines += [
+            "# HELP tidemark_request_seconds Time from a request's head to its answer's head.",
+            "# TYPE tidemark_request_seconds histogram",
+        ]
+        for (endpoint, times) in state.times.sorted(by: { $0.key < $1.key }) {
+            let name = "tidemark_request_seconds"
+            for (bound, count) in zip(Self.bounds, times.counts) {
+                lines.append("\(name)_bucket{endpoint=\"\(endpoint)\",le=\"\(bound)\"} \(count)")
+            }
+            lines += [
+                "\(name)_bucket{endpoint=\"\(endpoint)\",le=\"+Inf\"} \(times.count)",
+                "\(name)_sum{endpoint=\"\(endpoint)\"} \(times.seconds)",
+                "\(name)_count{endpoint=\"\(endpoint)\"} \(times.count)",
+            ]
+        }
+        lines += [
+            "# HELP tidemark_requests_open Requests that are being answered.",
+            "# TYPE tidemark_requests_open gauge",
+            "tidemark_requests_open \(state.open)",
+            "# HELP tidemark_log_sequence Position of the log's last event.",
+            "# TYPE tidemark_log_sequence counter",
+            "tidemark_log_sequence \(lastSequence)",
+        ]
+        return lines.joined(separator: "\n") + "\n"
+    }
+}
+#endif

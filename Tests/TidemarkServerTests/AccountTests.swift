@@ -1,0 +1,123 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import HTTPTypes
+import Testing
+
+@testable import TidemarkServer
+
+/// What people do with their own account, and with links that an administrator made.
+@Suite struct AccountTests {
+    private func post(
+        _ server: ServerUnderTest,
+        _ path: String,
+        _ fields: [String: String] = [:],
+        cookie: String? = nil,
+        origin: String? = nil
+    ) async throws -> Answer {
+        let form = fields.map { "\($0)=\(PercentCoding.encoded($1))" }.joined(separator: "&")
+        var headers = HTTPFields()
+        headers[.cookie] = cookie
+        headers[.origin] = origin
+        return try await server.request(path, .post, Array(form.utf8), headers)
+    }
+
+    /// Signs in to the account page; returns the cookie.
+    private func cookie(_ server: ServerUnderTest, _ password: String) async throws -> String {
+        let form = ["email": "ann@example.org", "password": password]
+        let answer = try await post(server, "/account/sign-in", form)
+        let cookie = try #require(answer.header("Set-Cookie"))
+        #expect(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"))
+        return try #require(cookie.split(separator: ";").first.map(String.init))
+    }
+
+    private func page(_ server: ServerUnderTest, _ cookie: String) async throws -> String {
+        try await server.request("/account", .get, [], [.cookie: cookie]).text
+    }
+
+    private let old = "a long password of ann"
+
+    @Test func `a person sees their sessions and ends them all`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let cookie = try await cookie(server, old)
+            let page = try await page(server, cookie)
+            #expect(page.contains("ann@example.org") && page.contains("iCloud.tidemark"))
+            // The page's cookie is no token of an app, nor the reverse.
+            let value = try #require(cookie.split(separator: "=").last.map(String.init))
+            #expect(try await server.send("private/zones/list", web: value).status == 421)
+            #expect(!(try await self.page(server, "tidemark-account=\(web)").contains("Sessions")))
+            _ = try await post(server, "/account/sign-out-everywhere", cookie: cookie)
+            #expect(!(try await self.page(server, cookie).contains("Sessions")))
+            #expect(try await server.send("private/zones/list", web: web).status == 421)
+        }
+    }
+
+    @Test func `a password is changed by who knows the old one, on this server's page`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            _ = try await server.signIn("ann")
+            let cookie = try await cookie(server, old)
+            let new = ["old": old, "new": "another password"]
+            let wrong = new.merging(["old": "guessed it"]) { $1 }
+            let refused = try await post(server, "/account/password", wrong, cookie: cookie)
+            #expect(refused.text.contains("The old password is wrong"))
+            let foreign = try await post(
+                server,
+                "/account/password",
+                new,
+                cookie: cookie,
+                origin: "https://evil.example.org"
+            )
+            #expect(foreign.text.contains("The form came from another page"))
+            #expect(try await page(server, cookie).contains("Sessions"))
+            let done = try await post(server, "/account/password", new, cookie: cookie)
+            #expect(done.text.contains("The password is changed"))
+            #expect(!(try await page(server, cookie).contains("Sessions")))
+            _ = try await self.cookie(server, "another password")
+        }
+    }
+
+    @Test func `a reset link sets a password once`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            _ = try await server.signIn("ann")
+            let path = try await server.server.directory.resetPath(ofAccount: "ann@example.org")
+            #expect(try await server.request(path).text.contains("New password"))
+            let text = try #require(path.components(separatedBy: "s=").last)
+            let form = ["s": text, "password": "a third password"]
+            let short = try await post(server, "/reset", form.merging(["password": "x"]) { $1 })
+            #expect(short.text.contains("A password has 8 to 200 bytes"))
+            #expect(try await post(server, "/reset", form).text.contains("The password is set"))
+            #expect(try await server.request(path).text.contains("not valid any more"))
+            #expect(try await post(server, "/reset", form).text.contains("not valid any more"))
+            _ = try await cookie(server, "a third password")
+            // An invitation is no reset link, and a changed link is none at all.
+            let other = try server.server.directory.invitationPath(for: "ann@example.org")
+                .components(separatedBy: "s=").last
+            for bad in ["s=\(other ?? "")", "s=A" + text.dropFirst(), ""] {
+                #expect(try await server.request("/reset?\(bad)").status == 400)
+            }
+        }
+    }
+
+    @Test func `an invitation makes an account where signing up is off`() async throws {
+        var options = ServerOptions()
+        options.allowsSignUp = false
+        try await ServerUnderTest.run(.router, options: options) { server in
+            let path = try server.server.directory.invitationPath(for: "Ann@example.org")
+            #expect(try await server.request(path).text.contains("ann@example.org"))
+            let text = try #require(path.components(separatedBy: "s=").last)
+            let form = ["s": text, "password": old, "email": "eve@example.org", "given": "Ann"]
+            #expect(
+                try await post(server, "/invitation", form).text.contains("The account is made")
+            )
+            let again = try await post(server, "/invitation", form)
+            #expect(again.text.contains("There is an account with the address ann@example.org"))
+            _ = try await cookie(server, old)
+            #expect(try await server.server.directory.account(email: "eve@example.org") == nil)
+        }
+    }
+}
+#endif

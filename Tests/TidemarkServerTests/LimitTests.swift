@@ -1,0 +1,140 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Testing
+import Tidemark
+
+@testable import TidemarkServer
+
+/// What a server refuses because it comes too often, and what it counts.
+@Suite struct LimitTests {
+    @Test func `a bucket holds its rate and fills within the period`() {
+        let limits = RateLimits([.user: Throttling.Rate(3, per: .seconds(3))])
+        let second: Int64 = 1_000_000_000
+        for _ in 0..<3 { #expect(limits.wait(.user, "ann", now: 0) == nil) }
+        #expect(limits.wait(.user, "ann", now: 0) == second)
+        // Others have buckets of their own, and what has no rate has none.
+        #expect(limits.wait(.user, "ben", now: 0) == nil)
+        #expect(limits.wait(.device, "ann", now: 0) == nil)
+        #expect(limits.wait(.user, "ann", now: second) == nil)
+        #expect(limits.wait(.user, "ann", now: second) == second)
+        for _ in 0..<3 { #expect(limits.wait(.user, "ann", now: 100 * second) == nil) }
+    }
+
+    @Test func `who asks too often is told when to come back`() async throws {
+        var options = ServerOptions()
+        options.rateLimits[.user] = Throttling.Rate(2, per: .seconds(600))
+        try await ServerUnderTest.run(.router, options: options) { server in
+            let ann = try await server.signIn("ann")
+            let ben = try await server.signIn("ben")
+            for _ in 0..<2 {
+                #expect(try await server.send("private/zones/list", web: ann).status == 200)
+            }
+            let late = try await server.send("private/zones/list", web: ann)
+            #expect(late.status == 429)
+            #expect(late.code == "THROTTLED")
+            let seconds = try #require(late.json["retryAfter"] as? Int)
+            #expect((1...300).contains(seconds))
+            #expect(late.header("Retry-After") == String(seconds))
+            #expect(try await server.send("private/zones/list", web: ben).status == 200)
+            #expect(try await server.send("public/zones/list").status == 200)
+        }
+    }
+
+    @Test func `passwords cannot be tried without end`() async throws {
+        var options = ServerOptions()
+        options.rateLimits[.signIn] = Throttling.Rate(2, per: .seconds(600))
+        try await ServerUnderTest.run(.router, options: options) { server in
+            _ = try await server.signIn("ann")
+            let path = "\(ServerUnderTest.path)public/users/caller?ckAPIToken=\(server.token)"
+            let url = try #require(try await server.request(path).json["redirectURL"] as? String)
+            let state = try #require(url.components(separatedBy: "s=").last)
+            var texts: [String] = []
+            for _ in 0..<3 {
+                let form = "s=\(state)&email=ann%40example.org&password=wrong-password"
+                texts.append(try await server.request("/signin", .post, Array(form.utf8)).text)
+            }
+            #expect(texts[1].contains("The address or the password is wrong"))
+            #expect(texts[2].contains("Too many requests"))
+        }
+    }
+
+    @Test func `requests are counted by endpoint and status`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            _ = try await server.send("public/zones/list")
+            _ = try await server.send("public/zones/list")
+            _ = try await server.send("private/zones/list")
+            _ = try await server.send("public/no/such")
+            let answer = try await server.request("/metrics")
+            #expect(answer.header("Content-Type")?.hasPrefix("text/plain") == true)
+            let lines = answer.text.split(separator: "\n")
+            let expected = [
+                "tidemark_requests_total{endpoint=\"zones/list\",status=\"200\"} 2",
+                "tidemark_requests_total{endpoint=\"zones/list\",status=\"421\"} 1",
+                "tidemark_requests_total{endpoint=\"other\",status=\"404\"} 1",
+                "tidemark_request_seconds_count{endpoint=\"zones/list\"} 3",
+                "tidemark_request_seconds_bucket{endpoint=\"zones/list\",le=\"+Inf\"} 3",
+                "tidemark_requests_open 0",
+            ]
+            for line in expected { #expect(lines.contains(Substring(line)), "\(line)") }
+            // Nothing of what was asked is in it.
+            #expect(!answer.text.contains(server.token))
+        }
+    }
+
+    @Test func `a sync token comes with zones, and with records when it is asked for`() async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let zone = #"{"zoneID":{"zoneName":"Notes"}}"#
+            _ = try await server.send(
+                "private/zones/modify",
+                #"{"operations":[{"operationType":"create","zone":\#(zone)}]}"#,
+                web: web
+            )
+            let save = { (name: String) in
+                _ = try await server.send(
+                    "private/records/modify",
+                    #"""
+                    {"zoneID":{"zoneName":"Notes"},"operations":[{"operationType":"create",
+                    "record":{"recordType":"Note","recordName":"\#(name)","fields":{}}}]}
+                    """#,
+                    web: web
+                )
+            }
+            try await save("before")
+            let zones = try await server.send("private/zones/list", web: web).list("zones")
+            let tokens = zones.map { $0["syncToken"] as? String }
+            #expect(tokens.count == 2 && tokens.contains(nil))
+            let lookup = #"{"zoneID":{"zoneName":"Notes"},"records":[{"recordName":"before"}]}"#
+            let plain = try await server.send("private/records/lookup", lookup, web: web)
+            #expect(plain.json["syncToken"] == nil)
+            let found = try await server.send(
+                "private/records/lookup?getCurrentSyncToken=true",
+                lookup,
+                web: web
+            )
+            try await save("after")
+            for token in [tokens.compactMap(\.self).first, found.json["syncToken"]] {
+                let token = try #require(token as? String)
+                let changes = try await server.send(
+                    "private/changes/zone",
+                    #"{"zones":[{"zoneID":{"zoneName":"Notes"},"syncToken":"\#(token)"}]}"#,
+                    web: web
+                )
+                let records = changes.list("zones").first?["records"] as? [[String: Any]]
+                #expect(records?.compactMap { $0["recordName"] as? String } == ["after"])
+            }
+        }
+    }
+
+    @Test func `a link to a share opens in a browser`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let answer = try await server.request("/share/0abc%3Cb%3E")
+            #expect(answer.status == 200)
+            #expect(answer.text.contains("0abc&lt;b&gt;"))
+        }
+    }
+}
+#endif
