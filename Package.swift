@@ -61,7 +61,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -79,6 +81,11 @@ let package = Package(
             name: "CLMDB",
             pkgConfig: "lmdb",
             providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]
+        ),
+        .systemLibrary(
+            name: "CZlib",
+            pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]
         ),
         .systemLibrary(name: "CPlatform"),
         .target(name: "TidemarkLock", swiftSettings: shipped),
@@ -151,6 +158,7 @@ let package = Package(
             name: "TidemarkServer",
             dependencies: [
                 "TidemarkWire", "Tidemark", "TidemarkDatabase", "TidemarkModel", "TidemarkLock",
+                .target(name: "CZlib", condition: server),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: server),
                 .product(name: "Hummingbird", package: "hummingbird", condition: server),
@@ -160,6 +168,11 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: server),
                 .product(name: "NIOCore", package: "swift-nio", condition: server),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: server),
+                .product(
+                    name: "NIOCertificateReloading",
+                    package: "swift-nio-extras",
+                    condition: server
+                ),
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(
                     name: "ServiceLifecycle",
@@ -179,6 +192,7 @@ let package = Package(
             dependencies: [
                 "Tidemark", "TidemarkReplay", "TidemarkEvents", "TidemarkModel", "TidemarkLog",
                 "TidemarkServer",
+                .product(name: "Configuration", package: "swift-configuration", condition: server),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: shipped

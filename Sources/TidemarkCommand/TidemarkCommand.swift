@@ -33,7 +33,7 @@ struct TidemarkCommand: AsyncParsableCommand {
 
     #if Server
     private static let serverCommands: [any ParsableCommand.Type] = [
-        TokensCommand.self, KeysCommand.self, AccountsCommand.self,
+        TokensCommand.self, KeysCommand.self, AccountsCommand.self, ConfigCommand.self,
     ]
     #else
     private static let serverCommands: [any ParsableCommand.Type] = []

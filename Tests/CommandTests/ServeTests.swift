@@ -93,6 +93,68 @@ import Testing
         )
     }
 
+    @Test func `a new certificate is used without a restart`() async throws {
+        let outcome = try await script(
+            """
+            certificate() {
+                openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 \\
+                    -subj /CN=localhost -addext 'subjectAltName=DNS:localhost' \\
+                    -keyout new-key.pem -out new-chain.pem 2>/dev/null
+                mv new-key.pem key.pem; mv new-chain.pem chain.pem
+            }
+            ask() {
+                curl -s --cacert chain.pem -o answer -w '%{http_code}\\n' \\
+                    "$place/public/zones/list?ckAPIToken=$token"
+            }
+            certificate
+            start --certificate chain.pem --private-key key.pem
+            ask
+            certificate
+            ask
+            for i in $(seq 300); do [ "$(ask)" = 200 ] && break; sleep 0.1; done
+            ask
+            stop
+            """
+        )
+        #expect(outcome.output == "200\n000\n200\nstatus 0\n")
+    }
+
+    @Test func `settings come from flags, variables, a file and defaults, in this order`()
+        async throws
+    {
+        let outcome = try await script(
+            """
+            echo '{"port":9000,"host":"::1","sign-up":false,"rate-limit":["user=5/1s"]}' >f.json
+            export TIDEMARK_PORT=9001 TIDEMARK_PUBLIC_URL=https://x.example.org
+            "$tidemark" config check --config f.json --host 127.0.0.2 --json | head -8
+            TIDEMARK_PORT=many "$tidemark" config check 2>&1
+            echo '{"prot":1}' >f.json; "$tidemark" config check --config f.json 2>&1 | cut -c1-60
+            echo '{"port":"a"}' >f.json
+            TIDEMARK_PORT= ; unset TIDEMARK_PORT; "$tidemark" config check --config f.json 2>&1
+            "$tidemark" serve --rate-limit user=0/1s 2>&1 | cut -c1-40
+            ls
+            """
+        )
+        #expect(
+            outcome.output == """
+                {"setting":"store","value":"tidemark.tide","source":"default"}
+                {"setting":"port","value":"9001","source":"TIDEMARK_PORT"}
+                {"setting":"host","value":"127.0.0.2","source":"--host"}
+                {"setting":"public-url","value":"https://x.example.org","source":"TIDEMARK_PUBLIC_URL"}
+                {"setting":"certificate","value":"","source":"default"}
+                {"setting":"private-key","value":"","source":"default"}
+                {"setting":"sign-up","value":"false","source":"f.json"}
+                {"setting":"rate-limit","value":"user=5/1s","source":"f.json"}
+                Error: The setting TIDEMARK_PORT must be a whole number.
+                Error: There is no setting "prot", which f.json names. The s
+                Error: The setting "port" in f.json must be a whole number.
+                Error: "user=0/1s" is no rate limit. Wri
+                f.json
+
+                """
+        )
+    }
+
     @Test func `keys, tokens and accounts are made on the files`() async throws {
         let outcome = try await script(
             """

@@ -11,6 +11,8 @@ import TidemarkWire
 extension Response {
     /// An answer of CloudKit Web Services.
     init(json body: [UInt8], status: HTTPResponse.Status = .ok, _ incoming: Incoming) {
+        let isCoded = body.count >= Gzip.least && incoming.takesGzip
+        let coded = isCoded ? Gzip.compressed(body) : nil
         self.init(
             status: status,
             headers: [
@@ -18,8 +20,10 @@ extension Response {
                 .cacheControl: "no-store",
                 .xContentTypeOptions: "nosniff",
             ],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: body))
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: coded ?? body))
         )
+        headers[.vary] = "Accept-Encoding"
+        if coded != nil { headers[.contentEncoding] = "gzip" }
         headers.set("X-Apple-Request-UUID", to: incoming.uuid)
         headers.set("X-Apple-CloudKit-Version", to: "1.0")
     }
@@ -59,7 +63,7 @@ extension Response {
     mutating func allow(_ origin: String) {
         headers[.accessControlAllowOrigin] = origin
         headers[.accessControlAllowCredentials] = "true"
-        headers[.vary] = "Origin"
+        headers[.vary] = headers[.vary].map { $0 + ", Origin" } ?? "Origin"
         headers[.accessControlExposeHeaders] =
             "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,X-Responding-Instance,Via"
     }

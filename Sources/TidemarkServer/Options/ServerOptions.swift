@@ -16,6 +16,8 @@ public struct ServerOptions: Hashable, Sendable {
     public var certificate: String?
     /// The file of the certificate's private key in PEM.
     public var privateKey: String?
+    /// How often the certificate and its key are read again, so that new ones are used without a restart.
+    public var certificateInterval = Duration.seconds(10)
     /// Whether people may make accounts for themselves.
     public var allowsSignUp = true
     /// Bytes that the body of a request may have, assets aside.

@@ -49,7 +49,7 @@ extension Server {
         guard method == .post || method == .get && endpoint.allowsGET else {
             return .wrongMethod(endpoint.allowsGET ? "GET, POST" : "POST", incoming)
         }
-        let body = try await incoming.request.collected(upTo: options.bodyByteLimit)
+        let body = try await incoming.body(upTo: options.bodyByteLimit)
         do throws(WebError) {
             let found = try await callers.find(incoming, body, token, for: place)
             line.caller = found.caller

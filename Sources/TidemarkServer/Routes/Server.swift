@@ -9,6 +9,7 @@ import HummingbirdCore
 import HummingbirdHTTP2
 import HummingbirdTLS
 public import Logging
+import NIOCertificateReloading
 import NIOCore
 import NIOSSL
 import ServiceLifecycle
@@ -116,9 +117,10 @@ public final class Server: Sendable {
         addRoutes(to: router)
         var logger = logger
         logger.logLevel = .warning
+        let reloader = try certificateReloader()
         let application = Application(
             router: router,
-            server: try serverBuilder(),
+            server: try serverBuilder(reloader),
             configuration: ApplicationConfiguration(
                 address: .hostname(options.host, port: options.port),
                 serverName: nil,
@@ -129,7 +131,7 @@ public final class Server: Sendable {
             logger: logger
         )
         var configuration = ServiceGroupConfiguration(
-            services: [application],
+            services: [application] + (reloader.map { [$0] } ?? []),
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         )
@@ -137,13 +139,26 @@ public final class Server: Sendable {
         try await ServiceGroup(configuration: configuration).run()
     }
 
-    private func serverBuilder() throws -> HTTPServerBuilder {
+    /// Reads the certificate and its key, and reads them again now and then; `nil` for plain HTTP.
+    private func certificateReloader() throws -> TimedCertificateReloader? {
+        guard let certificate = options.certificate, let privateKey = options.privateKey else {
+            return nil
+        }
+        return try TimedCertificateReloader.makeReloaderValidatingSources(
+            refreshInterval: options.certificateInterval,
+            certificateSource: .init(location: .file(path: certificate), format: .pem),
+            privateKeySource: .init(location: .file(path: privateKey), format: .pem),
+            logger: logger
+        )
+    }
+
+    private func serverBuilder(_ reloader: TimedCertificateReloader?) throws -> HTTPServerBuilder {
         let decoder = HTTP1Channel.Configuration.DecoderConfiguration(
             maxHeaderFieldSize: 16 << 10,
             maxHeaderListSize: 32 << 10,
             maxHeaderFieldCount: 100
         )
-        guard let certificate = options.certificate, let privateKey = options.privateKey else {
+        guard let reloader else {
             return .http1(
                 configuration: HTTP1Channel.Configuration(
                     idleTimeout: .seconds(60),
@@ -151,15 +166,8 @@ public final class Server: Sendable {
                 )
             )
         }
-        let chain = try NIOSSLCertificate.fromPEMFile(certificate).map {
-            NIOSSLCertificateSource.certificate($0)
-        }
-        let key = try NIOSSLPrivateKey(file: privateKey, format: .pem)
         return try .http2Upgrade(
-            tlsConfiguration: .makeServerConfiguration(
-                certificateChain: chain,
-                privateKey: .privateKey(key)
-            ),
+            tlsConfiguration: .makeServerConfiguration(certificateReloader: reloader),
             configuration: HTTP2ChannelConfiguration(idleTimeout: .seconds(60))
         )
     }

@@ -1,0 +1,53 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import ArgumentParser
+import Foundation
+import TidemarkModel
+
+struct ConfigCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config",
+        abstract: "Look at the settings of a server.",
+        subcommands: [ConfigCheckCommand.self]
+    )
+}
+
+struct ConfigCheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Print each setting of `tidemark serve` and where it comes from.",
+        discussion: """
+            A setting comes from its flag, else from its variable (TIDEMARK_PORT for port), else from the JSON \
+            file that --config or TIDEMARK_CONFIG names, else it has its default. Ends with status 1 for \
+            settings with which no server would start.
+            """
+    )
+
+    @OptionGroup var flags: ServerFlags
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+        let settings = try ServerSettings(
+            flags,
+            environment: ProcessInfo.processInfo.environment
+        )
+        _ = try settings.options()
+        try output.print(
+            settings.all,
+            in: Table([("setting", .left), ("value", .left), ("source", .left)])
+        ) { bytes, setting in
+            bytes.append(literal: "{\"setting\":")
+            bytes.append(jsonString: setting.name)
+            bytes.append(literal: ",\"value\":")
+            bytes.append(jsonString: setting.text)
+            bytes.append(literal: ",\"source\":")
+            bytes.append(jsonString: setting.source)
+            bytes.append(literal: "}")
+        } row: { setting in
+            [setting.name, setting.text, setting.source]
+        }
+    }
+}
+#endif

@@ -1,0 +1,54 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// The flags of a server; what none is given for comes from elsewhere: see ``ServerSettings``.
+struct ServerFlags: ParsableArguments {
+    @Argument(help: "The store's folder (tidemark.tide).", completion: .directory)
+    var store: String?
+
+    @Option(help: ArgumentHelp("A JSON file of settings.", valueName: "file"))
+    var config: String?
+
+    @Option(help: "The port to listen on; 0 takes a free one (8080).")
+    var port: Int?
+
+    @Option(help: "The address to listen on (127.0.0.1).")
+    var host: String?
+
+    @Option(help: ArgumentHelp("How clients reach the server.", valueName: "url"))
+    var publicURL: String?
+
+    @Option(help: ArgumentHelp("The certificate chain in PEM.", valueName: "file"))
+    var certificate: String?
+
+    @Option(help: ArgumentHelp("The certificate's private key in PEM.", valueName: "file"))
+    var privateKey: String?
+
+    @Flag(inversion: .prefixedNo, help: "Let people make accounts for themselves (yes).")
+    var signUp: Bool?
+
+    @Option(
+        help: ArgumentHelp(
+            "At most how many requests in a time, of each token, key, user, device or address; or "
+                + "attempts to sign in (sign-in=20/1m).",
+            valueName: "kind=count/time"
+        )
+    )
+    var rateLimit: [String] = []
+
+    @Flag(
+        inversion: .prefixedNo,
+        help: "Believe X-Forwarded-For, which a proxy before the server sets (no)."
+    )
+    var trustProxy: Bool?
+
+    @Option(help: "At most how many connections are open at once (20000).")
+    var connectionLimit: Int?
+
+    @Option(
+        help: ArgumentHelp("The container of the token that is printed.", valueName: "identifier")
+    )
+    var container: String?
+}

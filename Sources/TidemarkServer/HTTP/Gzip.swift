@@ -1,0 +1,117 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import CZlib
+import TidemarkWire
+
+/// The content coding `gzip` of RFC 9110.
+enum Gzip {
+    /// Bodies below this many bytes are not worth it.
+    static let least = 1024
+
+    /// Bits of the window, and 16 for the header and trailer of gzip.
+    private static let windowBits = MAX_WBITS + 16
+
+    /// The bytes in gzip's form; `nil` where zlib has no memory.
+    static func compressed(_ bytes: [UInt8]) -> [UInt8]? {
+        var stream = z_stream()
+        // The level is for speed: an answer is made once for each request.
+        guard
+            deflateInit2_(
+                &stream,
+                3,
+                Z_DEFLATED,
+                windowBits,
+                8,
+                Z_DEFAULT_STRATEGY,
+                ZLIB_VERSION,
+                Int32(MemoryLayout<z_stream>.size)
+            ) == Z_OK
+        else { return nil }
+        defer { deflateEnd(&stream) }
+        var input = bytes
+        let room = Int(deflateBound(&stream, UInt(bytes.count)))
+        return input.withUnsafeMutableBufferPointer { input in
+            var isWhole = false
+            let output = [UInt8](unsafeUninitializedCapacity: room) { output, count in
+                stream.next_in = input.baseAddress
+                stream.avail_in = UInt32(input.count)
+                stream.next_out = output.baseAddress
+                stream.avail_out = UInt32(output.count)
+                isWhole = deflate(&stream, Z_FINISH) == Z_STREAM_END
+                count = room - Int(stream.avail_out)
+            }
+            return isWhole ? output : nil
+        }
+    }
+
+    /// What was compressed, up to a limit.
+    ///
+    /// Throws for bytes that are not of gzip or end too early, and where there would be more than the limit:
+    /// no more is ever expanded.
+    static func expanded(_ bytes: [UInt8], upTo limit: Int) throws(WebError) -> [UInt8] {
+        var stream = z_stream()
+        guard
+            inflateInit2_(
+                &stream,
+                windowBits,
+                ZLIB_VERSION,
+                Int32(MemoryLayout<z_stream>.size)
+            ) == Z_OK
+        else { throw WebError("INTERNAL_ERROR", status: 500, "The server failed") }
+        defer { inflateEnd(&stream) }
+        var output: [UInt8] = []
+        var input = bytes
+        var status = Z_OK
+        input.withUnsafeMutableBufferPointer { input in
+            stream.next_in = input.baseAddress
+            stream.avail_in = UInt32(input.count)
+            while status == Z_OK, output.count <= limit {
+                let room = min(max(4 * bytes.count, 4096), limit + 1 - output.count)
+                output += [UInt8](unsafeUninitializedCapacity: room) { piece, count in
+                    stream.next_out = piece.baseAddress
+                    stream.avail_out = UInt32(room)
+                    status = inflate(&stream, Z_NO_FLUSH)
+                    count = room - Int(stream.avail_out)
+                }
+            }
+        }
+        guard output.count <= limit else {
+            throw WebError("BAD_REQUEST", status: 413, "The body has more than \(limit) bytes")
+        }
+        guard status == Z_STREAM_END, stream.avail_in == 0 else {
+            throw .badRequest("The body is not in the form of gzip, or does not come to its end")
+        }
+        return output
+    }
+}
+
+extension Incoming {
+    /// Whether the client takes an answer that is compressed.
+    var takesGzip: Bool {
+        (header("Accept-Encoding") ?? "").split(separator: ",").contains { entry in
+            let parts = entry.split(separator: ";").map { $0.filter { $0 != " " }.lowercased() }
+            guard parts.first == "gzip" || parts.first == "x-gzip" else { return false }
+            return !parts.dropFirst().contains {
+                $0.hasPrefix("q=0") && Double($0.dropFirst(2)) == 0
+            }
+        }
+    }
+
+    /// The whole body as it was before it was compressed, up to a limit.
+    func body(upTo limit: Int) async throws(WebError) -> [UInt8] {
+        let bytes = try await request.collected(upTo: limit)
+        switch header("Content-Encoding")?.lowercased() {
+        case nil, "", "identity": return bytes
+        case "gzip", "x-gzip": return try Gzip.expanded(bytes, upTo: limit)
+        case let coding?:
+            throw WebError(
+                "BAD_REQUEST",
+                status: 415,
+                "The content coding \(coding) is not known; send gzip, or none"
+            )
+        }
+    }
+}
+#endif
