@@ -33,7 +33,8 @@ struct TidemarkCommand: AsyncParsableCommand {
 
     #if Server
     private static let serverCommands: [any ParsableCommand.Type] = [
-        TokensCommand.self, KeysCommand.self, AccountsCommand.self, ConfigCommand.self,
+        TokensCommand.self, KeysCommand.self, AccountsCommand.self, SessionsCommand.self,
+        ConfigCommand.self,
     ]
     #else
     private static let serverCommands: [any ParsableCommand.Type] = []

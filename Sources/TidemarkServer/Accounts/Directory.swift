@@ -49,10 +49,9 @@ public final class Directory: Sendable {
         callback: String? = nil,
         asksDiscoverable: Bool = false
     ) async throws -> String {
-        let token = [UInt8].random(32).hexadecimal
-        try await register(
+        try await makeToken(
             APIToken(
-                token,
+                "",
                 name: name,
                 container: container,
                 environment: environment,
@@ -61,7 +60,15 @@ public final class Directory: Sendable {
                 asksDiscoverable: asksDiscoverable
             )
         )
-        return token
+    }
+
+    /// Makes a token like another, whose record name does not matter.
+    func makeToken(_ wanted: APIToken) async throws -> String {
+        let text = [UInt8].random(32).hexadecimal
+        var token = wanted
+        token.id = APIToken.recordName(of: text)
+        try await register(token)
+        return text
     }
 
     /// The token for trying a server out: the same each time, for the standard container in development.
@@ -133,20 +140,28 @@ public final class Directory: Sendable {
         container: ContainerID,
         environment: Environment
     ) async throws -> String {
-        guard container != Registry.container else {
+        try await addKey(
+            ServerKey(
+                id: "",
+                name: name,
+                container: container,
+                environment: environment,
+                publicKey: publicKey
+            )
+        )
+    }
+
+    /// Registers a key, whose id is made from its public half, and returns the id.
+    func addKey(_ wanted: ServerKey) async throws -> String {
+        guard wanted.container != Registry.container.identifier else {
             throw SyncError(
                 .badContainer,
-                "The container \(container.identifier) is the server's own."
+                "The container \(wanted.container) is the server's own."
             )
         }
-        let id = try ServerKey.id(ofPEM: publicKey)
-        let key = ServerKey(
-            id: id,
-            name: name,
-            container: container,
-            environment: environment,
-            publicKey: publicKey
-        )
+        let id = try ServerKey.id(ofPEM: wanted.publicKey)
+        var key = wanted
+        key.id = RecordName(id)
         try await registry.keys.save(key, policy: .replace)
         state.withLock { $0.keys[id] = nil }
         return id

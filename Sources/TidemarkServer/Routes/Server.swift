@@ -32,6 +32,8 @@ public final class Server: Sendable {
     let limits: RateLimits
     let metrics = Metrics()
     let logger: Logger
+    /// The store's folder.
+    let folder: String
 
     /// Prepares a server for the store in a folder.
     ///
@@ -45,6 +47,7 @@ public final class Server: Sendable {
         logger: Logger = Logger(label: "tidemark") { _ in SwiftLogNoOpLogHandler() }
     ) async throws {
         self.logger = logger
+        self.folder = folder
         self.store = store
         self.options = options
         directory = try await Directory(of: store, at: folder)
@@ -131,11 +134,12 @@ public final class Server: Sendable {
             logger: logger
         )
         var configuration = ServiceGroupConfiguration(
-            services: [application] + (reloader.map { [$0] } ?? []),
+            services: [application] + [reloader, administration()].compactMap { $0 },
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         )
         configuration.maximumGracefulShutdownDuration = .seconds(20)
+        defer { removeSocket() }
         try await ServiceGroup(configuration: configuration).run()
     }
 

@@ -37,14 +37,9 @@ struct AccountsAddCommand: AsyncParsableCommand {
 
     func run() async throws {
         let password = try readPassword()
-        try await store.administer { directory in
-            try await directory.addAccount(
-                email: email,
-                password: password,
-                givenName: given,
-                familyName: family
-            )
-        }
+        try await store.administer(
+            .addAccount(email: email, password: password, givenName: given, familyName: family)
+        )
     }
 }
 
@@ -68,24 +63,22 @@ struct AccountsListCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        try await store.administer { directory in
-            try output.print(
-                try await directory.accounts().map(\.value),
-                in: Table([("email", .left), ("name", .left), ("state", .left)])
-            ) { bytes, account in
-                bytes.append(literal: "{\"email\":")
-                bytes.append(jsonString: account.email)
-                bytes.append(literal: ",\"givenName\":")
-                bytes.append(jsonString: account.givenName)
-                bytes.append(literal: ",\"familyName\":")
-                bytes.append(jsonString: account.familyName)
-                bytes.append(literal: account.isLocked ? ",\"locked\":true}" : ",\"locked\":false}")
-            } row: { account in
-                [
-                    account.email, "\(account.givenName) \(account.familyName)",
-                    account.isLocked ? "locked" : "",
-                ]
-            }
+        try output.print(
+            try await store.administer(.accounts).accounts,
+            in: Table([("email", .left), ("name", .left), ("state", .left)])
+        ) { bytes, account in
+            bytes.append(literal: "{\"email\":")
+            bytes.append(jsonString: account.email)
+            bytes.append(literal: ",\"givenName\":")
+            bytes.append(jsonString: account.givenName)
+            bytes.append(literal: ",\"familyName\":")
+            bytes.append(jsonString: account.familyName)
+            bytes.append(literal: account.isLocked ? ",\"locked\":true}" : ",\"locked\":false}")
+        } row: { account in
+            [
+                account.email, "\(account.givenName) \(account.familyName)",
+                account.isLocked ? "locked" : "",
+            ]
         }
     }
 }
@@ -103,7 +96,7 @@ struct AccountsPasswordCommand: AsyncParsableCommand {
 
     func run() async throws {
         let password = try readPassword()
-        try await store.administer { try await $0.setPassword(password, ofAccount: email) }
+        try await store.administer(.setPassword(password, account: email))
     }
 }
 
@@ -119,7 +112,7 @@ struct AccountsLockCommand: AsyncParsableCommand {
     var email: String
 
     func run() async throws {
-        try await store.administer { try await $0.setLocked(true, account: email) }
+        try await store.administer(.setLocked(true, account: email))
     }
 }
 
@@ -135,7 +128,7 @@ struct AccountsUnlockCommand: AsyncParsableCommand {
     var email: String
 
     func run() async throws {
-        try await store.administer { try await $0.setLocked(false, account: email) }
+        try await store.administer(.setLocked(false, account: email))
     }
 }
 
@@ -154,12 +147,7 @@ struct AccountsInviteCommand: AsyncParsableCommand {
     var publicURL = "http://localhost:8080"
 
     func run() async throws {
-        try await store.administer { directory in
-            guard try await directory.account(email: email) == nil else {
-                throw CommandError("There is an account with the address \(email).")
-            }
-            try print(line: publicURL + directory.invitationPath(for: email))
-        }
+        print(publicURL + (try await store.administer(.invite(email: email)).text))
     }
 }
 
@@ -178,16 +166,8 @@ struct AccountsResetCommand: AsyncParsableCommand {
     var publicURL = "http://localhost:8080"
 
     func run() async throws {
-        try await store.administer { directory in
-            try print(line: publicURL + (try await directory.resetPath(ofAccount: email)))
-        }
+        print(publicURL + (try await store.administer(.reset(account: email)).text))
     }
-}
-
-private func print(line: String) throws {
-    var output = StandardOutput()
-    try output.line(line)
-    try output.flush()
 }
 
 struct AccountsSignOutCommand: AsyncParsableCommand {
@@ -202,12 +182,7 @@ struct AccountsSignOutCommand: AsyncParsableCommand {
     var email: String
 
     func run() async throws {
-        try await store.administer { directory in
-            guard let account = try await directory.account(email: email) else {
-                throw CommandError("There is no account with the address \(email).")
-            }
-            try await directory.endSessions(ofAccount: account.id.text)
-        }
+        try await store.administer(.endSessions(account: email))
     }
 }
 #endif

@@ -40,16 +40,14 @@ struct KeysAddCommand: AsyncParsableCommand {
         guard let bytes = FileManager.default.contents(atPath: file) else {
             throw CommandError("\(file): The file cannot be read.")
         }
-        try await store.administer { directory in
-            print(
-                try await directory.addKey(
-                    String(decoding: bytes, as: UTF8.self),
-                    name: name,
-                    container: place.container.id,
-                    environment: place.environment
-                )
-            )
-        }
+        let key = ServerKey(
+            id: "",
+            name: name,
+            container: place.container.id,
+            environment: place.environment,
+            publicKey: String(decoding: bytes, as: UTF8.self)
+        )
+        print(try await store.administer(.addKey(key)).text)
     }
 }
 
@@ -63,25 +61,23 @@ struct KeysListCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        try await store.administer { directory in
-            try output.print(
-                try await directory.keys().map(\.value),
-                in: Table([
-                    ("key", .left), ("name", .left), ("container", .left), ("environment", .left),
-                ])
-            ) { bytes, key in
-                bytes.append(literal: "{\"key\":")
-                bytes.append(jsonString: key.id.text)
-                bytes.append(literal: ",\"name\":")
-                bytes.append(jsonString: key.name)
-                bytes.append(literal: ",\"container\":")
-                bytes.append(jsonString: key.container)
-                bytes.append(literal: ",\"environment\":")
-                bytes.append(jsonString: key.environment)
-                bytes.append(literal: "}")
-            } row: { key in
-                [key.id.text, key.name, key.container, key.environment]
-            }
+        try output.print(
+            try await store.administer(.keys).keys,
+            in: Table([
+                ("key", .left), ("name", .left), ("container", .left), ("environment", .left),
+            ])
+        ) { bytes, key in
+            bytes.append(literal: "{\"key\":")
+            bytes.append(jsonString: key.id.text)
+            bytes.append(literal: ",\"name\":")
+            bytes.append(jsonString: key.name)
+            bytes.append(literal: ",\"container\":")
+            bytes.append(jsonString: key.container)
+            bytes.append(literal: ",\"environment\":")
+            bytes.append(jsonString: key.environment)
+            bytes.append(literal: "}")
+        } row: { key in
+            [key.id.text, key.name, key.container, key.environment]
         }
     }
 }
@@ -98,7 +94,7 @@ struct KeysRevokeCommand: AsyncParsableCommand {
     var key: String
 
     func run() async throws {
-        try await store.administer { try await $0.revokeKey(key) }
+        try await store.administer(.revokeKey(key))
     }
 }
 #endif

@@ -44,17 +44,16 @@ struct TokensAddCommand: AsyncParsableCommand {
     var askDiscoverable = false
 
     func run() async throws {
-        try await store.administer { directory in
-            let token = try await directory.makeToken(
-                name: name,
-                container: place.container.id,
-                environment: place.environment,
-                origins: origin,
-                callback: callback,
-                asksDiscoverable: askDiscoverable
-            )
-            print(token)
-        }
+        let token = APIToken(
+            "",
+            name: name,
+            container: place.container.id,
+            environment: place.environment,
+            origins: origin,
+            callback: callback,
+            asksDiscoverable: askDiscoverable
+        )
+        print(try await store.administer(.makeToken(token)).text)
     }
 }
 
@@ -68,31 +67,29 @@ struct TokensListCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        try await store.administer { directory in
-            try output.print(
-                try await directory.tokens().map(\.value),
-                in: Table([
-                    ("token", .left), ("name", .left), ("container", .left), ("environment", .left),
-                    ("origins", .left),
-                ])
-            ) { bytes, token in
-                bytes.append(literal: "{\"token\":")
-                bytes.append(jsonString: token.id.text)
-                bytes.append(literal: ",\"name\":")
-                bytes.append(jsonString: token.name)
-                bytes.append(literal: ",\"container\":")
-                bytes.append(jsonString: token.container)
-                bytes.append(literal: ",\"environment\":")
-                bytes.append(jsonString: token.environment)
-                bytes.append(literal: ",\"origins\":")
-                bytes.append(json: .stringList(token.origins))
-                bytes.append(literal: "}")
-            } row: { token in
-                [
-                    token.id.text, token.name, token.container, token.environment,
-                    token.origins.joined(separator: " "),
-                ]
-            }
+        try output.print(
+            try await store.administer(.tokens).tokens,
+            in: Table([
+                ("token", .left), ("name", .left), ("container", .left), ("environment", .left),
+                ("origins", .left),
+            ])
+        ) { bytes, token in
+            bytes.append(literal: "{\"token\":")
+            bytes.append(jsonString: token.id.text)
+            bytes.append(literal: ",\"name\":")
+            bytes.append(jsonString: token.name)
+            bytes.append(literal: ",\"container\":")
+            bytes.append(jsonString: token.container)
+            bytes.append(literal: ",\"environment\":")
+            bytes.append(jsonString: token.environment)
+            bytes.append(literal: ",\"origins\":")
+            bytes.append(json: .stringList(token.origins))
+            bytes.append(literal: "}")
+        } row: { token in
+            [
+                token.id.text, token.name, token.container, token.environment,
+                token.origins.joined(separator: " "),
+            ]
         }
     }
 }
@@ -109,16 +106,7 @@ struct TokensRevokeCommand: AsyncParsableCommand {
     var token: String
 
     func run() async throws {
-        try await store.administer { try await $0.revokeToken(token) }
-    }
-}
-
-extension WrittenStoreArgument {
-    /// Opens a store for writing and lends its directory to a command.
-    func administer(_ command: (Directory) async throws -> Void) async throws {
-        try await write(.creating) { store in
-            try await command(try await Directory(of: store, at: self.store))
-        }
+        try await store.administer(.revokeToken(token))
     }
 }
 #endif

@@ -1,0 +1,145 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import TidemarkModel
+
+/// What an administrator asks of a server's directory.
+///
+/// It can be asked of a directory in this process, or of a server that runs: see ``AdministrationSocket``.
+public enum AdministrationRequest: Codable, Sendable {
+    /// Makes an API token; the answer is its text.
+    case makeToken(APIToken)
+    /// Lists the tokens.
+    case tokens
+    /// Ends a token, by its text or the name of its record.
+    case revokeToken(String)
+    /// Registers the public half of a key, in PEM; the answer is its id.
+    case addKey(ServerKey)
+    /// Lists the keys.
+    case keys
+    /// Ends a key.
+    case revokeKey(String)
+    /// Makes an account.
+    case addAccount(email: String, password: String, givenName: String, familyName: String)
+    /// Lists the accounts.
+    case accounts
+    /// Sets a password, and ends all sessions of the account.
+    case setPassword(String, account: String)
+    /// Says whether somebody may sign in.
+    case setLocked(Bool, account: String)
+    /// Ends all sessions of an account.
+    case endSessions(account: String)
+    /// Makes the path of a link for an invitation.
+    case invite(email: String)
+    /// Makes the path of a link with which a password is set anew.
+    case reset(account: String)
+    /// Lists the sessions that have not ended, of one account or of all.
+    case sessions(account: String?)
+    /// Ends a session.
+    case endSession(String)
+}
+
+/// What a directory answers to an administrator; members that were not asked for are empty.
+public struct AdministrationAnswer: Codable, Sendable {
+    /// A session, as administrators see it.
+    public struct SessionEntry: Codable, Sendable {
+        /// The name of its record.
+        public var id: String
+        /// The address of the account.
+        public var email: String
+        /// The container's identifier.
+        public var container: String
+        /// The environment's name.
+        public var environment: String
+        /// The user that the account is there.
+        public var user: String
+        /// When it began, in milliseconds since 1970.
+        public var begun: Int64
+    }
+
+    /// What was made.
+    public var text = ""
+    /// The tokens.
+    public var tokens: [APIToken] = []
+    /// The keys.
+    public var keys: [ServerKey] = []
+    /// The accounts, without the hashes of their passwords.
+    public var accounts: [Account] = []
+    /// The sessions, oldest first.
+    public var sessions: [SessionEntry] = []
+
+    init() {}
+}
+
+extension Directory {
+    /// Does what an administrator asks for.
+    public func answer(_ request: AdministrationRequest) async throws -> AdministrationAnswer {
+        var answer = AdministrationAnswer()
+        switch request {
+        case .makeToken(let wanted): answer.text = try await makeToken(wanted)
+        case .tokens: answer.tokens = try await tokens().map(\.value)
+        case .revokeToken(let id): try await revokeToken(id)
+        case .addKey(let key): answer.text = try await addKey(key)
+        case .keys: answer.keys = try await keys().map(\.value)
+        case .revokeKey(let id): try await revokeKey(id)
+        case .addAccount(let email, let password, let givenName, let familyName):
+            try await addAccount(
+                email: email,
+                password: password,
+                givenName: givenName,
+                familyName: familyName
+            )
+        case .accounts:
+            answer.accounts = try await accounts().map { stored in
+                var account = stored.value
+                account.password = ""
+                return account
+            }
+        case .setPassword(let password, let email):
+            try await setPassword(password, ofAccount: email)
+        case .setLocked(let isLocked, let email): try await setLocked(isLocked, account: email)
+        case .endSessions(let email):
+            try await endSessions(ofAccount: try await known(email).id.text)
+        case .invite(let email):
+            guard try await account(email: email) == nil else {
+                throw SyncError(
+                    .constraintViolation,
+                    "There is an account with the address \(email)."
+                )
+            }
+            answer.text = try invitationPath(for: email)
+        case .reset(let email): answer.text = try await resetPath(ofAccount: email)
+        case .sessions(let email): answer.sessions = try await entries(of: email)
+        case .endSession(let id): try await endSession(id)
+        }
+        return answer
+    }
+
+    private func known(_ email: String) async throws -> Account {
+        guard let account = try await account(email: email) else { throw Self.noAccount(email) }
+        return account
+    }
+
+    private func entries(
+        of email: String?
+    ) async throws -> [AdministrationAnswer.SessionEntry] {
+        var account: String?
+        if let email { account = try await known(email).id.text }
+        let emails = Dictionary(
+            try await accounts().map { ($0.value.id.text, $0.value.email) }
+        ) { first, _ in first }
+        return try await sessions(ofAccount: account).map { session in
+            AdministrationAnswer.SessionEntry(
+                id: session.value.id.text,
+                email: emails[session.value.account] ?? "",
+                container: session.value.container,
+                environment: session.value.environment,
+                user: session.value.user,
+                begun: session.record.created.time
+            )
+        }
+    }
+}
+#endif
