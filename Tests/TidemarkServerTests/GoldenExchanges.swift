@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    private struct Exchange {
+    struct Exchange {
         /// The request as it stands in the file.
         var text = ""
         var method = HTTPRequest.Method.post
@@ -83,7 +83,7 @@ import Testing
         var answer = ""
     }
 
-    private static func exchanges(in text: String) -> [Exchange] {
+    static func exchanges(in text: String) -> [Exchange] {
         text.components(separatedBy: "\n\n").compactMap { block in
             var lines = block.split(separator: "\n").map(String.init)
             guard !lines.isEmpty else { return nil }
