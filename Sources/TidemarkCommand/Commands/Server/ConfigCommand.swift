@@ -34,6 +34,7 @@ struct ConfigCheckCommand: ParsableCommand {
             environment: ProcessInfo.processInfo.environment
         )
         _ = try settings.options()
+        _ = try settings.storeOptions()
         try output.print(
             settings.all,
             in: Table([("setting", .left), ("value", .left), ("source", .left)])

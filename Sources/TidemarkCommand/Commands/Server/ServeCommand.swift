@@ -40,7 +40,11 @@ struct ServeCommand: AsyncParsableCommand {
             environment: ProcessInfo.processInfo.environment
         )
         let options = try settings.options()
-        let opened = try openStore(settings.store)
+        let opened = try Store.open(
+            at: settings.store,
+            access: .creating,
+            options: try settings.storeOptions()
+        )
         do {
             let server = try await Server(
                 store: opened,
@@ -65,13 +69,6 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     #if Server
-    private func openStore(_ path: String) throws -> Store {
-        var options = StoreOptions()
-        options.requiresAuthentication = true
-        options.journal = .full
-        return try Store.open(at: path, access: .creating, options: options)
-    }
-
     /// Says where the server is, and what to try first.
     private func tell(
         _ settings: ServerSettings,

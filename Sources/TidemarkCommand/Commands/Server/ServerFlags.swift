@@ -48,6 +48,14 @@ struct ServerFlags: ParsableArguments {
     var connectionLimit: Int?
 
     @Option(
+        help: ArgumentHelp(
+            "For how many days the journal of what devices asked and were told is kept (30).",
+            valueName: "days"
+        )
+    )
+    var journalDays: Int?
+
+    @Option(
         help: ArgumentHelp("The container of the token that is printed.", valueName: "identifier")
     )
     var container: String?

@@ -33,7 +33,7 @@ struct ServerSettings {
         ("sign-up", .bool(defaults.allowsSignUp)), ("rate-limit", .stringArray([])),
         ("trust-proxy", .bool(defaults.trustsProxy)),
         ("connection-limit", .int(defaults.connectionLimit)),
-        ("container", .string(ContainerID.standard.identifier)),
+        ("journal-days", .int(30)), ("container", .string(ContainerID.standard.identifier)),
     ]
 
     /// Finds every setting; throws for one that makes no sense, and for a member of the file that is none.
@@ -82,6 +82,7 @@ struct ServerSettings {
         case "rate-limit": flags.rateLimit.isEmpty ? nil : .stringArray(flags.rateLimit)
         case "trust-proxy": flags.trustProxy.map { .bool($0) }
         case "connection-limit": flags.connectionLimit.map { .int($0) }
+        case "journal-days": flags.journalDays.map { .int($0) }
         case "container": flags.container.map { .string($0) }
         default: nil
         }
@@ -156,6 +157,16 @@ struct ServerSettings {
 
     /// The container of the token that is printed.
     var container: ContainerID { text("container").map { ContainerID($0) } ?? .standard }
+
+    /// How the server's store is to be opened.
+    func storeOptions() throws -> StoreOptions {
+        var options = StoreOptions()
+        options.requiresAuthentication = true
+        options.journal = .full
+        let days = try number("journal-days", in: 1...36_500)
+        options.journalLifetime = Int64(days) * 24 * 60 * 60 * 1000
+        return options
+    }
 
     /// How the server is to listen and whom it lets in.
     func options() throws -> ServerOptions {
