@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Server
+import Foundation
 import Testing
 import Tidemark
 
@@ -126,6 +127,27 @@ import Tidemark
                 let records = changes.list("zones").first?["records"] as? [[String: Any]]
                 #expect(records?.compactMap { $0["recordName"] as? String } == ["after"])
             }
+        }
+    }
+
+    @Test func `a disk that is full or read-only makes a server not ready`() async throws {
+        let least = Readiness.leastByteCount
+        #expect(Readiness(freeByteCount: least, isWritable: true).problem == nil)
+        #expect(Readiness(freeByteCount: nil, isWritable: true).problem == nil)
+        #expect(
+            Readiness(freeByteCount: least - 1, isWritable: true).problem?.contains("free") == true
+        )
+        #expect(Readiness(freeByteCount: least, isWritable: false).problem != nil)
+        try await ServerUnderTest.run(.router) { server in
+            let answer = try await server.request("/health/ready")
+            #expect(answer.status == 200)
+            // The store goes away under the server, as when its disk is unmounted.
+            try FileManager.default.moveItem(atPath: server.folder, toPath: server.folder + ".away")
+            let gone = try await server.request("/health/ready")
+            #expect(gone.status == 503)
+            #expect(gone.text.contains("cannot be written to"))
+            try FileManager.default.moveItem(atPath: server.folder + ".away", toPath: server.folder)
+            #expect(try await server.request("/health/ready").status == 200)
         }
     }
 

@@ -16,6 +16,8 @@ import TidemarkServer
 struct ServerUnderTest {
     let server: Server
     let store: Store
+    /// The store's folder.
+    let folder: String
     /// A token for the standard container in development.
     let token: String
     let client: any TestClientProtocol
@@ -57,6 +59,7 @@ struct ServerUnderTest {
                 ServerUnderTest(
                     server: server,
                     store: store,
+                    folder: path,
                     token: token,
                     client: client,
                     key: key,
@@ -70,6 +73,7 @@ struct ServerUnderTest {
     private init(
         server: Server,
         store: Store,
+        folder: String,
         token: String,
         client: any TestClientProtocol,
         key: P256.Signing.PrivateKey,
@@ -77,6 +81,7 @@ struct ServerUnderTest {
     ) {
         self.server = server
         self.store = store
+        self.folder = folder
         self.token = token
         self.client = client
         self.key = key

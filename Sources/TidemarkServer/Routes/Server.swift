@@ -99,6 +99,9 @@ public final class Server: Sendable {
     private func readiness() async -> Response {
         do {
             _ = try await directory.key("ready")
+            if let problem = Readiness(ofStoreAt: folder).problem {
+                throw WebError("TRY_AGAIN_LATER", status: 503, problem)
+            }
             return Response(
                 status: .ok,
                 body: ResponseBody(byteBuffer: ByteBuffer(string: "ready\n"))

@@ -1,0 +1,37 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+
+/// Whether the disk of a store lets it take in more.
+struct Readiness {
+    /// Bytes that are free where the store is; `nil` where the system does not say.
+    var freeByteCount: Int64?
+    /// Whether the folder may be written to.
+    var isWritable: Bool
+
+    /// With fewer free bytes than a segment of the log may take, a write can fail at any moment.
+    static let leastByteCount: Int64 = 64 << 20
+
+    init(freeByteCount: Int64?, isWritable: Bool) {
+        self.freeByteCount = freeByteCount
+        self.isWritable = isWritable
+    }
+
+    /// Asks the system about a store's folder.
+    init(ofStoreAt folder: String) {
+        let attributes = try? FileManager.default.attributesOfFileSystem(forPath: folder)
+        freeByteCount = (attributes?[.systemFreeSize] as? NSNumber)?.int64Value
+        isWritable = FileManager.default.isWritableFile(atPath: folder)
+    }
+
+    /// Why the store takes in nothing more; `nil` if it does.
+    var problem: String? {
+        guard isWritable else { return "The store's folder cannot be written to" }
+        guard let freeByteCount, freeByteCount < Self.leastByteCount else { return nil }
+        return
+            "The disk has \(freeByteCount) free bytes; free some, at least \(Self.leastByteCount)"
+    }
+}
+#endif
