@@ -21,7 +21,7 @@ let everywhere: [SwiftSetting] =
 /// Libraries and the command: an import is part of the reviewed interface only where it says so.
 let shipped: [SwiftSetting] = everywhere + [.enableUpcomingFeature("InternalImportsByDefault")]
 
-/// What only a build with the trait Server uses.
+/// The condition of what only a build with the trait Server uses.
 let server: TargetDependencyCondition? = .when(traits: ["Server"])
 
 let package = Package(

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far one step of long work has come.
+/// The progress of one step of long work.
 ///
 /// Work of several steps begins each of them at zero.
 public struct WorkProgress: Hashable, Codable, Sendable {
@@ -32,9 +32,9 @@ public struct WorkProgress: Hashable, Codable, Sendable {
 /// }
 /// ```
 public enum LongWork {
-    /// What the work that is under way looks at; `nil` outside of work that can be cancelled.
+    /// The monitor of the work that is under way; `nil` outside of work that can be cancelled.
     struct Watch: Sendable {
-        /// Whether the work is to end.
+        /// True if the work is to end.
         var isCancelled: @Sendable () -> Bool
         var report: (@Sendable (WorkProgress) -> Void)?
 

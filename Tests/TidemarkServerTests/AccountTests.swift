@@ -7,7 +7,7 @@ import Testing
 
 @testable import TidemarkServer
 
-/// What people do with their own account, and with links that an administrator made.
+/// People's own accounts, and links that an administrator made.
 @Suite struct AccountTests {
     private func post(
         _ server: ServerUnderTest,

@@ -10,7 +10,7 @@ import TidemarkModel
 
 @testable import TidemarkServer
 
-/// Who a request comes from.
+/// The callers of requests.
 @Suite struct CallerTests {
     @Test func `a token is for one container and environment`() async throws {
         try await ServerUnderTest.run(.router) { server in

@@ -3,12 +3,13 @@
 
 #if Server
 import Foundation
+import HTTPTypes
 import Testing
 import Tidemark
 
 @testable import TidemarkServer
 
-/// What a server refuses because it comes too often, and what it counts.
+/// Requests that come too often, counts, and other small paths.
 @Suite struct LimitTests {
     @Test func `a bucket holds its rate and fills within the period`() {
         let limits = RateLimits([.user: Throttling.Rate(3, per: .seconds(3))])
@@ -40,6 +41,60 @@ import Tidemark
             #expect(late.header("Retry-After") == String(seconds))
             #expect(try await server.send("private/zones/list", web: ben).status == 200)
             #expect(try await server.send("public/zones/list").status == 200)
+        }
+    }
+
+    @Test(arguments: RateLimited.allCases.filter { $0 != .signIn })
+    func `each kind of rate counts its own`(_ kind: RateLimited) async throws {
+        var options = ServerOptions()
+        options.rateLimits[kind] = Throttling.Rate(1, per: .seconds(600))
+        options.trustsProxy = true
+        try await ServerUnderTest.run(options: options) { server in
+            let web = try await server.signIn("ann")
+            let forwarded = try #require(HTTPField.Name("X-Forwarded-For"))
+            let ask = { (device: String, address: String) in
+                try await server.send(
+                    "public/zones/list?clientId=\(device)",
+                    web: web,
+                    headers: [forwarded: "10.9.9.9, \(address)"]
+                ).status
+            }
+            let signed = { try await server.sendSigned("public/zones/list").status }
+            // The second request is late if it shares with the first what the rate is of.
+            switch kind {
+            case .token, .user:
+                #expect(try await ask("a", "10.0.0.1") == 200)
+                #expect(try await ask("b", "10.0.0.2") == 429)
+            case .device:
+                #expect(try await ask("a", "10.0.0.1") == 200)
+                #expect(try await ask("b", "10.0.0.1") == 200)
+                #expect(try await ask("a", "10.0.0.2") == 429)
+            case .address:
+                #expect(try await ask("a", "10.0.0.1") == 200)
+                #expect(try await ask("a", "10.0.0.2") == 200)
+                #expect(try await ask("b", "10.0.0.1") == 429)
+            case .key:
+                #expect(try await signed() == 200)
+                #expect(try await signed() == 429)
+                #expect(try await ask("a", "10.0.0.1") == 200)
+            case .signIn: break
+            }
+        }
+    }
+
+    @Test func `a client cannot say where it comes from`() async throws {
+        var options = ServerOptions()
+        options.rateLimits[.address] = Throttling.Rate(1, per: .seconds(600))
+        try await ServerUnderTest.run(options: options) { server in
+            let forwarded = try #require(HTTPField.Name("X-Forwarded-For"))
+            var statuses: [Int] = []
+            for address in ["10.0.0.1", "10.0.0.2"] {
+                let headers: HTTPFields = [forwarded: address]
+                statuses.append(
+                    try await server.send("public/zones/list", headers: headers).status
+                )
+            }
+            #expect(statuses == [200, 429])
         }
     }
 

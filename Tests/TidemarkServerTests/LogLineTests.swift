@@ -11,7 +11,7 @@ import TidemarkLock
 
 @testable import TidemarkServer
 
-/// What is logged.
+/// The lines of the log.
 @Suite struct LogLineTests {
     @Test func `a request is a line with who asked for what, and no secret`() async throws {
         let lines = Lines()

@@ -10,7 +10,8 @@ import HummingbirdTesting
 import Logging
 import TestSupport
 import Tidemark
-import TidemarkServer
+
+@testable import TidemarkServer
 
 /// A server on a store of its own, and people who can sign in to it.
 struct ServerUnderTest {
@@ -52,7 +53,7 @@ struct ServerUnderTest {
             container: .standard,
             environment: .development
         )
-        let router = Router(context: BasicRequestContext.self)
+        let router = Router(context: ServerContext.self)
         server.addRoutes(to: router)
         try await Application(router: router).test(setup) { client in
             try await body(
@@ -180,7 +181,7 @@ struct ServerUnderTest {
     }
 }
 
-/// What came back.
+/// The answer to a request.
 struct Answer: Sendable {
     let status: Int
     let headers: HTTPFields

@@ -129,7 +129,7 @@ struct InProcessTransport: ServiceTransport {
     }
 }
 
-/// Which connections are lost, by seed.
+/// The connections that are lost, by seed.
 actor Losses {
     enum Loss { case none, request, answer }
 

@@ -5,7 +5,7 @@ import Testing
 import Tidemark
 import TidemarkModel
 
-/// What a `DatabaseService` promises, on every way to a store.
+/// The promises of a `DatabaseService`, on every way to a store.
 @Suite struct ServiceConformanceTests {
     @Test(arguments: ServiceHost.allCases)
     func `records of every type of field come back as they were saved`(

@@ -7,15 +7,15 @@ import TidemarkModel
 
 /// Work whose cost must not follow something that it is not about, measured over a growing input.
 package struct Cliff: Sendable {
-    /// What is measured.
+    /// The work that is measured.
     package let name: String
-    /// What grows.
+    /// The input that grows.
     package let input: String
-    /// How much of it there is, growing.
+    /// The sizes of that input, growing.
     package let sizes: [Int]
     /// The unit of the figures.
     package let unit: String
-    /// What is asked for.
+    /// The bar: how the cost may follow the input.
     package let bar: String
     /// The figure for an input of a size.
     private let figure: @Sendable (Int) async throws -> Double

@@ -321,7 +321,7 @@ extension Cliff {
         ) { try await spare($0, isClosed: false) },
     ]
 
-    /// What all files of a store take on disk beyond what is written of the log.
+    /// Bytes that all files of a store take on disk beyond what is written of the log.
     private static func spare(_ events: Int, isClosed: Bool) async throws -> Double {
         let folder = try ScratchFolder.make()
         defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -58,7 +58,7 @@ struct BlockingWork: Sendable {
     }
 }
 
-/// Whether a task was cancelled, for another thread that works for it.
+/// The cancellation of a task, for another thread that works for it.
 private final class Cancelling: Sendable {
     let isSet = Atomic(false)
 }

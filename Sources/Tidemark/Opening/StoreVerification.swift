@@ -6,7 +6,7 @@ public import TidemarkLog
 
 /// The result of a check of every byte of a store.
 public struct StoreVerification: Hashable, Sendable {
-    /// What is not as it should be, each with its file and the place in it; empty for a sound store.
+    /// The defects, each with its file and the place in it; empty for a sound store.
     public internal(set) var findings: [LogError] = []
     /// Segments of the log that were read.
     public internal(set) var segmentCount = 0
@@ -20,9 +20,9 @@ public struct StoreVerification: Hashable, Sendable {
     public internal(set) var assetCount = 0
     /// The journal.
     public internal(set) var journal = JournalStanding()
-    /// Whether the views on disk were compared with the log, and if not, why.
+    /// The comparison of the views on disk with the log, or why there was none.
     public internal(set) var views = ViewsOutcome.noViews
-    /// Whether an erasure was cut off, and waits for the next opening for writing.
+    /// True if an erasure was cut off, and waits for the next opening for writing.
     public internal(set) var hasPendingErasure = false
 
     /// The outcome of a comparison of the views with the log.

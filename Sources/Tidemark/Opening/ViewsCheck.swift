@@ -172,7 +172,7 @@ package struct ViewsCheck {
 }
 
 extension StoreVerification.ViewsOutcome {
-    /// What a person should know of a comparison that was not made.
+    /// A note about a comparison that was not made, for people.
     package var note: String? {
         switch self {
         case .noViews, .compared, .unreadable: nil

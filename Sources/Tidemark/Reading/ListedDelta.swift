@@ -61,7 +61,7 @@ struct ListedDelta: ZoneDelta {
         place(at: list.entries[count - 1].sequence.rawValue)
     }
 
-    /// What the token of a client says that has been told everything.
+    /// The content of the token of a client that has been told everything.
     var end: TokenContent { place(at: nil).token }
 
     /// The place behind a position; at the end of the list without one.

@@ -145,7 +145,7 @@ extension Store: DatabaseService {
     /// A token behind everything that a zone holds now; `nil` in a shared database, where only a delta that
     /// was read to its end has one.
     ///
-    /// Whoever begins with it is told of later changes alone. Throws `zoneNotFound`.
+    /// A client that begins with it is told of later changes alone. Throws `zoneNotFound`.
     public func currentToken(
         of zone: ZoneID,
         as caller: Caller

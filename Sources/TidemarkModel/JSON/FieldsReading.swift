@@ -117,7 +117,7 @@ struct TypedValue {
     var value: JSONReader
     var type: FieldType?
     var isEncrypted: Bool
-    /// Whether the field has no value, which only a request of CloudKit Web Services may say so.
+    /// True if the field has no value, which only a request of CloudKit Web Services may say so.
     var isAbsent = false
 }
 

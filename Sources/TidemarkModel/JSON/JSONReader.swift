@@ -14,7 +14,7 @@ package struct JSONReader {
     /// Where the next piece begins, or white space before it.
     package private(set) var offset = 0
 
-    /// How fields are written in a request of CloudKit Web Services; `nil` reads those of a change stream.
+    /// The form of fields in a request of CloudKit Web Services; `nil` reads those of a change stream.
     package var webForm: WebFieldForm?
 
     /// Begins at the first byte.

@@ -1,14 +1,14 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// How fields are written in a request of CloudKit Web Services, where that differs from a change stream.
+/// The form of fields in a request of CloudKit Web Services, where it differs from a change stream's.
 ///
 /// Members that are not known are passed over. Numbers may be strings. A value without a type is read by what it
 /// looks like, and one that is `null` asks to remove the field.
 package struct WebFieldForm {
     /// The asset that a receipt is for; `nil` for a text that is no receipt.
     package let assetOfReceipt: (String) -> AssetReference?
-    /// What whoever asks is called, as the owner of zones; `nil` for nobody.
+    /// The name of the user who asks, as the owner of zones; `nil` for nobody.
     package let callerName: String?
 
     /// Wraps what reads receipts.
@@ -30,14 +30,14 @@ package struct WebFieldForm {
         [checksumVersion] + asset.checksum.prefix(shownByteCount)
     }
 
-    /// Whether a request named an asset by the checksum that clients see, so that it is still to be found which asset
-    /// of the record it is.
+    /// Tells whether a request named an asset by the checksum that clients see, so that it is still to be
+    /// found which asset of the record it is.
     package static func isUnresolved(_ asset: AssetReference) -> Bool {
         asset.checksum.count == byteCount
             && asset.checksum[shownByteCount...].allSatisfy { $0 == 0 }
     }
 
-    /// Whether a name of a type says nothing about the values: an empty list of no type.
+    /// Tells whether a name of a type says nothing about the values: an empty list of no type.
     static func namesNoType(_ name: String) -> Bool { name == "UNKNOWN_LIST" }
 
     /// The asset that a request names.

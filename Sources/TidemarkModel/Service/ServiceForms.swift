@@ -36,7 +36,7 @@ extension RecordSave.BoxedShare: Codable {
 
 // MARK: - Outcomes
 
-/// What became of one item: its value under `success`, or its error under `failure`.
+/// The outcome of one item: its value under `success`, or its error under `failure`.
 package struct CodedOutcome<Success: Codable & Sendable>: Codable, Sendable {
     private var success: Success?
     private var failure: SyncError?

@@ -5,13 +5,13 @@
 public import TidemarkDatabase
 public import TidemarkModel
 
-/// What an app sends with each request: it names the container and the environment.
+/// The credential that an app sends with each request: it names the container and the environment.
 public struct APIToken: RecordCodable, Sendable {
     /// The name of its records.
     public static let recordType = "APIToken"
     /// The hash of the token, in hexadecimal digits.
     public var id: RecordName
-    /// What people call it.
+    /// The name that people know it by.
     public var name: String
     /// The container's identifier.
     public var container: String
@@ -19,9 +19,10 @@ public struct APIToken: RecordCodable, Sendable {
     public var environment: String
     /// The origins of pages that may use it, such as `https://example.org`; none allows all.
     public var origins: [String] = []
-    /// Where a browser goes once its user has signed in; `nil` posts a message to the page that opened it.
+    /// The address to which a browser goes once its user has signed in; `nil` posts a message to the page that
+    /// opened it.
     public var callback: String?
-    /// Whether users are asked if others may find them.
+    /// True if users are asked if others may find them.
     public var asksDiscoverable = false
 
     /// Describes a token.
@@ -47,7 +48,7 @@ public struct APIToken: RecordCodable, Sendable {
         RecordName([UInt8].sha256(token).hexadecimal)
     }
 
-    /// Whether pages of an origin may use the token.
+    /// Tells whether pages of an origin may use the token.
     func allows(_ origin: String) -> Bool { origins.isEmpty || origins.contains(origin) }
 }
 #endif

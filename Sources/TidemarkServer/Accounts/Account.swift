@@ -19,9 +19,9 @@ public struct Account: RecordCodable, Sendable {
     public var familyName: String
     /// The password's hash.
     public var password: String
-    /// Whether others may find the person.
+    /// True if others may find the person.
     public var isDiscoverable = false
-    /// Whether signing in is refused.
+    /// True if signing in is refused.
     public var isLocked = false
 
     /// The user that the person is in a container: different in each, and always the same in one.
@@ -39,7 +39,7 @@ public struct Account: RecordCodable, Sendable {
     }
 }
 
-/// Which account has an address.
+/// The account that has an address.
 struct AccountAddress: RecordCodable {
     static let recordType = "Address"
     var id: RecordName
@@ -68,7 +68,7 @@ struct Session: RecordCodable, Sendable {
     var user: String
     var container: String
     var environment: String
-    /// Whether it lasts two weeks rather than half an hour.
+    /// True if it lasts two weeks rather than half an hour.
     var isKept: Bool
     var hasEnded = false
 

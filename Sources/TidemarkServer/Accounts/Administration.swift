@@ -5,7 +5,7 @@
 import Foundation
 import TidemarkModel
 
-/// What an administrator asks of a server's directory.
+/// A request of an administrator to a server's directory.
 ///
 /// It can be asked of a directory in this process, or of a server that runs: see ``AdministrationSocket``.
 public enum AdministrationRequest: Codable, Sendable {
@@ -41,7 +41,7 @@ public enum AdministrationRequest: Codable, Sendable {
     case endSession(String)
 }
 
-/// What a directory answers to an administrator; members that were not asked for are empty.
+/// The answer of a directory to an administrator; members that were not asked for are empty.
 public struct AdministrationAnswer: Codable, Sendable {
     /// A session, as administrators see it.
     public struct SessionEntry: Codable, Sendable {
@@ -55,11 +55,11 @@ public struct AdministrationAnswer: Codable, Sendable {
         public var environment: String
         /// The user that the account is there.
         public var user: String
-        /// When it began, in milliseconds since 1970.
+        /// The time at which it began, in milliseconds since 1970.
         public var begun: Int64
     }
 
-    /// What was made.
+    /// The token, key id or link that was made.
     public var text = ""
     /// The tokens.
     public var tokens: [APIToken] = []

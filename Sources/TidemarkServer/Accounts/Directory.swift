@@ -7,7 +7,7 @@ public import TidemarkDatabase
 import TidemarkLock
 public import TidemarkModel
 
-/// Who may call a server: makes, finds and ends tokens, keys, accounts and sessions.
+/// The credentials of a server: makes, finds and ends tokens, keys, accounts and sessions.
 public final class Directory: Sendable {
     private let registry: Registry
     private let store: Store
@@ -19,11 +19,11 @@ public final class Directory: Sendable {
         var tokens: [String: APIToken] = [:]
         var keys: [String: ServerKey] = [:]
         var sessions: [String: Session] = [:]
-        /// When a session was last used, in milliseconds since 1970.
+        /// The time at which a session was last used, in milliseconds since 1970.
         var lastUses: [String: Int64] = [:]
     }
 
-    /// How many things of a kind are kept in memory.
+    /// The number of things of a kind that are kept in memory.
     private static let cacheLimit = 10_000
 
     /// Opens the directory of a store, and makes what is missing.

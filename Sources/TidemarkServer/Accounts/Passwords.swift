@@ -18,7 +18,7 @@ final class Passwords: Sendable {
     private let queue = DispatchQueue(label: "tidemark.passwords", attributes: .concurrent)
     private let slots = DispatchSemaphore(value: 2)
     private let waiting = Lock(0)
-    /// What an unknown address is compared with, so that it takes as long as a known one.
+    /// The hash that an unknown address is compared with, so that it takes as long as a known one.
     private let unknown: String
 
     init() throws {
@@ -30,7 +30,7 @@ final class Passwords: Sendable {
         try await run { try Self.hash(password, salt: .random(16)) }
     }
 
-    /// Whether a password is the one of a hash; without a hash it is not, and takes as long to say so.
+    /// Tells whether a password is the one of a hash; without a hash it is not, and takes as long to say so.
     func matches(_ password: String, _ hash: String?) async throws -> Bool {
         let expected = hash ?? unknown
         let salt = expected.split(separator: "$").dropFirst().first.flatMap {

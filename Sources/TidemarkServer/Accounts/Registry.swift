@@ -5,7 +5,7 @@
 import TidemarkDatabase
 import TidemarkModel
 
-/// What a server keeps about those who call it: tokens, keys, accounts and sessions.
+/// The records of those who call a server: tokens, keys, accounts and sessions.
 ///
 /// They are records of a container that no token gives access to, so that they are as durable as all else. Of
 /// secrets it keeps hashes alone.

@@ -12,7 +12,7 @@ public struct ServerKey: RecordCodable, Sendable {
     public static let recordType = "ServerKey"
     /// The key's id, as requests name it.
     public var id: RecordName
-    /// What people call it.
+    /// The name that people know it by.
     public var name: String
     /// The container's identifier.
     public var container: String

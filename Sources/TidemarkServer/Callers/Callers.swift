@@ -12,7 +12,7 @@ struct Callers: Sendable {
     let directory: Directory
     let seen = SeenSignatures()
 
-    /// Whom a request comes from.
+    /// The sender of a request.
     struct Found {
         var caller: Caller
         /// The session of the user who signed in; `nil` where nobody did.
@@ -35,7 +35,7 @@ struct Callers: Sendable {
         return try await answered { try await directory.token(text) }
     }
 
-    /// Who sent a request.
+    /// Finds the sender of a request.
     func find(
         _ incoming: Incoming,
         _ body: [UInt8],
@@ -128,7 +128,7 @@ struct Callers: Sendable {
         )
     }
 
-    /// What the directory answers, its errors in the words of the wire.
+    /// Asks the directory, and says its errors in the words of the wire.
     private func answered<Value>(
         _ question: () async throws -> Value
     ) async throws(WebError) -> Value {

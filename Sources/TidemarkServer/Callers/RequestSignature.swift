@@ -19,7 +19,7 @@ struct RequestSignature: Sendable {
     /// Milliseconds by which the time of a request may differ from ours.
     static let window: Int64 = 10 * 60_000
 
-    /// Whether a key made the signature for a body and a target, close to a time.
+    /// Tells whether a key made the signature for a body and a target, close to a time.
     func isValid(
         for body: [UInt8],
         target: String,
@@ -61,7 +61,7 @@ final class SeenSignatures: Sendable {
     private let seen = Lock<[String: Int64]>([:])
     private static let limit = 100_000
 
-    /// Whether a signature is new, or came again within a second: programs that sign without randomness make the
+    /// Tells whether a signature is new, or came again within a second: programs that sign without randomness make the
     /// same one for the same request.
     func takes(_ signature: String, now: Int64) -> Bool {
         seen.withLock { seen in

@@ -28,7 +28,7 @@ extension Response {
         headers.set("X-Apple-CloudKit-Version", to: "1.0")
     }
 
-    /// What says why a request failed.
+    /// An answer that says why a request failed.
     init(_ error: WebError, _ incoming: Incoming) {
         self.init(
             json: error.body(uuid: incoming.uuid),

@@ -46,7 +46,7 @@ enum Gzip {
         }
     }
 
-    /// What was compressed, up to a limit.
+    /// Expands what was compressed, up to a limit.
     ///
     /// Throws for bytes that are not of gzip or end too early, and where there would be more than the limit:
     /// no more is ever expanded.
@@ -88,7 +88,7 @@ enum Gzip {
 }
 
 extension Incoming {
-    /// Whether the client takes an answer that is compressed.
+    /// True if the client takes an answer that is compressed.
     var takesGzip: Bool {
         (header("Accept-Encoding") ?? "").split(separator: ",").contains { entry in
             let parts = entry.split(separator: ";").map { $0.filter { $0 != " " }.lowercased() }

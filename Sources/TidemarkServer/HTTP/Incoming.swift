@@ -10,14 +10,14 @@ import TidemarkWire
 /// A request as it came, before it is known who sent it.
 struct Incoming {
     let request: Request
-    /// What this request and its answer are known by.
+    /// The id of this request and its answer.
     let uuid: String
     /// Path and query, as they were sent.
     let target: String
     /// The parts of the path, decoded.
     let path: [String]
     let query: [String: String]
-    /// Where the server is, as this client sees it: scheme, host and port.
+    /// The address of the server as this client sees it: scheme, host and port.
     let baseURL: String
     /// The address that the request comes from, if that is known.
     let address: String?
@@ -49,7 +49,7 @@ struct Incoming {
     /// The origin of the page that asks; `nil` where no page does.
     var origin: String? { header("Origin").flatMap { $0 == "null" ? nil : $0 } }
 
-    /// Whether the answer may hold what Apple's does not.
+    /// True if the answer may hold what Apple's does not.
     var isExtended: Bool { header("X-Tidemark-Extensions") == "1" }
 }
 

@@ -5,7 +5,7 @@
 import Hummingbird
 import NIOCore
 
-/// What is known of a request beside itself: where it comes from.
+/// The context of a request: the address that it comes from.
 struct ServerContext: RemoteAddressRequestContext {
     var coreContext: CoreRequestContextStorage
     let remoteAddress: SocketAddress?

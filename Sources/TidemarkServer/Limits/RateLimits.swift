@@ -7,7 +7,7 @@ import TidemarkLock
 import TidemarkModel
 import TidemarkWire
 
-/// What a rate is a limit of.
+/// The kinds of things whose rate is limited.
 public enum RateLimited: String, CaseIterable, Hashable, Sendable {
     /// Requests with one API token.
     case token
@@ -28,7 +28,7 @@ public enum RateLimited: String, CaseIterable, Hashable, Sendable {
 /// A rate of so many in a period is a bucket that holds so many and fills within the period.
 final class RateLimits: Sendable {
     private let rates: [RateLimited: Throttling.Rate]
-    /// When each bucket is full again, in nanoseconds.
+    /// The time at which each bucket is full again, in nanoseconds.
     private let fullTimes = Lock([Bucket: Int64]())
     private let start = ContinuousClock.now
 
@@ -37,7 +37,7 @@ final class RateLimits: Sendable {
         let name: String
     }
 
-    /// Of how many buckets that are not full is known at most.
+    /// The most buckets that are kept.
     private static let bucketLimit = 100_000
 
     init(_ rates: [RateLimited: Throttling.Rate]) {
@@ -76,7 +76,7 @@ final class RateLimits: Sendable {
             guard full - now <= max(period, each) else { return full - now - period }
             if fullTimes.count >= Self.bucketLimit {
                 fullTimes = fullTimes.filter { $0.value > now }
-                // Nobody gets in by filling the table: it begins anew, and the limits with it.
+                // Memory comes before limits: whoever has so many names to fill the table with begins all anew.
                 if fullTimes.count >= Self.bucketLimit { fullTimes = [:] }
             }
             fullTimes[bucket] = full

@@ -8,9 +8,9 @@ import TidemarkModel
 
 /// Writes log messages as JSON, an object a line: `time`, `level`, `message`, then the metadata.
 public struct JSONLogHandler: LogHandler {
-    /// What every message has.
+    /// The metadata that every message has.
     public var metadata: Logger.Metadata = [:]
-    /// What is less important is left out.
+    /// The least level that is written.
     public var logLevel = Logger.Level.info
     private let write: @Sendable ([UInt8]) -> Void
 

@@ -14,7 +14,7 @@ final class Metrics: Sendable {
     private struct Times {
         var count = 0
         var seconds = 0.0
-        /// How many requests took at most each bound.
+        /// The number of requests that took at most each bound.
         var counts = [Int](repeating: 0, count: Metrics.bounds.count)
     }
 

@@ -4,11 +4,11 @@
 #if Server
 import Foundation
 
-/// Whether the disk of a store lets it take in more.
+/// The state of a store's disk, which lets it take in more or not.
 struct Readiness {
     /// Bytes that are free where the store is; `nil` where the system does not say.
     var freeByteCount: Int64?
-    /// Whether the folder may be written to.
+    /// True if the folder may be written to.
     var isWritable: Bool
 
     /// With fewer free bytes than a segment of the log may take, a write can fail at any moment.
@@ -26,7 +26,7 @@ struct Readiness {
         isWritable = FileManager.default.isWritableFile(atPath: folder)
     }
 
-    /// Why the store takes in nothing more; `nil` if it does.
+    /// The reason for which the store takes in nothing more; `nil` if it does.
     var problem: String? {
         guard isWritable else { return "The store's folder cannot be written to" }
         guard let freeByteCount, freeByteCount < Self.leastByteCount else { return nil }

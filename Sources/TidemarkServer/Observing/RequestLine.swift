@@ -6,7 +6,7 @@ import Logging
 import TidemarkModel
 import TidemarkWire
 
-/// What is logged of a request.
+/// The log line of a request.
 ///
 /// Never a query, in which tokens are, nor a body or the value of a field.
 struct RequestLine {
@@ -15,7 +15,7 @@ struct RequestLine {
     let method: String
     /// The endpoint, if there is one of that path.
     var endpoint: String?
-    /// Who asked, if that is known.
+    /// The caller, if they are known.
     var caller: Caller?
     /// The code of an error.
     var code: String?

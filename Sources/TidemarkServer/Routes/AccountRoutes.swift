@@ -7,7 +7,7 @@ import Hummingbird
 import TidemarkModel
 import TidemarkWire
 
-/// What a link with which a password is set anew holds.
+/// The content of a link with which a password is set anew.
 ///
 /// It names the password of before, so that it is good once.
 struct ResetTicket: Codable {
@@ -30,7 +30,7 @@ struct ResetTicket: Codable {
     }
 }
 
-/// What a link with which somebody makes an account holds; the address that it is for may use it once.
+/// The content of a link with which somebody makes an account; it is good once, for one address.
 struct Invitation: Codable {
     static let purpose = "invitation"
     static let lifetime: Int64 = 14 * 24 * 60 * 60_000
@@ -135,7 +135,7 @@ extension Server {
         return nil
     }
 
-    /// Whose account page a browser may see.
+    /// Finds the account whose page a browser may see.
     private func holder(_ incoming: Incoming) async throws -> Account? {
         guard let session = try await accountSession(incoming) else { return nil }
         return try await directory.account(named: session.account)

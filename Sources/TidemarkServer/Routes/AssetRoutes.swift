@@ -161,7 +161,7 @@ enum ByteRange {
 final class Uploads: Sendable {
     private let used = Lock<[String: Int64]>([:])
 
-    /// Whether an address was not used before; from now on it was.
+    /// Uses an address; returns false if it was used before.
     func begins(_ nonce: String, until end: Int64) -> Bool {
         used.withLock { used in
             if used.count > 10_000 {

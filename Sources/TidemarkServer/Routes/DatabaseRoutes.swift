@@ -84,7 +84,7 @@ extension Server {
         }
     }
 
-    /// What a path is about: `database/1/CONTAINER/ENVIRONMENT/DATABASE/…`.
+    /// Reads what a path is about: `database/1/CONTAINER/ENVIRONMENT/DATABASE/…`.
     private func place(_ incoming: Incoming) throws(WebError) -> Callers.Place {
         let parts = incoming.path
         guard parts.count > 5 else { throw .noHandler(incoming.path.joined(separator: "/")) }

@@ -69,7 +69,7 @@ enum Page {
         )
     }
 
-    /// What hands a token to the page that opened the window.
+    /// The page that hands a token to the one that opened the window.
     static func signedIn(_ token: String, origin: String?, showsToken: Bool) -> Response {
         let nonce = [UInt8].random(16).base64URL
         var body = "<h1>You are signed in</h1><p>You can close this window.</p>"
@@ -93,7 +93,7 @@ enum Page {
         return Response(html: document("Signed in", body, nonce), nonce: nonce)
     }
 
-    /// Where the link to a share leads in a browser.
+    /// The page to which the link to a share leads in a browser.
     static func share(_ token: String) -> Response {
         page(
             "Something is shared with you",
@@ -113,7 +113,7 @@ enum Page {
         )
     }
 
-    /// What somebody is told at the top of a page.
+    /// Writes what somebody is told at the top of a page.
     static func notice(_ text: String?) -> String {
         text.map { "<p class=\"problem\" role=\"alert\">\(escaped($0))</p>" } ?? ""
     }

@@ -21,9 +21,9 @@ import TidemarkWire
 ///
 /// `run()` is a whole server. `addRoutes(to:)` puts the same paths into the router of somebody's own application.
 public final class Server: Sendable {
-    /// How it listens, and whom it lets in.
+    /// The options that it was made with.
     public let options: ServerOptions
-    /// Who may call it.
+    /// The credentials of those who may call it.
     public let directory: Directory
     let store: Store
     let callers: Callers

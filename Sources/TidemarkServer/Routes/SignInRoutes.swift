@@ -7,7 +7,7 @@ import Hummingbird
 import TidemarkModel
 import TidemarkWire
 
-/// What the address of the sign-in page holds: it is good once, for ten minutes, for one token.
+/// The content of the sign-in page's address: it is good once, for ten minutes, for one token.
 private struct SignInState: Codable {
     static let purpose = "sign in"
     static let lifetime: Int64 = 10 * 60_000
@@ -21,7 +21,7 @@ private struct SignInState: Codable {
 
 /// `/signin`: where users show who they are.
 extension Server {
-    /// Where the user of a request signs in.
+    /// Makes the address at which the user of a request signs in.
     func signInURL(_ token: APIToken, _ incoming: Incoming) -> String {
         let state = SignInState(
             token: token.id.text,

@@ -72,7 +72,7 @@ struct TicketTarget: Codable, Hashable {
     }
 }
 
-/// What the address of an upload holds.
+/// The content of an upload's address.
 struct UploadTicket: Codable {
     static let purpose = "upload"
     static let lifetime: Int64 = 15 * 60_000
@@ -82,7 +82,7 @@ struct UploadTicket: Codable {
     var end: Int64
 }
 
-/// What the address of a download holds.
+/// The content of a download's address.
 struct DownloadTicket: Codable {
     static let purpose = "download"
     static let lifetime: Int64 = 60 * 60_000
@@ -91,7 +91,7 @@ struct DownloadTicket: Codable {
     var end: Int64
 }
 
-/// What names an asset in a save.
+/// The proof by which a save names an asset.
 struct Receipt: Codable {
     static let purpose = "receipt"
     static let lifetime: Int64 = 24 * 60 * 60_000
@@ -101,7 +101,7 @@ struct Receipt: Codable {
     var end: Int64
 }
 
-/// What this server says about itself to one client.
+/// The host as one client sees it.
 struct RequestHost: WebHost {
     let server: Server
     let baseURL: String

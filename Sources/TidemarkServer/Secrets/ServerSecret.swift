@@ -87,7 +87,7 @@ extension Sequence<UInt8> {
 }
 
 extension Collection<UInt8> {
-    /// Whether two byte strings are equal, in a time that says nothing about where they differ.
+    /// Compares two byte strings, in a time that says nothing about where they differ.
     func isSame(as other: some Collection<UInt8>) -> Bool {
         guard count == other.count else { return false }
         return zip(self, other).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
@@ -118,7 +118,7 @@ extension [UInt8] {
 }
 
 extension UInt8 {
-    /// Whether it is a letter, a digit, a hyphen or an underscore of ASCII.
+    /// True if it is a letter, a digit, a hyphen or an underscore of ASCII.
     var isASCIIWordByte: Bool {
         switch self {
         case 45, 48...57, 65...90, 95, 97...122: true

@@ -13,7 +13,7 @@ public enum DatabaseMethods {
     public struct ShareMetadataRequest: Codable, Hashable, Sendable {
         /// The link.
         public var link: String
-        /// Whether the root record is wanted too.
+        /// True if the root record is wanted too.
         public var withRootRecord: Bool
     }
 

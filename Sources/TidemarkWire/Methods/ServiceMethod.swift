@@ -13,7 +13,7 @@ public struct ServiceMethod<Service, Request: Codable & Sendable, Answer: Codabl
 {
     /// The name, which is lasting: clients and servers may be of different versions.
     public let name: String
-    /// Whether a call may be repeated only under a request id; see `DatabaseService`.
+    /// True if a call may be repeated only under a request id; see `DatabaseService`.
     public let writes: Bool
     private let perform: @Sendable (Service, Request, Caller) async throws(SyncError) -> Answer
 
@@ -35,7 +35,7 @@ public protocol AnyServiceMethod<Service>: Sendable {
 
     /// The name.
     var name: String { get }
-    /// Whether a call may be repeated only under a request id.
+    /// True if a call may be repeated only under a request id.
     var writes: Bool { get }
 
     /// Reads a request, performs it on a service, and returns the answer's bytes.

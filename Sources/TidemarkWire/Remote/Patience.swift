@@ -3,7 +3,7 @@
 
 import TidemarkModel
 
-/// How often a call is repeated after a lost connection, and how long is waited before.
+/// The rule by which a call is repeated after a lost connection, and how long is waited before.
 public struct Patience: Sendable {
     /// The most repetitions of one call or of opening one stream; a stream that was open is resumed without limit.
     public var repetitions: Int
@@ -63,7 +63,7 @@ public struct Patience: Sendable {
 }
 
 extension SyncError {
-    /// Whether nobody knows if the request arrived, because the connection was lost.
+    /// True if nobody knows if the request arrived, because the connection was lost.
     var isLostConnection: Bool {
         switch code {
         case .networkUnavailable, .networkFailure, .serverResponseLost: true

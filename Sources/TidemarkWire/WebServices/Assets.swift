@@ -6,18 +6,7 @@ public import TidemarkModel
 /// `assets/upload` and `assets/rereference`: where bytes go, and what names bytes that are there.
 extension WebServices {
     func assetTokens(_ request: WebRequest) async throws(WebError) -> [UInt8] {
-        guard request.caller.user != nil else { throw .authenticationRequired() }
-        var zone = ZoneID.default
-        var fields: [AssetField] = []
-        try request.read { (it, name) throws(JSONError) in
-            switch name {
-            case "zoneID": zone = try it.zoneID()
-            case "tokens": fields = try it.values { (it) throws(JSONError) in try it.assetField() }
-            default: return false
-            }
-            return true
-        }
-        try checkCount(fields.count, of: "tokens")
+        let (zone, fields) = try assetFields(request, "tokens")
         var writer = WebWriter(self, request)
         writer.literal("{\"tokens\":")
         writer.list(fields) { writer, field in
@@ -35,19 +24,28 @@ extension WebServices {
         return writer.finished()
     }
 
-    func rereferencedAssets(_ request: WebRequest) async throws(WebError) -> [UInt8] {
+    /// Reads the fields that a signed-in user's request names in a list, and their records' zone.
+    private func assetFields(
+        _ request: WebRequest,
+        _ list: String
+    ) throws(WebError) -> (zone: ZoneID, fields: [AssetField]) {
         guard request.caller.user != nil else { throw .authenticationRequired() }
         var zone = ZoneID.default
         var fields: [AssetField] = []
         try request.read { (it, name) throws(JSONError) in
             switch name {
             case "zoneID": zone = try it.zoneID()
-            case "assets": fields = try it.values { (it) throws(JSONError) in try it.assetField() }
+            case list: fields = try it.values { (it) throws(JSONError) in try it.assetField() }
             default: return false
             }
             return true
         }
-        try checkCount(fields.count, of: "assets")
+        try checkCount(fields.count, of: list)
+        return (zone, fields)
+    }
+
+    func rereferencedAssets(_ request: WebRequest) async throws(WebError) -> [UInt8] {
+        let (zone, fields) = try assetFields(request, "assets")
         let fetch = FetchRecordsRequest(
             fields.map { RecordID(recordName: $0.recordName ?? "", zone: zone) }
         )

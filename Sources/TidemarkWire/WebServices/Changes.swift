@@ -151,7 +151,7 @@ extension WebServices {
     }
 }
 
-/// What is asked about one zone; what it leaves out, the request says for all zones.
+/// The question about one zone; what it leaves out, the request says for all zones.
 struct ZoneQuestion {
     var zone: ZoneID?
     var token: String?
@@ -171,7 +171,7 @@ struct ZoneQuestion {
         return filled
     }
 
-    /// Whether a record of a type is to be told.
+    /// Tells whether a record of a type is to be told.
     func includes(_ recordType: @autoclosure () -> String) -> Bool {
         desiredRecordTypes.map { $0.contains(recordType()) } ?? true
     }

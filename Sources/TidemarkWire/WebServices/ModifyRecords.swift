@@ -71,7 +71,7 @@ extension WebServices {
     }
 }
 
-/// What a request's operations ask of a service.
+/// The plan of a request's operations: what they ask of a service.
 private struct Modification {
     let caller: Caller
     var zone: ZoneID?
@@ -83,7 +83,7 @@ private struct Modification {
     private(set) var deletions: [RecordDeletion] = []
     private(set) var outcomes: [Outcome] = []
 
-    /// Where the outcome of an operation is to be found.
+    /// The place at which the outcome of an operation is found.
     enum Outcome {
         case save(Int)
         case deletion(Int)
@@ -116,7 +116,7 @@ private struct Modification {
         RecordID(recordName: record.recordName ?? "", zone: zone ?? record.zone ?? .default)
     }
 
-    /// Whether the records are where requests can be all or nothing.
+    /// True if the records are where requests can be all or nothing.
     var isInCustomZone: Bool {
         caller.database.scope != .public
             && operations.contains { !recordID($0.record).zone.isDefault }
@@ -335,7 +335,7 @@ private struct Modification {
 }
 
 extension WebOperation.Kind {
-    /// Whether the operation may make a record.
+    /// True if the operation may make a record.
     fileprivate var mayCreate: Bool {
         self == .create || self == .forceUpdate || self == .forceReplace
     }

@@ -3,17 +3,17 @@
 
 public import TidemarkModel
 
-/// Why a request of CloudKit Web Services failed as a whole, or one of its items.
+/// The reason for which a request of CloudKit Web Services failed as a whole, or one of its items.
 public struct WebError: Error, Hashable, Sendable {
     /// The `serverErrorCode`.
     public var code: String
     /// The status of an answer that is nothing but this error.
     public var status: Int
-    /// What happened, for people.
+    /// The reason, for people.
     public var reason: String
-    /// After how many seconds the request may be repeated; `nil` where that does not help.
+    /// Seconds after which the request may be repeated; `nil` where that does not help.
     public var retryAfter: Int?
-    /// Where the user signs in; only with `AUTHENTICATION_REQUIRED`.
+    /// The address at which the user signs in; only with `AUTHENTICATION_REQUIRED`.
     public var redirectURL: String?
     /// The three records of a conflict, for those who asked for extensions.
     public var conflict: ConflictRecords?
@@ -62,7 +62,7 @@ public struct WebError: Error, Hashable, Sendable {
 }
 
 extension WebError {
-    /// What a service's error is on the wire.
+    /// Says a service's error in the words of the wire.
     ///
     /// Where CloudKit's own words are known, they are the reason.
     public init(_ error: SyncError) {

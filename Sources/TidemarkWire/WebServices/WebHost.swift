@@ -3,26 +3,26 @@
 
 public import TidemarkModel
 
-/// What a server says about itself in its answers: addresses, receipts, and who somebody is.
+/// The server, as far as answers tell of it: addresses, receipts, and who somebody is.
 public protocol WebHost: Sendable {
-    /// Where the bytes of a new asset are sent.
+    /// Makes the address to which the bytes of a new asset are sent.
     func uploadURL(for target: AssetTarget, as caller: Caller) -> String
 
-    /// Where the bytes of a record's asset are to be had for a while.
+    /// Makes the address at which the bytes of a record's asset are to be had for a while.
     func downloadURL(
         of asset: AssetReference,
         at request: DownloadAssetRequest,
         as caller: Caller
     ) -> String
 
-    /// What names an asset in a save; without a target in any field of the caller's database.
+    /// Makes the receipt that names an asset in a save; without a target in any field of the caller's database.
     func receipt(
         for asset: AssetReference,
         _ target: AssetTarget?,
         as caller: Caller
     ) -> String
 
-    /// What a receipt of the caller's names, and for which target; `nil` for a text that is none, or too old.
+    /// Finds what a receipt of the caller's names, and for which target; `nil` for a text that is none, or too old.
     func asset(
         ofReceipt receipt: String,
         as caller: Caller
@@ -34,7 +34,7 @@ public protocol WebHost: Sendable {
     /// The link to a share.
     func shareURL(ofToken token: String) -> String
 
-    /// Who the caller is, to themselves.
+    /// Finds who the caller is, as they see themselves.
     func profile(of caller: Caller) async throws(SyncError) -> UserIdentity
 }
 

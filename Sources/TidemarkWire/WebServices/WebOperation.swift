@@ -10,7 +10,7 @@ struct WebOperation {
 
         var isDeletion: Bool { self == .delete || self == .forceDelete }
         var isForced: Bool { self == .forceUpdate || self == .forceReplace || self == .forceDelete }
-        /// Whether the record is replaced as a whole.
+        /// True if the record is replaced as a whole.
         var replaces: Bool { self == .replace || self == .forceReplace }
     }
 
@@ -27,12 +27,12 @@ struct WebRecord {
     var zone: ZoneID?
     var fields = Fields()
     var parent = ParentChange.unchanged
-    /// What the receipts in the fields were given for.
+    /// The targets that the receipts in the fields were given for.
     var receipts: [ReceiptUse] = []
     var share = WebShare()
 
     var isShare: Bool { recordType == Share.recordType }
-    /// Whether fields name assets by nothing but what clients see of them.
+    /// True if fields name assets by nothing but what clients see of them.
     var hasUnresolvedAssets: Bool {
         fields.contains { field in
             guard field.type == .asset || field.type == .assetList else { return false }
@@ -41,7 +41,7 @@ struct WebRecord {
     }
 }
 
-/// What a request says about a share; `nil` where it says nothing.
+/// The share that a request describes; `nil` where it describes none.
 struct WebShare {
     var rootName: String?
     var publicPermission: SharePermission?

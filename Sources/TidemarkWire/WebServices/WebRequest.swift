@@ -5,15 +5,15 @@ public import TidemarkModel
 
 /// A request of CloudKit Web Services, of which is known who asks.
 public struct WebRequest: Sendable {
-    /// What follows the database in the path, such as `records/modify`.
+    /// The part of the path that follows the database, such as `records/modify`.
     public var endpoint: String
     /// The body, as JSON.
     public var body: [UInt8]
-    /// Who asks, for which database.
+    /// The caller, and the database that they ask.
     public var caller: Caller
-    /// Whether the answer may hold what Apple's does not: `X-Tidemark-Extensions: 1`.
+    /// True if the answer may hold what Apple's does not: `X-Tidemark-Extensions: 1`.
     public var isExtended: Bool
-    /// Whether records come with a token behind what the answer shows: `getCurrentSyncToken=true`.
+    /// True if records come with a token behind what the answer shows: `getCurrentSyncToken=true`.
     public var wantsSyncToken: Bool
 
     /// Describes a request.
@@ -34,13 +34,13 @@ public struct WebRequest: Sendable {
 
 /// An endpoint of CloudKit Web Services: where it is and who may ask it.
 public struct WebEndpoint: Hashable, Sendable {
-    /// What follows the database in the path.
+    /// The part of the path that follows the database.
     public let path: String
-    /// Whether `GET` is answered as well as `POST`.
+    /// True if `GET` is answered as well as `POST`.
     public let allowsGET: Bool
     /// The databases that have it.
     public let scopes: Set<DatabaseScope>
-    /// Whether it needs a user who signed in, whatever the database.
+    /// True if it needs a user who signed in, whatever the database.
     public let needsUser: Bool
 
     private init(

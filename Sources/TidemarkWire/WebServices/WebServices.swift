@@ -92,6 +92,6 @@ public struct WebServices: Sendable {
         }
     }
 
-    /// At most how many records a page of an answer has.
+    /// The most records that a page of an answer has.
     func pageLimit(_ wanted: Int?) -> Int { min(wanted ?? itemLimit, itemLimit) }
 }

@@ -8,7 +8,7 @@ struct WebWriter {
     let host: any WebHost
     let caller: Caller
     let isExtended: Bool
-    /// Whether whole and floating-point numbers are written as strings.
+    /// True if whole and floating-point numbers are written as strings.
     var numbersAsStrings = false
     private var bytes: [UInt8] = []
 
@@ -53,7 +53,7 @@ struct WebWriter {
         string(text)
     }
 
-    /// What was written.
+    /// The bytes that were written.
     var written: [UInt8] { bytes }
 
     /// Closes the answer and hands it over.
@@ -64,7 +64,7 @@ struct WebWriter {
 
     // MARK: Identities
 
-    /// Whose zone it is, as clients name people.
+    /// The name of the zone's owner, as clients name people.
     func ownerName(of zone: ZoneID) -> String? {
         guard zone.ownerName == ZoneID.currentOwner else { return zone.ownerName }
         return caller.database.scope == .public ? nil : caller.user?.userRecordName

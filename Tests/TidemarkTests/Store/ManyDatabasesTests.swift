@@ -32,7 +32,7 @@ import TidemarkModel
             .saves[0].get()
     }
 
-    /// What a user's database has now, and what changed in it after a token.
+    /// The content of a user's database now, and what changed in it after a token.
     private func look(
         _ user: Int,
         since token: ChangeToken?

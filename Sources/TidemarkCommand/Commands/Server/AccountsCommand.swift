@@ -18,16 +18,27 @@ struct AccountsCommand: AsyncParsableCommand {
     )
 }
 
+/// The account that a command is about, and the store that has it.
+struct AccountArgument: ParsableArguments {
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The e-mail address.")
+    var email: String
+}
+
+/// The beginning of the links that a command prints.
+struct LinkOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Where clients reach the server.", valueName: "url"))
+    var publicURL = "http://localhost:8080"
+}
+
 struct AccountsAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
         abstract: "Make an account. The password is the first line of standard input."
     )
 
-    @OptionGroup var store: WrittenStoreArgument
-
-    @Argument(help: "The e-mail address.")
-    var email: String
+    @OptionGroup var account: AccountArgument
 
     @Option(help: "The given name.")
     var given = ""
@@ -37,8 +48,13 @@ struct AccountsAddCommand: AsyncParsableCommand {
 
     func run() async throws {
         let password = try readPassword()
-        try await store.administer(
-            .addAccount(email: email, password: password, givenName: given, familyName: family)
+        try await account.store.administer(
+            .addAccount(
+                email: account.email,
+                password: password,
+                givenName: given,
+                familyName: family
+            )
         )
     }
 }
@@ -89,14 +105,11 @@ struct AccountsPasswordCommand: AsyncParsableCommand {
         abstract: "Set a password, from standard input, and end all sessions of the account."
     )
 
-    @OptionGroup var store: WrittenStoreArgument
-
-    @Argument(help: "The e-mail address.")
-    var email: String
+    @OptionGroup var account: AccountArgument
 
     func run() async throws {
         let password = try readPassword()
-        try await store.administer(.setPassword(password, account: email))
+        try await account.store.administer(.setPassword(password, account: account.email))
     }
 }
 
@@ -106,13 +119,10 @@ struct AccountsLockCommand: AsyncParsableCommand {
         abstract: "Refuse signing in, and end all sessions of an account."
     )
 
-    @OptionGroup var store: WrittenStoreArgument
-
-    @Argument(help: "The e-mail address.")
-    var email: String
+    @OptionGroup var account: AccountArgument
 
     func run() async throws {
-        try await store.administer(.setLocked(true, account: email))
+        try await account.store.administer(.setLocked(true, account: account.email))
     }
 }
 
@@ -122,13 +132,10 @@ struct AccountsUnlockCommand: AsyncParsableCommand {
         abstract: "Allow signing in again."
     )
 
-    @OptionGroup var store: WrittenStoreArgument
-
-    @Argument(help: "The e-mail address.")
-    var email: String
+    @OptionGroup var account: AccountArgument
 
     func run() async throws {
-        try await store.administer(.setLocked(false, account: email))
+        try await account.store.administer(.setLocked(false, account: account.email))
     }
 }
 
@@ -138,16 +145,14 @@ struct AccountsInviteCommand: AsyncParsableCommand {
         abstract: "Print a link with which somebody makes an account: once, within two weeks."
     )
 
-    @OptionGroup var store: WrittenStoreArgument
-
-    @Argument(help: "The e-mail address.")
-    var email: String
-
-    @Option(help: ArgumentHelp("Where clients reach the server.", valueName: "url"))
-    var publicURL = "http://localhost:8080"
+    @OptionGroup var account: AccountArgument
+    @OptionGroup var link: LinkOptions
 
     func run() async throws {
-        print(publicURL + (try await store.administer(.invite(email: email)).text))
+        print(
+            link.publicURL
+                + (try await account.store.administer(.invite(email: account.email)).text)
+        )
     }
 }
 
@@ -157,16 +162,14 @@ struct AccountsResetCommand: AsyncParsableCommand {
         abstract: "Print a link with which somebody sets a new password: once, within a day."
     )
 
-    @OptionGroup var store: WrittenStoreArgument
-
-    @Argument(help: "The e-mail address.")
-    var email: String
-
-    @Option(help: ArgumentHelp("Where clients reach the server.", valueName: "url"))
-    var publicURL = "http://localhost:8080"
+    @OptionGroup var account: AccountArgument
+    @OptionGroup var link: LinkOptions
 
     func run() async throws {
-        print(publicURL + (try await store.administer(.reset(account: email)).text))
+        print(
+            link.publicURL
+                + (try await account.store.administer(.reset(account: account.email)).text)
+        )
     }
 }
 
@@ -176,13 +179,10 @@ struct AccountsSignOutCommand: AsyncParsableCommand {
         abstract: "End all sessions of an account."
     )
 
-    @OptionGroup var store: WrittenStoreArgument
-
-    @Argument(help: "The e-mail address.")
-    var email: String
+    @OptionGroup var account: AccountArgument
 
     func run() async throws {
-        try await store.administer(.endSessions(account: email))
+        try await account.store.administer(.endSessions(account: account.email))
     }
 }
 #endif

@@ -158,7 +158,7 @@ struct ServerSettings {
     /// The container of the token that is printed.
     var container: ContainerID { text("container").map { ContainerID($0) } ?? .standard }
 
-    /// How the server's store is to be opened.
+    /// The options with which the server's store is opened.
     func storeOptions() throws -> StoreOptions {
         var options = StoreOptions()
         options.requiresAuthentication = true
@@ -168,7 +168,7 @@ struct ServerSettings {
         return options
     }
 
-    /// How the server is to listen and whom it lets in.
+    /// The options of the server.
     func options() throws -> ServerOptions {
         var options = ServerOptions()
         options.port = try number("port", in: 0...65_535)
