@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
+import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 import TidemarkViews
@@ -14,16 +15,16 @@ struct StoredSchemas: Sendable {
 
     private var schemas: [DatabaseID: StoredSchema] = [:]
     /// The last change of a system zone when the schemas were read.
-    private var sequence: UInt64 = 0
+    private var sequence: SequenceNumber = 0
 
-    func schema(of database: DatabaseID, asOf sequence: UInt64) -> StoredSchema? {
+    func schema(of database: DatabaseID, asOf sequence: SequenceNumber) -> StoredSchema? {
         sequence == self.sequence ? schemas[database] : nil
     }
 
     mutating func keep(
         _ schema: StoredSchema,
         of database: DatabaseID,
-        asOf sequence: UInt64
+        asOf sequence: SequenceNumber
     ) {
         guard sequence >= self.sequence else { return }
         if sequence > self.sequence || schemas.count >= Self.countLimit { schemas = [:] }

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkLog
 package import TidemarkModel
 
 /// How many bytes databases take up that have a quota: counted once after an opening, then carried
@@ -14,9 +15,9 @@ package struct UsageCounts: Sendable {
 
     private enum Count {
         /// The count is under way; what commits have added since it began, by their last position.
-        case begun([(sequence: UInt64, growth: Int)])
+        case begun([(sequence: SequenceNumber, growth: Int)])
         /// The sum, with what is reserved, of a count that looked as far as `bound`.
-        case ended(byteCount: Int, bound: UInt64)
+        case ended(byteCount: Int, bound: SequenceNumber)
     }
 
     private struct Entry {
@@ -84,7 +85,7 @@ package struct UsageCounts: Sendable {
     }
 
     /// Takes note that the commit of a reservation, or of what nobody had to reserve, has a place.
-    package mutating func settle(_ reservation: Reservation, at sequence: UInt64) {
+    package mutating func settle(_ reservation: Reservation, at sequence: SequenceNumber) {
         guard let entry = entries[reservation.database], entry.id != reservation.id else { return }
         switch entry.count {
         case .begun(let late):
@@ -119,7 +120,7 @@ package struct UsageCounts: Sendable {
         _ id: UInt64,
         of database: DatabaseID,
         byteCount: Int,
-        bound: UInt64
+        bound: SequenceNumber
     ) {
         guard let entry = entries[database], entry.id == id, case .begun(let late) = entry.count
         else { return }

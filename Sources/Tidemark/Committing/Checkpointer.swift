@@ -101,7 +101,7 @@ package final class Checkpointer: Sendable {
 
     /// Takes a generation into the index, once it is durable.
     private func write(_ generation: OverlayGeneration) throws(SyncError) {
-        let last = SequenceNumber(rawValue: generation.lastSequence)
+        let last = generation.lastSequence
         try SyncError.wrapping { () throws(LogError) in
             try awaitDurable(last)
         }
@@ -148,7 +148,7 @@ package final class Checkpointer: Sendable {
     /// Takes into the index what was appended up to a position, while commits go on.
     package func advance(
         _ views: ZoneViews,
-        through position: UInt64
+        through position: SequenceNumber
     ) async throws(SyncError) {
         while true {
             let isThere = views.overlay.withLock { overlay in
@@ -211,10 +211,10 @@ extension ViewIndex {
         _ line: IncarnationLine,
         compactedThrough: SequenceNumber
     ) throws(ViewIndexError) {
-        let last = SequenceNumber(rawValue: generation.lastSequence)
+        let last = generation.lastSequence
         let batch = try generation.makeBatch(
             over: try snapshot(),
-            compactedThrough: compactedThrough.rawValue
+            compactedThrough: compactedThrough
         )
         let checkpoint = ViewCheckpoint(
             store: store,

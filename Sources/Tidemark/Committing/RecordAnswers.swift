@@ -61,7 +61,7 @@ extension Writer {
                     result.deletions.append(.success(request.record(at: index)))
                     continue
                 }
-                let position = SequenceNumber(rawValue: placed.first.rawValue + UInt64(event))
+                let position = placed.first + event
                 let record = Record(
                     zone: request.saves[index].recordID.zone,
                     changeTag: TagContent(of: position, in: reader.line).tag,
@@ -102,7 +102,7 @@ extension Writer {
             let isSave = index < request.saves.count
             switch outcome {
             case .event(let event) where isSave:
-                let position = SequenceNumber(rawValue: answer.first.rawValue + UInt64(event))
+                let position = answer.first + event
                 let stored = try reader.views.records(at: [position])[0]
                 result.saves.append(
                     .success(try reader.record(stored, in: request.saves[index].recordID.zone))

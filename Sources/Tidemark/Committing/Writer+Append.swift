@@ -34,7 +34,7 @@ extension Writer {
             }
             usages.withLock { usages in
                 for reservation in reservations {
-                    usages.settle(reservation, at: placed.last.rawValue)
+                    usages.settle(reservation, at: placed.last)
                 }
                 for database in effect.endings { usages.forget(database) }
             }

@@ -58,7 +58,7 @@ extension Writer {
                     growth = RecordBody(sound: bytes).countedByteCount
                 }
                 if change.previousState == .live {
-                    let previous = SequenceNumber(rawValue: change.previous)
+                    let previous = change.previous
                     let old = try reader.views.records(at: [previous])[0]
                     growth = growth.clampedSum(-(try old.readBody().countedByteCount))
                 }
@@ -74,7 +74,7 @@ extension Writer {
 
     /// Which zone a key of a plan stands for.
     private func identity(
-        of zone: UInt64,
+        of zone: ZoneKey,
         in plan: CommitPlan,
         _ picture: ViewPicture
     ) throws(SyncError) -> ZoneIdentity {
@@ -107,7 +107,7 @@ extension Writer {
         guard let id = usages.withLock({ $0.begin(database) }) else { return }
         // Commits that were appended before the count began are not told to it: it must see them.
         let appended = reader.views.overlay.withLock { $0.appended }
-        try await committer.waitUntilDurable(SequenceNumber(rawValue: appended))
+        try await committer.waitUntilDurable(appended)
         let picture = try reader.picture(.visible)
         let byteCount = try reader.usage(of: database, picture).total.byteCount
         usages.withLock {

@@ -21,7 +21,7 @@ extension Writer {
             let schema = try reader.schema(of: database, picture)
             if let role = roles.first(where: { $0.isBuiltIn || !schema.schema.knows($0) }) {
                 try await committer.waitUntilDurable(
-                    SequenceNumber(rawValue: schema.lastSequence)
+                    schema.lastSequence
                 )
                 throw SyncError(
                     .invalidArguments,

@@ -25,9 +25,7 @@ extension Writer {
             let development = try reader.schema(of: database(.development), picture)
             let production = try reader.schema(of: database(.production), picture)
             let wanted = try plan((development.schema, production.schema))
-            let lookedAt = SequenceNumber(
-                rawValue: max(development.lastSequence, production.lastSequence)
-            )
+            let lookedAt = max(development.lastSequence, production.lastSequence)
             let change = try SystemChange.schema(from: wanted.current, to: wanted.target)
             if wanted.error != nil || change.isEmpty {
                 try await committer.waitUntilDurable(lookedAt)

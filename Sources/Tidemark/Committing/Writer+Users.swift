@@ -38,7 +38,7 @@ extension Writer {
             }
             let change = try AccountRecords.change(from: old?.account, to: account)
             if change.isEmpty {
-                let last = SequenceNumber(rawValue: old?.lastSequence ?? 0)
+                let last = old?.lastSequence ?? 0
                 return try await committer.waitUntilDurable(last)
             }
             let caller = Caller(database: database)

@@ -30,7 +30,7 @@ struct FormerVersions {
     let source: any EventSource
     /// The position at which the client's copy of the zone was complete: a version counts that was there
     /// at this position or came later, if the client may read it.
-    let known: UInt64
+    let known: SequenceNumber
     /// The client, if it began without a token: of the versions that ended before `known` those count
     /// whose record it created.
     let creator: Creator?
@@ -105,11 +105,11 @@ struct FormerVersions {
                 }
             }
             if let state = stored.event.previousState,
-                step.position.rawValue > known || creator != nil
+                step.position > known || creator != nil
             {
                 next.append(
                     Step(
-                        position: SequenceNumber(rawValue: stored.event.previous),
+                        position: stored.event.previous,
                         entry: step.entry,
                         end: step.position,
                         state: state
@@ -124,7 +124,7 @@ struct FormerVersions {
 
     private func counts(_ body: RecordBody, endingAt end: SequenceNumber) -> Bool {
         if let access, access.refusal(of: .read, on: body) != nil { return false }
-        if end.rawValue > known { return true }
+        if end > known { return true }
         guard let creator, let device = body.created.device else { return false }
         return Creator(user: body.created.user, device: device) == creator
     }
@@ -134,8 +134,8 @@ struct FormerVersions {
     /// Of versions that ended before the client began, nobody knows any more who created them: they do
     /// not count. A reader passes over what is damaged.
     private func miss(_ step: Step) throws(SyncError) {
-        guard step.end.rawValue > known, step.position <= source.compactedThrough else { return }
-        if step.state == .live || step.position.rawValue > known {
+        guard step.end > known, step.position <= source.compactedThrough else { return }
+        if step.state == .live || step.position > known {
             throw SyncError(TokenDefect.belowHorizon)
         }
     }

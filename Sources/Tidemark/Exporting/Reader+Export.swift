@@ -25,7 +25,7 @@ extension Reader {
             : try PastState(
                 of: source,
                 hash: views.hash,
-                through: SequenceNumber(rawValue: bound)
+                through: bound
             )
         var zones = if let past { past.zones } else { try livingZones(of: database, picture) }
         zones = zones.filter { $0.value.database == database }
@@ -56,7 +56,7 @@ extension Reader {
     func livingZones(
         of database: DatabaseID,
         _ picture: ViewPicture
-    ) throws(SyncError) -> [UInt64: ZoneIdentity] {
+    ) throws(SyncError) -> [ZoneKey: ZoneIdentity] {
         try SyncError.wrapping { () throws(ViewIndexError) in
             let zones = try picture.zones(of: database, after: 0, limit: .max)
             return Dictionary(uniqueKeysWithValues: zones.map { ($0.key, $0.identity) })
@@ -64,7 +64,7 @@ extension Reader {
     }
 
     func liveSequences(
-        in zone: UInt64,
+        in zone: ZoneKey,
         _ picture: ViewPicture,
         limit: Int = .max
     ) throws(SyncError) -> [SequenceNumber] {
@@ -83,25 +83,25 @@ extension Reader {
     func check(
         _ position: SequenceNumber?,
         _ picture: ViewPicture
-    ) throws(SyncError) -> UInt64 {
+    ) throws(SyncError) -> SequenceNumber {
         guard let position else { return picture.bound }
-        guard position.rawValue <= picture.bound else {
+        guard position <= picture.bound else {
             throw SyncError(
                 .invalidArguments,
                 "The store's last event is \(picture.bound); there is no event \(position)."
             )
         }
         let horizon = try historyHorizon(picture)
-        guard position.rawValue >= horizon else { throw .historyPruned(position, horizon) }
-        return position.rawValue
+        guard position >= horizon else { throw .historyPruned(position, horizon) }
+        return position
     }
 
     /// The first position that can be asked for.
     func historyHorizon() throws(SyncError) -> SequenceNumber {
-        SequenceNumber(rawValue: try historyHorizon(picture(.visible)))
+        try historyHorizon(picture(.visible))
     }
 
-    private func historyHorizon(_ picture: ViewPicture) throws(SyncError) -> UInt64 {
+    private func historyHorizon(_ picture: ViewPicture) throws(SyncError) -> SequenceNumber {
         try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.compaction()?.history ?? 0
         }
@@ -125,15 +125,15 @@ extension Reader {
             picture.facts,
             options.limits
         )
-        if zones[0].key.map({ $0 > bound }) ?? true {
+        if zones[0].key.map({ $0.creation > bound }) ?? true {
             // The zone of that time, if there was one, is another epoch, which views do not list.
             return try pastRecord(id, of: database, asOf: position)
         }
         let name = Name(id.recordName)
         let item = ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
         var stored = try ConsultedItems([item], in: zones, picture.facts).items[0].old
-        while let version = stored, version.sequence.rawValue > bound {
-            let previous = SequenceNumber(rawValue: version.event.previous)
+        while let version = stored, version.sequence > bound {
+            let previous = version.event.previous
             stored = previous == .zero ? nil : try views.records(at: [previous])[0]
         }
         guard let stored, stored.event.state == .live else { throw .recordNotFound(id) }

@@ -95,8 +95,8 @@ public struct ChangeImport: Sendable {
             decision.note(in: &waiting)
             if decision.changes(.subscriptions) {
                 try await notifications.notifier().imported(
-                    placed.first.rawValue,
-                    placed.last.rawValue
+                    placed.first,
+                    placed.last
                 )
             }
             if decision.changes(.users) { tellOfAccounts(placed.last) }

@@ -17,7 +17,7 @@ struct ImportDecision {
     private let reading: LineReading
     private let database: DatabaseID
     /// What stands for the key of each epoch; `nil` while it is not there.
-    private var keys: [UInt64?]
+    private var keys: [ZoneKey?]
     /// What the line means for shares.
     private var passages: ShareTransitions
 
@@ -210,7 +210,7 @@ struct ImportDecision {
     }
 
     /// What stands for a zone's key, after creating the zone if it is not there.
-    private mutating func key(of epoch: Int) -> UInt64 {
+    private mutating func key(of epoch: Int) -> ZoneKey {
         if let key = keys[epoch] { return key }
         let key = plan.createZone(reading.epochs[epoch].zone)
         keys[epoch] = key

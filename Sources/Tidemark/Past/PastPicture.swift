@@ -28,7 +28,7 @@ package struct PastPicture: Sendable {
     package var hash: StoreHash { picture.hash }
 
     /// The last position that the picture shows.
-    package var last: SequenceNumber { SequenceNumber(rawValue: picture.bound) }
+    package var last: SequenceNumber { picture.bound }
 
     /// All zones of a database, those that have ended included, in the order of their last events.
     ///
@@ -47,7 +47,7 @@ package struct PastPicture: Sendable {
         if let run, let end = epoch.end, end.sequence <= run.horizon(of: epoch.identity) {
             position = max(position, end.sequence)
         }
-        return SequenceNumber(rawValue: position)
+        return position
     }
 
     /// The lists of what the shares of a zone show or showed, those of shares that have ended included.
@@ -66,18 +66,19 @@ package struct PastPicture: Sendable {
     /// One look-up, and one read of the log to see that the name is the one that is meant.
     package func newestVersion(
         of name: Name,
-        in epoch: UInt64
+        in epoch: ZoneKey
     ) throws(SyncError) -> RecordVersion? {
         var slot = hash.slot(ofName: name)
         for _ in 0...UInt8.max {
-            guard let version = try newestVersion(at: ViewKey(epoch, slot)) else { return nil }
+            let place = ViewKey(zone: epoch, slot: slot)
+            guard let version = try newestVersion(at: place) else { return nil }
             let stored = try picture.views.records(at: [version.sequence])[0]
             do throws(EventFormatError) {
                 if try stored.hasName(name) { return version }
             } catch {
                 throw SyncError(error)
             }
-            slot &+= 1
+            slot = slot.probed(1)
         }
         return nil
     }
@@ -90,7 +91,7 @@ package struct PastPicture: Sendable {
     /// The last event of every record that an epoch of a zone has or had, oldest first.
     ///
     /// O(records).
-    package func newestVersions(in epoch: UInt64) throws(SyncError) -> [RecordVersion] {
+    package func newestVersions(in epoch: ZoneKey) throws(SyncError) -> [RecordVersion] {
         try translated { () throws(ViewIndexError) in
             try picture.changes(in: epoch, after: 0, quiet: 0, limit: .max)
         }
@@ -134,7 +135,7 @@ package struct PastLog: Sendable {
     package func scan(
         from first: SequenceNumber,
         through last: SequenceNumber,
-        zones: Set<UInt64>? = nil,
+        zones: Set<ZoneKey>? = nil,
         _ visit: (LogEvent) throws(EventFormatError) -> Bool
     ) throws(SyncError) {
         var failure: EventFormatError?

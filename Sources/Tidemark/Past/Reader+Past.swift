@@ -57,7 +57,7 @@ extension Reader {
         _ now: ViewPicture
     ) throws(SyncError) -> any Picture {
         guard let position else { return LivePicture(views: now) }
-        return FoldedPicture(try past(position, now), through: position.rawValue)
+        return FoldedPicture(try past(position, now), through: position)
     }
 
     private func pastPicture(for caller: Caller) throws(SyncError) -> ViewPicture {
@@ -75,7 +75,7 @@ extension Reader {
         return try PastState(
             of: source,
             hash: views.hash,
-            through: SequenceNumber(rawValue: bound)
+            through: bound
         )
     }
 }

@@ -52,7 +52,7 @@ extension Queries {
             let any = Query(recordType: query.recordType)
             let all = try await index.page(
                 any,
-                zones: place.zones.keys.sorted(),
+                zones: place.keys,
                 limit: 1,
                 now: search.now,
                 shows: self.shows(in: place)
@@ -100,11 +100,14 @@ extension Queries {
 /// Where a query looks.
 struct QueryPlace: Sendable {
     /// The zones, by key.
-    var zones: [UInt64: ZoneID]
+    var zones: [ZoneKey: ZoneID]
     /// What cursors belong to: that goes on when zones of a whole database come and go between pages.
     var scope: UInt64
     /// What shares show of the zone, where it is somebody else's.
     var shown: SharedPlace?
+
+    /// The keys of the zones as the query index has them, ascending.
+    var keys: [UInt64] { zones.keys.map(\.rawValue).sorted() }
 
     /// How many zones one query can look into; each is a value in SQLite's statement.
     static let zoneLimit = 30_000
@@ -144,7 +147,7 @@ extension Queries {
         let shown = consulted.access(of: 0).map {
             SharedPlace(zones: consulted, access: $0, picture: picture)
         }
-        return QueryPlace(zones: [key: zone], scope: key, shown: shown)
+        return QueryPlace(zones: [key: zone], scope: key.rawValue, shown: shown)
     }
 
     /// Whether a record is shown where a query looks; `nil` if every record is.
@@ -190,7 +193,7 @@ extension Queries {
     ) async throws -> (records: [Record], next: QueryCursor?) {
         let page = try await index.page(
             search.query,
-            zones: search.place.zones.keys.sorted(),
+            zones: search.place.keys,
             scope: search.place.scope,
             after: cursor,
             limit: search.limit,
@@ -201,7 +204,7 @@ extension Queries {
         )
         var incarnations = IncarnationReader(line: reader.line)
         let records = page.records.compactMap { found -> Record? in
-            guard let zone = search.place.zones[found.zone] else { return nil }
+            guard let zone = search.place.zones[ZoneKey(rawValue: found.zone)] else { return nil }
             let tag = incarnations.tag(of: SequenceNumber(rawValue: found.sequence))
             return Record(zone: zone, changeTag: tag, body: found.body)
                 .shown(to: search.place.shown?.access)

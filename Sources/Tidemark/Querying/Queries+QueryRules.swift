@@ -49,7 +49,7 @@ extension Queries {
                 in: caller.database.environment
             )
             if growth.isEmpty {
-                let last = SequenceNumber(rawValue: old.lastSequence)
+                let last = old.lastSequence
                 return try await committer.waitUntilDurable(last)
             }
             let change = try SystemChange.schema(

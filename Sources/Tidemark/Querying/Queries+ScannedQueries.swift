@@ -22,11 +22,12 @@ extension Queries {
         // Who may read is a question of today.
         let query = try readable(request.query, as: caller, picture)
         let zone = request.zone.map { zone in
-            [reader.views.hash.slot(ofZone: zone.zoneName), reader.views.hash.target(zone.owner)]
+            let slot = reader.views.hash.slot(ofZone: zone.zoneName)
+            return [slot.rawValue, reader.views.hash.target(zone.owner)]
         }
         let signature = QueryCursor.signature(
             of: query,
-            zones: [reader.views.hash.key(of: caller.database), bound] + (zone ?? [])
+            zones: [reader.views.hash.key(of: caller.database), bound.rawValue] + (zone ?? [])
                 + [reader.views.hash.target((caller.user ?? .current).name)]
         )
         var offset = 0
@@ -95,11 +96,11 @@ extension Queries {
         _ query: Query,
         _ request: QueryRequest,
         as caller: Caller,
-        through bound: UInt64,
+        through bound: SequenceNumber,
         _ picture: ViewPicture,
         _ signature: UInt64
     ) throws(SyncError) -> ScannedQuery {
-        let last = SequenceNumber(rawValue: bound)
+        let last = bound
         let past =
             bound == picture.bound
             ? nil : try PastState(of: reader.source, hash: reader.views.hash, through: last)
@@ -196,7 +197,7 @@ extension Queries {
     /// The records that some events saved, in the order of the list, as far as a page has room for
     /// their bytes, and where in the list that ends; at least one record.
     private func records(
-        _ sequences: ArraySlice<UInt64>,
+        _ sequences: ArraySlice<SequenceNumber>,
         in place: QueryPlace,
         _ selection: FieldSelection?
     ) throws(SyncError) -> (records: [Record], end: Int) {
@@ -218,15 +219,15 @@ extension Queries {
     }
 
     private func read(
-        _ sequences: ArraySlice<UInt64>,
-        in zones: [UInt64: ZoneID]
-    ) throws(SyncError) -> [UInt64: Record] {
-        var found: [UInt64: Record] = [:]
+        _ sequences: ArraySlice<SequenceNumber>,
+        in zones: [ZoneKey: ZoneID]
+    ) throws(SyncError) -> [SequenceNumber: Record] {
+        var found: [SequenceNumber: Record] = [:]
         found.reserveCapacity(sequences.count)
-        try reader.source.visit(sequences.sorted().map { SequenceNumber(rawValue: $0) }) {
+        try reader.source.visit(sequences.sorted().map { $0 }) {
             (event) throws(SyncError) in
             guard let zone = zones[event.zone] else { return true }
-            found[event.sequence.rawValue] = try reader.record(try stored(event), in: zone)
+            found[event.sequence] = try reader.record(try stored(event), in: zone)
             return true
         }
         return found

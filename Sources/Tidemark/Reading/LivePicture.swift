@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
+import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
@@ -9,11 +10,11 @@ import TidemarkViews
 struct LivePicture: Picture {
     let views: ViewPicture
 
-    var bound: UInt64 { views.bound }
+    var bound: SequenceNumber { views.bound }
 
     func zone(
         _ zone: ZoneIdentity
-    ) throws(SyncError) -> (key: UInt64?, end: ZoneDeletionReason?) {
+    ) throws(SyncError) -> (key: ZoneKey?, end: ZoneDeletionReason?) {
         try SyncError.wrapping { () throws(ViewIndexError) in
             let epoch = try views.epoch(of: zone)
             guard let key = epoch.key else { return (nil, nil) }
@@ -22,8 +23,8 @@ struct LivePicture: Picture {
     }
 
     func versions(
-        in zone: UInt64,
-        after start: UInt64,
+        in zone: ZoneKey,
+        after start: SequenceNumber,
         limit: Int
     ) throws(SyncError) -> [RecordVersion] {
         try SyncError.wrapping { () throws(ViewIndexError) in
@@ -33,8 +34,8 @@ struct LivePicture: Picture {
 
     func zones(
         of database: DatabaseID,
-        after start: UInt64,
-        quiet: UInt64,
+        after start: SequenceNumber,
+        quiet: SequenceNumber,
         limit: Int
     ) throws(SyncError) -> [ZoneHead] {
         try SyncError.wrapping { () throws(ViewIndexError) in

@@ -81,7 +81,7 @@ extension Reader {
 
     func check(_ start: Start, isWithin position: SequenceNumber) throws(SyncError) {
         let handedOut = max(start.sequence, start.quiet)
-        guard handedOut <= position.rawValue else {
+        guard handedOut <= position else {
             throw SyncError(
                 .invalidArguments,
                 "The token was handed out at event \(handedOut), after event \(position), as of "
@@ -104,7 +104,7 @@ extension Reader {
                 zone: request.zone,
                 since: request.since,
                 token: changes.token,
-                shownThrough: SequenceNumber(rawValue: picture.bound),
+                shownThrough: picture.bound,
                 changeCount: changes.changes.count,
                 moreComing: changes.moreComing
             )
@@ -114,12 +114,12 @@ extension Reader {
 
     /// Where a delta begins.
     struct Start {
-        var sequence: UInt64 = 0
+        var sequence: SequenceNumber = 0
         /// Deletions up to here are not told.
-        var quiet: UInt64
+        var quiet: SequenceNumber
 
         /// Where the client's copy of the zone was complete, or where it began without a token.
-        var known: UInt64 { quiet > 0 ? quiet : sequence }
+        var known: SequenceNumber { quiet > 0 ? quiet : sequence }
     }
 
     /// Where the token of a request leaves off; without a token, at the beginning, and with the deletions
@@ -127,8 +127,8 @@ extension Reader {
     func start(
         of request: ZoneChangesRequest,
         _ zone: ZoneIdentity,
-        _ key: UInt64?,
-        quiet: UInt64,
+        _ key: ZoneKey?,
+        quiet: SequenceNumber,
         _ readability: UInt64,
         _ picture: ViewPicture
     ) throws(SyncError) -> Start {
@@ -137,29 +137,29 @@ extension Reader {
         do throws(TokenDefect) {
             content = try TokenContent(token, store: id, hash: views.hash)
             // A default zone that was empty had no key yet; it came into being after the token.
-            if let key, content.place == 0, key > content.sequence.rawValue {
-                content.place = key
+            if let key, content.place == 0, key.creation > content.sequence {
+                content.place = key.rawValue
             }
             try content.check(
                 level: .zone,
-                place: key ?? 0,
+                place: key?.rawValue ?? 0,
                 line: line,
-                visible: SequenceNumber(rawValue: picture.bound),
+                visible: picture.bound,
                 horizon: try horizon(of: key, picture),
                 readability: readability
             )
         } catch {
             throw try explain(error, of: token, for: zone, picture)
         }
-        return Start(sequence: content.sequence.rawValue, quiet: content.quiet.rawValue)
+        return Start(sequence: content.sequence, quiet: content.quiet)
     }
 
     private func horizon(
-        of key: UInt64?,
+        of key: ZoneKey?,
         _ picture: ViewPicture
     ) throws(TokenDefect) -> SequenceNumber {
         guard let key, let standing = try? picture.zone(key) else { return .zero }
-        return SequenceNumber(rawValue: standing.tombstoneHorizon)
+        return standing.tombstoneHorizon
     }
 
     /// The error for a token that cannot be answered.
@@ -172,7 +172,7 @@ extension Reader {
         guard defect == .otherPlace,
             let content = try? TokenContent(token, store: id, hash: views.hash)
         else { return SyncError(defect) }
-        guard let standing = try? picture.zone(content.place) else {
+        guard let standing = try? picture.zone(ZoneKey(rawValue: content.place)) else {
             return content.place == 0
                 ? SyncError(defect) : .tokenExpired("the zone that it is of was erased")
         }
@@ -201,16 +201,16 @@ extension Reader {
     func token(
         _ level: TokenContent.Level,
         place: UInt64,
-        at sequence: UInt64,
-        quiet: UInt64 = 0,
+        at sequence: SequenceNumber,
+        quiet: SequenceNumber = 0,
         readability: UInt64 = 0
     ) -> ChangeToken {
         TokenContent(
             level: level,
             place: place,
             incarnation: line.current,
-            sequence: SequenceNumber(rawValue: sequence),
-            quiet: SequenceNumber(rawValue: quiet),
+            sequence: sequence,
+            quiet: quiet,
             readability: readability
         ).token(of: id, hash: views.hash)
     }

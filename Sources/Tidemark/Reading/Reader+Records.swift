@@ -91,7 +91,7 @@ extension Reader {
         guard let access = zones.access(of: item.zone), let key = zones.key(of: item.zone) else {
             return true
         }
-        return access.mayRead(try audiences.audience(of: ViewKey(key, item.slot)))
+        return access.mayRead(try audiences.audience(of: ViewKey(zone: key, slot: item.slot)))
     }
 
     /// What the store says now; the view index's errors as a caller meets them.

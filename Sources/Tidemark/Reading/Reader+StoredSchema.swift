@@ -26,7 +26,7 @@ extension Reader {
             try SchemaRecords.schema(
                 of: try records.map { (record) throws(SyncError) in try record.readBody() }
             ),
-            lastSequence: records.map(\.sequence.rawValue).max() ?? 0
+            lastSequence: records.map(\.sequence).max() ?? 0
         )
         if isNewest { schemas.withLock { $0.keep(found, of: home, asOf: asOf) } }
         return found

@@ -17,8 +17,8 @@ extension Reader {
             of: container,
             against: try productionSchema(of: container, picture).schema
         )
-        let last = SequenceNumber(rawValue: picture.bound)
-        try source.visit(from: SequenceNumber(rawValue: 1), through: last) {
+        let last = picture.bound
+        try source.visit(from: 1, through: last) {
             (event) throws(SyncError) in
             try fold.add(event, counts: event.sequence >= first)
             return true

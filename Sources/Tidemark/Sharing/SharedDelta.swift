@@ -26,7 +26,7 @@ extension Reader {
 struct SharedDelta: ZoneDelta {
     private let reader: Reader
     private let picture: ViewPicture
-    private let zone: UInt64
+    private let zone: ZoneKey
     private let zoneAccess: ZoneAccess
     /// How the caller takes part, or took part, in shares of the zone.
     private let parts: [KnownParticipation]
@@ -61,7 +61,7 @@ struct SharedDelta: ZoneDelta {
         zoneAccess = access
         start = try Self.start(of: request, key, access, reader, picture)
         if request.since != nil {
-            let position = max(start.sequence, start.quiet).rawValue
+            let position = max(start.sequence, start.quiet)
             try reader.checkErasures(since: position, as: caller, picture)
         }
         try noteWalks()
@@ -84,7 +84,7 @@ struct SharedDelta: ZoneDelta {
         if content.walks.isEmpty, room > 0, budget > 0 {
             try list(&content, &untold, limit: room, budget: budget, &entries)
         }
-        let moreComing = !content.walks.isEmpty || content.sequence.rawValue < picture.bound
+        let moreComing = !content.walks.isEmpty || content.sequence < picture.bound
         // One list has each record once.
         if zoneAccess.parts.count > 1 || hasWalks { entries.keepLastOfEachRecord() }
         content.incarnation = reader.line.current
@@ -113,7 +113,7 @@ extension [DeltaEntry] {
     }
 
     fileprivate mutating func keepLastOfEachRecord() {
-        var seen: Set<UInt64> = []
+        var seen: Set<Slot> = []
         self = reversed().filter { seen.insert($0.slot).inserted }.reversed()
     }
 }
@@ -124,21 +124,20 @@ extension SharedDelta {
     /// Where a delta begins.
     private static func start(
         of request: ZoneChangesRequest,
-        _ zone: UInt64,
+        _ zone: ZoneKey,
         _ access: ZoneAccess,
         _ reader: Reader,
         _ picture: ViewPicture
     ) throws(SyncError) -> TokenContent {
         guard let token = request.since else {
-            let bound = SequenceNumber(rawValue: picture.bound)
             var content = TokenContent(
                 level: .sharedZone,
-                place: zone,
+                place: zone.rawValue,
                 incarnation: reader.line.current,
                 sequence: .zero,
-                quiet: bound
+                quiet: picture.bound
             )
-            content.known = bound
+            content.known = picture.bound
             return content
         }
         let horizon = try horizon(of: access, picture)
@@ -146,10 +145,10 @@ extension SharedDelta {
             let content = try TokenContent(token, store: reader.id, hash: reader.views.hash)
             try content.check(
                 level: .sharedZone,
-                place: zone,
+                place: zone.rawValue,
                 line: reader.line,
-                visible: SequenceNumber(rawValue: picture.bound),
-                horizon: SequenceNumber(rawValue: horizon)
+                visible: picture.bound,
+                horizon: horizon
             )
             return content
         } catch {
@@ -164,9 +163,9 @@ extension SharedDelta {
     private static func horizon(
         of access: ZoneAccess,
         _ picture: ViewPicture
-    ) throws(SyncError) -> UInt64 {
+    ) throws(SyncError) -> SequenceNumber {
         try SyncError.wrapping { () throws(ViewIndexError) in
-            var horizon: UInt64 = 0
+            var horizon: SequenceNumber = 0
             for audience in access.parts.keys {
                 horizon = max(horizon, try picture.zone(audience).tombstoneHorizon)
             }
@@ -179,7 +178,7 @@ extension SharedDelta {
     private func checkHorizonOfWalks() throws(SyncError) {
         for walk in start.walks where walk.isLeaving {
             let horizon = (try? picture.zone(walk.audience).tombstoneHorizon) ?? 0
-            guard start.sequence.rawValue >= horizon else { throw SyncError(.belowHorizon) }
+            guard start.sequence >= horizon else { throw SyncError(.belowHorizon) }
         }
     }
 
@@ -187,7 +186,7 @@ extension SharedDelta {
     /// the token.
     private mutating func noteWalks() throws(SyncError) {
         let known = start.known
-        var before: Set<UInt64> = []
+        var before: Set<ZoneKey> = []
         var last = known
         for part in parts {
             guard let audience = part.audience else { continue }
@@ -220,7 +219,7 @@ extension SharedDelta {
     private func previousEvent(
         before sequence: SequenceNumber
     ) throws(SyncError) -> SequenceNumber {
-        SequenceNumber(rawValue: try reader.views.records(at: [sequence])[0].event.previous)
+        try reader.views.records(at: [sequence])[0].event.previous
     }
 }
 
@@ -241,7 +240,7 @@ extension SharedDelta {
             let scan = try reader.scan(
                 walk.audience,
                 after: walk.position,
-                quiet: walk.isLeaving ? start.rawValue : .max,
+                quiet: walk.isLeaving ? start : .max,
                 limit: room + 1,
                 budget: &budget,
                 picture
@@ -249,7 +248,7 @@ extension SharedDelta {
             var (versions, end) = (scan.entries, scan.end)
             if !walk.isLeaving {
                 versions = Array(versions.prefix { $0.sequence <= start })
-                if versions.count < scan.entries.count || end ?? 0 > start.rawValue { end = nil }
+                if versions.count < scan.entries.count || end ?? 0 > start { end = nil }
             }
             let told = versions.prefix(room)
             let untoldHere = try untold.positions(
@@ -259,7 +258,7 @@ extension SharedDelta {
             )
             entries.append(told, but: untoldHere, isGone: walk.isLeaving)
             if versions.count > room {
-                content.walks[0].position = versions[room - 1].sequence.rawValue
+                content.walks[0].position = versions[room - 1].sequence
             } else if let end {
                 content.walks[0].position = end
             } else {
@@ -284,8 +283,8 @@ extension SharedDelta {
             var budget = max(budget / zoneAccess.parts.count, 1)
             let listed = try reader.scan(
                 audience,
-                after: content.sequence.rawValue,
-                quiet: content.quiet.rawValue,
+                after: content.sequence,
+                quiet: content.quiet,
                 limit: room + 1,
                 budget: &budget,
                 picture
@@ -296,11 +295,11 @@ extension SharedDelta {
                 try untold.positions(among: listed.entries, in: audience, isLeaving: false)
             )
         }
-        found.removeAll { $0.sequence.rawValue > bound }
+        found.removeAll { $0.sequence > bound }
         found.sort { $0.sequence < $1.sequence }
         entries.append(found.prefix(room), but: untoldHere, isGone: false)
-        let end = found.count > room ? found[room - 1].sequence.rawValue : bound
-        content.sequence = SequenceNumber(rawValue: end)
-        if content.quiet.rawValue <= end { content.quiet = .zero }
+        let end = found.count > room ? found[room - 1].sequence : bound
+        content.sequence = end
+        if content.quiet <= end { content.quiet = .zero }
     }
 }

@@ -30,19 +30,19 @@ struct EventReading {
     /// Reads on up to a position, or until so many events were read or so many notifications came of
     /// them.
     mutating func read(
-        through end: UInt64,
+        through end: SequenceNumber,
         eventLimit: Int,
         notificationLimit: Int
     ) throws(SyncError) {
         var count = 0
         var reached = following.position
         try store.reader.source.visit(
-            from: SequenceNumber(rawValue: following.position).next,
-            through: SequenceNumber(rawValue: end)
+            from: following.position.next,
+            through: end
         ) { (event) throws(SyncError) in
             guard count < eventLimit, batch.count < notificationLimit else { return false }
             try take(event)
-            reached = event.sequence.rawValue
+            reached = event.sequence
             count += 1
             return true
         }
@@ -72,7 +72,7 @@ struct EventReading {
                 try ZoneEvent.readCreation(payload.span.bytes).identity
             }
             if identity.systemZone == .subscriptions {
-                following.subscriptionsZone = event.sequence.rawValue
+                following.subscriptionsZone = ZoneKey(createdAt: event.sequence)
                 following.removeAll()
             } else if identity.systemZone == nil {
                 try takeZone(identity, event)
@@ -106,7 +106,7 @@ struct EventReading {
             try StoredRecord(event.sequence, zone: event.zone, event.payload)
         }
         if stored.event.state == .live {
-            try following.insert(stored.readBody(), at: event.sequence.rawValue)
+            try following.insert(stored.readBody(), at: event.sequence)
         } else if !CommitEnvelope.isOfStore(event.envelope.span.bytes) {
             // The store's own deletions were taken into account when they were decided.
             let name = try synced { () throws(EventFormatError) in try stored.tombstone().name }
@@ -146,7 +146,7 @@ struct EventReading {
         if CommitEnvelope.isOfImport(event.envelope.span.bytes) { return nil }
         let envelope = try store.reader.readEnvelope(event.envelope)
         return NotifiedChange(
-            sequence: event.sequence.rawValue,
+            sequence: event.sequence,
             zone: zone,
             user: envelope.user.map { UserID($0) },
             device: envelope.device,
@@ -207,7 +207,7 @@ struct EventReading {
 
     /// The subscriptions of those who see what is listed under a key, at an event.
     private mutating func sharers(
-        of key: UInt64,
+        of key: ZoneKey,
         at position: SequenceNumber
     ) throws(SyncError) -> [Int] {
         guard let zone = following.zone(key, picture)?.identity else { return [] }
@@ -215,7 +215,7 @@ struct EventReading {
             to: key,
             zone,
             among: following.set,
-            asOf: position.rawValue,
+            asOf: position,
             store,
             picture
         )
@@ -268,7 +268,7 @@ struct EventReading {
     private func deletedBody(_ tombstone: StoredRecord) throws(SyncError) -> RecordBody? {
         let previous = tombstone.event.previous
         guard previous > 0 else { return nil }
-        let stored = try store.reader.views.records(at: [SequenceNumber(rawValue: previous)])[0]
+        let stored = try store.reader.views.records(at: [previous])[0]
         return stored.event.state == .live ? try stored.readBody() : nil
     }
 
@@ -358,7 +358,7 @@ struct EventReading {
         _ change: NotifiedChange
     ) throws(SyncError) {
         if numbers.isEmpty { return }
-        let sequence = SequenceNumber(rawValue: change.sequence)
+        let sequence = change.sequence
         let tag = TagContent(of: sequence, in: store.reader.line).tag.text
         for number in numbers {
             guard let standing = following.set[number] else { continue }

@@ -64,15 +64,20 @@ extension Notifications {
         if try max(start.sequence, start.quiet) < lastDropped(from: holder.collection, picture) {
             throw .tokenExpired("notifications that the client had not fetched were dropped")
         }
-        func token(at sequence: UInt64) -> ChangeToken {
+        func token(at sequence: SequenceNumber) -> ChangeToken {
             let quiet = start.quiet > sequence ? start.quiet : 0
-            return self.reader.token(.zone, place: zone.key ?? 0, at: sequence, quiet: quiet)
+            return self.reader.token(
+                .zone,
+                place: zone.key?.rawValue ?? 0,
+                at: sequence,
+                quiet: quiet
+            )
         }
         guard let key = zone.key else {
             return NotificationPage(
                 token: token(at: picture.bound),
                 moreComing: false,
-                shownThrough: SequenceNumber(rawValue: picture.bound)
+                shownThrough: picture.bound
             )
         }
         var budget = reader.scanBudget()
@@ -86,15 +91,15 @@ extension Notifications {
         )
         let wanted = versions.entries.prefix(limit).map(\.sequence)
         let isFull = versions.entries.count > wanted.count
-        let end = isFull ? wanted.last?.rawValue : versions.end
+        let end = isFull ? wanted.last : versions.end
         var page = NotificationPage(
             token: token(at: end ?? picture.bound),
             moreComing: end != nil,
-            shownThrough: SequenceNumber(rawValue: picture.bound)
+            shownThrough: picture.bound
         )
         try reader.source.visit(wanted) { (event) throws(SyncError) in
             if let notification = try notification(event, as: caller, of: holder) {
-                page.lines.append((notification, token(at: event.sequence.rawValue)))
+                page.lines.append((notification, token(at: event.sequence)))
             }
             return true
         }
@@ -141,7 +146,7 @@ extension Notifications {
             envelope.user.map { Name($0) } == caller.user?.name
             && envelope.device.map { Name($0) } == caller.device.map { Name($0) }
         if isOwn || stored.event.previous == 0 { return nil }
-        let read = SequenceNumber(rawValue: stored.event.previous)
+        let read = stored.event.previous
         let id = TagContent(of: read, in: reader.line).tag.text
         var notification = Subscription.Notification(.read, id: id, of: holder.user)
         notification.container = holder.database.container
@@ -152,7 +157,7 @@ extension Notifications {
     func notificationToken(of holder: SubscriptionHolder) throws(SyncError) -> ChangeToken {
         let picture = try reader.picture(.visible)
         let key = try notificationsZone(of: holder, picture).key ?? 0
-        return reader.token(.zone, place: key, at: picture.bound)
+        return reader.token(.zone, place: key.rawValue, at: picture.bound)
     }
 }
 
@@ -199,7 +204,7 @@ extension Notifications {
             }
             if change.isEmpty {
                 try await writer.committer.waitUntilDurable(
-                    SequenceNumber(rawValue: picture.bound)
+                    picture.bound
                 )
                 return answers
             }

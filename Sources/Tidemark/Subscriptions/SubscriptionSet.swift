@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
+import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
@@ -14,7 +15,7 @@ struct SubscriptionSet: Sendable {
     struct Standing: Sendable {
         var held: HeldSubscription
         /// Position of the event that saved it.
-        var sequence: UInt64
+        var sequence: SequenceNumber
         /// `nil` where the predicate has to be prepared for each event: it names the time, or what is
         /// searched depends on the schema.
         var matcher: Query.Matcher?
@@ -68,7 +69,7 @@ struct SubscriptionSet: Sendable {
     /// Says whether it is the first in its database.
     mutating func insert(
         _ held: HeldSubscription,
-        at sequence: UInt64
+        at sequence: SequenceNumber
     ) throws(SyncError) -> Bool {
         let name = held.recordName
         remove(name)

@@ -26,11 +26,11 @@ extension Reader {
     }
 
     private func usage(
-        ofZone key: UInt64,
+        ofZone key: ZoneKey,
         _ picture: ViewPicture
     ) throws(SyncError) -> Usage {
         var usage = Usage()
-        var start: UInt64 = 0
+        var start: SequenceNumber = 0
         while true {
             let versions: [RecordVersion] = try SyncError.wrapping { () throws(ViewIndexError) in
                 try picture.changes(
@@ -41,7 +41,7 @@ extension Reader {
                 )
             }
             guard let last = versions.last else { return usage }
-            start = last.sequence.rawValue
+            start = last.sequence
             try source.visit(versions.map(\.sequence)) { (event) throws(EventFormatError) in
                 let record = try StoredRecord(event.sequence, zone: key, event.payload)
                 usage.add(try record.body())

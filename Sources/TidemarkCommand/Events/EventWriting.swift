@@ -19,7 +19,7 @@ extension [UInt8] {
             append(json: zone)
         } else if decoded.event.zone != 0 {
             append(literal: ",\"zone\":null,\"zoneKey\":")
-            append(jsonNumber: decoded.event.zone)
+            append(jsonNumber: decoded.event.zone.rawValue)
         }
         switch decoded.fact {
         case .recordSaved(let saving, let body, let link):
@@ -46,19 +46,19 @@ extension [UInt8] {
             append(literal: ",\"recordType\":")
             append(jsonString: audience.type)
             append(literal: ",\"audience\":")
-            append(jsonNumber: audience.key)
+            append(jsonNumber: audience.key.rawValue)
             append(literal: ",\"version\":")
-            append(jsonNumber: audience.version)
+            append(jsonNumber: audience.version.rawValue)
         case .tombstonesForgotten(let horizon):
             append(literal: ",\"tombstones\":")
-            append(jsonNumber: horizon)
+            append(jsonNumber: horizon.rawValue)
         case .compactionBegun(let run):
             append(literal: ",\"history\":")
-            append(jsonNumber: run.history)
+            append(jsonNumber: run.history.rawValue)
             append(literal: ",\"tombstones\":")
-            append(jsonNumber: run.tombstones)
+            append(jsonNumber: run.tombstones.rawValue)
             append(literal: ",\"requests\":")
-            append(jsonNumber: run.requests)
+            append(jsonNumber: run.requests.rawValue)
         case .skipped(let kind):
             append(literal: ",\"kind\":")
             append(jsonNumber: UInt64(kind))
@@ -90,10 +90,10 @@ extension [UInt8] {
         append(literal: ",\"recordType\":")
         append(jsonString: type)
         append(literal: ",\"replaces\":")
-        append(jsonNumber: link.previous)
+        append(jsonNumber: link.previous.rawValue)
         if let held = link.held {
             append(literal: ",\"held\":")
-            append(jsonNumber: held)
+            append(jsonNumber: held.rawValue)
         }
     }
 

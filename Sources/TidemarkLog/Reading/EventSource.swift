@@ -40,7 +40,7 @@ package protocol EventSource: AnyObject, Sendable {
 
     /// Visits the events of one zone in a range, in order, until `visit` returns `false`.
     func scan(
-        zone: UInt64,
+        zone: ZoneKey,
         from first: SequenceNumber,
         through last: SequenceNumber,
         _ visit: (LogEvent) -> Bool
@@ -59,7 +59,7 @@ package protocol EventSource: AnyObject, Sendable {
 /// A source that does not know which blocks hold a zone, and stops at damage instead of passing over it.
 extension EventSource {
     package func scan(
-        zone: UInt64,
+        zone: ZoneKey,
         from first: SequenceNumber,
         through last: SequenceNumber,
         _ visit: (LogEvent) -> Bool

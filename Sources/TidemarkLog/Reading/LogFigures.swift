@@ -97,7 +97,7 @@ extension LogReader {
             id: segment.id,
             incarnation: segment.incarnation,
             state: .unreadable,
-            last: segment.last ?? SequenceNumber(rawValue: segment.id.first.rawValue - 1),
+            last: segment.last ?? segment.id.first.previous,
             byteCount: (try? byteCount(of: folder.segment(segment.id))) ?? 0
         )
     }

@@ -218,7 +218,7 @@ package final class LogReader: EventSource {
     }
 
     package func scan(
-        zone: UInt64,
+        zone: ZoneKey,
         from first: SequenceNumber,
         through last: SequenceNumber,
         _ visit: (LogEvent) -> Bool

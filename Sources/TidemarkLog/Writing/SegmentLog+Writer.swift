@@ -80,7 +80,7 @@ extension SegmentLog {
         let framesEnd = disk.active.offset
         // The manifest is about to promise these frames, and a marker among them is not synced.
         if configuration.durability == .full { try disk.active.makeDurable() }
-        let last = SequenceNumber(rawValue: first.rawValue - 1)
+        let last = first.previous
         let incarnation = line.current
         let isEmpty = ended.first == first
         let recovery = disk.active.recovery
@@ -143,7 +143,7 @@ extension SegmentLog {
         do throws(LogError) {
             try disk.withLock { (disk) throws(LogError) in
                 guard !disk.isClosed else { return }
-                let next = SequenceNumber(rawValue: durableSequence.rawValue + 1)
+                let next = durableSequence.next
                 try disk.active.vouch(next: next)
             }
         } catch {

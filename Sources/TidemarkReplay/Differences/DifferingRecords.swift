@@ -11,8 +11,8 @@ import TidemarkViews
 struct DifferingZone {
     /// A record by the events that it was at the two points; zero where it was not there.
     struct Versions {
-        var before: UInt64
-        var after: UInt64
+        var before: SequenceNumber
+        var after: SequenceNumber
     }
 
     let zone: ZoneID
@@ -51,12 +51,12 @@ struct DifferingRecords {
             for version in try past.newestVersions(in: epoch.key)
             where version.sequence <= first && version.state == .live {
                 fold.records[PastPlace(of: version, in: epoch)] = DifferingZone.Versions(
-                    before: version.sequence.rawValue,
+                    before: version.sequence,
                     after: 0
                 )
             }
         }
-        var records: [UInt64: [DifferingZone.Versions]] = [:]
+        var records: [ZoneKey: [DifferingZone.Versions]] = [:]
         let ended = Set(epochs.filter { !$0.isThere(at: last) }.map(\.key))
         for (place, versions) in fold.records {
             var versions = versions
@@ -93,7 +93,7 @@ struct DifferingRecords {
             epochs = epochs.filter { !$0.identity.isSystem }
         }
         return epochs.filter { epoch in
-            epoch.key <= last.rawValue && epoch.end.map { $0.sequence > first.rawValue } ?? true
+            epoch.key.creation <= last && epoch.end.map { $0.sequence > first } ?? true
         }
     }
 }
@@ -120,7 +120,7 @@ private struct VersionFold {
 extension ZoneStanding {
     /// Whether the epoch had begun and not ended after an event.
     fileprivate func isThere(at position: SequenceNumber) -> Bool {
-        key <= position.rawValue && end.map { $0.sequence > position.rawValue } ?? true
+        key.creation <= position && end.map { $0.sequence > position } ?? true
     }
 }
 

@@ -24,13 +24,11 @@ package struct RecordDecision: Sendable {
     package var plan: CommitPlan
     /// The highest position that the decision rests on: until it is durable, nobody may hear of it.
     package var lookedAt: SequenceNumber {
-        SequenceNumber(
-            rawValue: max(
-                consulted.lookedAt,
-                neighboursLookedAt,
-                schema?.lastSequence ?? 0,
-                access?.lastSequence ?? 0
-            )
+        max(
+            consulted.lookedAt,
+            neighboursLookedAt,
+            schema?.lastSequence ?? 0,
+            access?.lastSequence ?? 0
         )
     }
 
@@ -41,9 +39,9 @@ package struct RecordDecision: Sendable {
     /// `nil` where the caller may do everything.
     private let access: PublicAccess?
     private let facts: any Facts
-    private var neighboursLookedAt: UInt64 = 0
+    private var neighboursLookedAt: SequenceNumber = 0
     /// What stands for each zone's key in the plan; `nil` while nothing was done in it.
-    private var zoneKeys: [UInt64?]
+    private var zoneKeys: [ZoneKey?]
 
     /// Starts a decision over what was looked up.
     package init(
@@ -178,7 +176,7 @@ package struct RecordDecision: Sendable {
                 return false
             }
             var audiences = audiences
-            return !access.mayRead(try audiences.audience(of: ViewKey(key, item.slot)))
+            return !access.mayRead(try audiences.audience(of: ViewKey(zone: key, slot: item.slot)))
         }
         try bindings.settle(&verdicts)
         plan.restsOn(bindings.consulted)
@@ -426,7 +424,7 @@ package struct RecordDecision: Sendable {
     }
 
     /// What stands for a zone's key, after creating the zone if that has to be.
-    private mutating func zoneKey(_ zone: Int) -> UInt64 {
+    private mutating func zoneKey(_ zone: Int) -> ZoneKey {
         if let key = zoneKeys[zone] { return key }
         let key = plan.createZone(zones[zone])
         zoneKeys[zone] = key

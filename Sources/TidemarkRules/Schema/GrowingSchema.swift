@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkLog
 package import TidemarkModel
 
 /// A schema while one request is decided: which saves it refuses, and how it grows with the others.
@@ -25,7 +26,7 @@ package struct GrowingSchema: Sendable {
     /// The schema as it is.
     package var current: Schema { stored.schema }
     /// Position of the last event that it rests on.
-    package var lastSequence: UInt64 { stored.lastSequence }
+    package var lastSequence: SequenceNumber { stored.lastSequence }
 
     /// Why the schema refuses the save with an index; `nil` if the save fits, or the schema can grow
     /// so that it does.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+package import TidemarkLog
 package import TidemarkModel
 
 /// What one caller may do with the records of a public database.
@@ -13,12 +14,12 @@ package struct PublicAccess: Sendable {
     package let accessor: Accessor
     private let isExplained: Bool
     /// Position of the last event that it rests on.
-    package let lastSequence: UInt64
+    package let lastSequence: SequenceNumber
 
     package init(
         _ schema: StoredSchema,
         _ accessor: Accessor,
-        rolesSequence: UInt64,
+        rolesSequence: SequenceNumber,
         environment: Environment
     ) {
         self.schema = schema.schema

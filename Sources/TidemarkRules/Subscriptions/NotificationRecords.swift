@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+package import TidemarkLog
 package import TidemarkModel
 
 /// A change as subscriptions hear of it.
 package struct NotifiedChange {
     /// Position of the event.
-    package var sequence: UInt64
+    package var sequence: SequenceNumber
     /// The zone that it is in.
     package var zone: ZoneIdentity
     /// What happened to a record; `nil` for a zone that began or ended.
@@ -26,7 +27,7 @@ package struct NotifiedChange {
     package var time: Int64
 
     package init(
-        sequence: UInt64,
+        sequence: SequenceNumber,
         zone: ZoneIdentity,
         reason: Subscription.Notification.Reason? = nil,
         recordName: String? = nil,

@@ -313,7 +313,7 @@ import TidemarkModel
         #expect(counts.reserve(wanted, quota: 100) == .notCounted)
         let id = counts.begin(.standard)
         #expect(counts.begin(.standard) == id)
-        for sequence: UInt64 in [5, 6] { counts.settle(wanted, at: sequence) }
+        for sequence: SequenceNumber in [5, 6] { counts.settle(wanted, at: sequence) }
         counts.end(id ?? 0, of: .standard, byteCount: 50, bound: 5)
         #expect(counts.begin(.standard) == nil)
         #expect(counts.reserve(wanted, quota: 60) == .refused(byteCount: 60))
