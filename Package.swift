@@ -140,8 +140,7 @@ let package = Package(
         .target(
             name: "TidemarkReplay",
             dependencies: [
-                "Tidemark", "TidemarkDatabase", "TidemarkViews", "TidemarkEvents", "TidemarkModel",
-                "TidemarkLog",
+                "Tidemark", "TidemarkDatabase", "TidemarkEvents", "TidemarkModel", "TidemarkLog",
             ],
             swiftSettings: shipped
         ),

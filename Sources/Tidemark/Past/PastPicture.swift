@@ -4,7 +4,7 @@
 package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
-package import TidemarkViews
+import TidemarkViews
 
 /// What asking the past needs of a store: its zone views at one moment, and the events that led there.
 ///
@@ -33,19 +33,19 @@ package struct PastPicture: Sendable {
     /// All zones of a database, those that have ended included, in the order of their last events.
     ///
     /// O(zones of the database).
-    package func zones(of database: DatabaseID) throws(SyncError) -> [ZoneStanding] {
+    package func zones(of database: DatabaseID) throws(SyncError) -> [PastZone] {
         try translated { () throws(ViewIndexError) in
-            try picture.zones(of: database, after: 0, quiet: 0, limit: .max)
+            try picture.zones(of: database, after: 0, quiet: 0, limit: .max).map { PastZone($0) }
         }
     }
 
     /// The position up to which records of an epoch of a zone, deleted ones or all, may have been
     /// forgotten without a trace; zero if none were.
-    package func forgottenThrough(_ epoch: ZoneStanding) throws(SyncError) -> SequenceNumber {
+    package func forgottenThrough(_ epoch: PastZone) throws(SyncError) -> SequenceNumber {
         var position = epoch.tombstoneHorizon
         let run = try translated { () throws(ViewIndexError) in try picture.compaction() }
-        if let run, let end = epoch.end, end.sequence <= run.horizon(of: epoch.identity) {
-            position = max(position, end.sequence)
+        if let run, let end = epoch.end, end <= run.horizon(of: epoch.identity) {
+            position = max(position, end)
         }
         return position
     }
@@ -53,7 +53,7 @@ package struct PastPicture: Sendable {
     /// The lists of what the shares of a zone show or showed, those of shares that have ended included.
     ///
     /// O(shares of the zone's owner).
-    package func audiences(of zone: ZoneIdentity) throws(SyncError) -> [ZoneStanding] {
+    package func audiences(of zone: ZoneIdentity) throws(SyncError) -> [PastZone] {
         let prefix = zone.audience(ofShare: "")
         return try zones(of: prefix.database).filter {
             $0.identity.zoneName.string.utf8.starts(with: prefix.zoneName.string.utf8)

@@ -4,7 +4,7 @@
 package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
-package import TidemarkViews
+import TidemarkViews
 
 /// The place of a record in one epoch of its zone: the same for all its versions there.
 ///
@@ -17,7 +17,7 @@ package struct PastPlace: Hashable, Sendable {
     }
 
     /// The place of a version's record.
-    package init(of version: RecordVersion, in epoch: ZoneStanding) {
+    package init(of version: RecordVersion, in epoch: PastZone) {
         key = ViewKey(zone: epoch.key, slot: version.slot)
     }
 
@@ -65,7 +65,7 @@ extension PastPicture {
     /// there.
     package func newestVersion(
         of version: RecordVersion,
-        shownIn audience: ZoneStanding
+        shownIn audience: PastZone
     ) throws(SyncError) -> RecordVersion? {
         try newestVersion(at: ViewKey(zone: audience.key, slot: version.slot))
     }

@@ -95,7 +95,7 @@ struct CaseSlice {
         let picture = try store.pastPicture()
         for epoch in try picture.zones(of: wanted.database) where epoch.identity == identity {
             sequences.insert(epoch.key.creation)
-            if let end = epoch.end { sequences.insert(end.sequence) }
+            if let end = epoch.end { sequences.insert(end) }
         }
     }
 

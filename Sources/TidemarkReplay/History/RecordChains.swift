@@ -5,7 +5,6 @@ import Tidemark
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
-import TidemarkViews
 
 /// The events of one record, to be walked from the newest to the oldest.
 ///
@@ -70,11 +69,11 @@ struct RecordChains: Sendable {
     private mutating func begin(
         _ form: Chain.Form,
         with version: RecordVersion,
-        in zone: ZoneStanding
+        in zone: PastZone
     ) {
         chains.append(Chain(form: form, key: zone.key, next: version.sequence))
         if let end = zone.end, version.state == .live {
-            chains.append(Chain(form: .end, key: zone.key, next: end.sequence))
+            chains.append(Chain(form: .end, key: zone.key, next: end))
         }
     }
 
