@@ -4,8 +4,6 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
-import TidemarkRules
-import TidemarkViews
 
 /// A line of a change stream, sorted by what it is about.
 ///
@@ -41,13 +39,6 @@ struct LineReading {
     private(set) var steps: [Step] = []
     /// The record of each step; its zone is an index of `epochs`.
     private(set) var items: [ConsultedItem] = []
-
-    /// Whether a record is saved that names assets.
-    var namesAssets: Bool {
-        steps.contains { step in
-            if case .save(_, _, let fields, _) = step.change { fields.namesAssets } else { false }
-        }
-    }
 
     private var zones = ConsultedZones(includesSystem: true)
     /// The latest epoch of each zone of `zones`.

@@ -1,18 +1,18 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import TidemarkEvents
+package import TidemarkEvents
 import TidemarkLog
-import TidemarkModel
-import TidemarkRules
-import TidemarkViews
+package import TidemarkModel
 
 /// A line of a change stream, looked up and decided.
-struct ImportDecision {
+package struct ImportDecision {
     /// The commit; without events if nothing has to change.
-    var plan: CommitPlan
+    package var plan: CommitPlan
     /// Deletions of records that were not there.
-    private(set) var missingDeletionCount = 0
+    package private(set) var missingDeletionCount = 0
+    /// The fields that name assets, each with the database of its record.
+    package private(set) var namingAssets: [(database: DatabaseID, fields: Fields)] = []
 
     private let reading: LineReading
     private let database: DatabaseID
@@ -21,17 +21,17 @@ struct ImportDecision {
     /// What the line means for shares.
     private var passages: ShareTransitions
 
-    /// Decides a line over a picture.
+    /// Decides a line that came in at a time, in milliseconds since 1970.
     ///
     /// Throws for a line that is not valid as a whole or in one of its changes.
-    init(
+    package init(
         _ line: ChangeStreamLine,
-        by writer: Writer,
-        over picture: ViewPicture,
+        receivedAt received: Int64,
+        by rules: RecordRules,
+        over facts: any Facts,
         _ waiting: WaitingShares
     ) throws(SyncError) {
-        let limits = writer.reader.options.limits
-        try limits.check(
+        try rules.limits.check(
             Caller(
                 database: line.database,
                 user: line.user,
@@ -40,30 +40,20 @@ struct ImportDecision {
                 requestID: line.requestID
             )
         )
-        let facts = picture.facts
-        reading = try LineReading(line, facts, limits)
+        reading = try LineReading(line, facts, rules.limits)
         database = line.database
         keys = reading.epochs.map(\.zone.key)
         passages = ShareTransitions(Audiences(facts))
         plan = CommitPlan(
             time: line.time,
-            received: writer.reader.now(),
-            bound: picture.bound,
-            hash: picture.hash
+            received: received,
+            bound: facts.bound,
+            hash: facts.hash
         )
-        if reading.namesAssets {
-            plan.assets = ConsultedAssets(takenCount: picture.takenBlobCount)
-        }
         plan.changesSystemZone = reading.epochs.contains {
             $0.zone.identity.systemZone?.isRestedOn ?? false
         }
         let author = Authorship(time: line.time, user: line.user, device: line.device)
-        let rules = RecordRules(
-            limits: limits,
-            line: writer.reader.line,
-            scope: line.database.scope,
-            isImport: true
-        )
         let zones = ConsultedZones(reading.epochs.map(\.zone))
         var consulted = try ConsultedItems(reading.items, in: zones, facts)
         try consulted.settle(
@@ -144,21 +134,21 @@ struct ImportDecision {
     }
 
     /// Notes the shares of the line whose roots are not there.
-    func note(in waiting: inout WaitingShares) {
+    package func note(in waiting: inout WaitingShares) {
         for (root, share) in passages.rules?.rootless ?? [] {
             waiting.add(share, of: root.name, in: reading.epochs[root.zone].zone.identity)
         }
     }
 
     /// Whether the line names a zone that the store keeps for itself.
-    func changes(_ zone: SystemZone) -> Bool {
+    package func changes(_ zone: SystemZone) -> Bool {
         reading.epochs.contains { $0.zone.identity.systemZone == zone }
     }
 
     /// Puts the envelope on the commit.
     ///
     /// Outcomes are not kept: that the commit is there is the answer.
-    mutating func seal(_ line: ChangeStreamLine, _ request: RequestIdentity, isDerived: Bool) {
+    package mutating func seal(_ line: ChangeStreamLine, _ request: CommitEnvelope.Request) {
         plan.request = request.key
         plan.requestNeverExpires = true
         plan.draft.envelope =
@@ -166,14 +156,7 @@ struct ImportDecision {
                 user: line.user.userRecordName,
                 device: line.device,
                 build: line.build,
-                request: CommitEnvelope.Request(
-                    id: request.id,
-                    key: request.key,
-                    contentHash: request.contentHash,
-                    isDerived: isDerived,
-                    neverExpires: true,
-                    database: line.database
-                )
+                request: request
             ).bytes
     }
 
@@ -231,7 +214,7 @@ struct ImportDecision {
             try SchemaRecords.check(save)
             if save.fields.namesAssets {
                 let identity = reading.epochs[item.zone].zone.identity
-                plan.assets?.add(save.fields, of: BlobHolder(identity.database))
+                namingAssets.append((identity.database, save.fields))
             }
             try SubscriptionRecords.check(save)
             // A whole record needs no ancestor to be merged with.

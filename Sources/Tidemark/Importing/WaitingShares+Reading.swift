@@ -6,32 +6,7 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
-/// Shares that were imported before their roots, and begin with the lines that bring these.
-///
-/// An export of a compacted store has the record of a share before its root where the root was
-/// changed later: what it was before is forgotten. The share's record is saved by its own line all
-/// the same. What waits is thus in the store, and is found again by an import that goes on later.
-struct WaitingShares: Sendable {
-    private struct Root: Hashable {
-        var zone: ZoneIdentity
-        var name: Name
-    }
-
-    /// The names of the shares' records, by root; some may wait no more.
-    private var shares: [Root: Name] = [:]
-    /// Databases whose links were read.
-    private var consulted: Set<DatabaseID> = []
-
-    /// The share that may wait for a record.
-    func share(of root: Name, in zone: ZoneIdentity) -> Name? {
-        shares.isEmpty ? nil : shares[Root(zone: zone, name: root)]
-    }
-
-    /// Takes in a share whose root is not there.
-    mutating func add(_ share: Name, of root: Name, in zone: ZoneIdentity) {
-        shares[Root(zone: zone, name: root)] = share
-    }
-
+extension WaitingShares {
     /// Finds the shares of a container's environment that an earlier import left waiting.
     ///
     /// O(shares) once for each container and environment; O(1) afterwards.
