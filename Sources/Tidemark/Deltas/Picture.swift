@@ -5,7 +5,8 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// A store at one point, as deltas and lists of zones read it: as it is now, or as of a position.
+/// A store at one point, as deltas, lists of zones, exports and scans read it: as it is now, or as of a
+/// position.
 protocol Picture {
     /// Position of the last event that the picture includes.
     var bound: SequenceNumber { get }
@@ -31,6 +32,19 @@ protocol Picture {
         quiet: SequenceNumber,
         limit: Int
     ) throws(SyncError) -> [ZoneHead]
+
+    /// The zones of a database that are there.
+    func livingZones(of database: DatabaseID) throws(SyncError) -> [ZoneKey: ZoneIdentity]
+
+    /// The positions of a zone's records that are there, ascending, at most `limit`.
+    func liveSequences(in zone: ZoneKey, limit: Int) throws(SyncError) -> [SequenceNumber]
+}
+
+extension Picture {
+    /// The positions of a zone's records that are there, ascending.
+    func liveSequences(in zone: ZoneKey) throws(SyncError) -> [SequenceNumber] {
+        try liveSequences(in: zone, limit: .max)
+    }
 }
 
 /// A zone's epoch in a list of changes.

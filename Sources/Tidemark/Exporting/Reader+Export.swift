@@ -15,20 +15,11 @@ extension Reader {
         asOf position: SequenceNumber?,
         _ visit: (Record) -> Bool
     ) throws(SyncError) {
-        let picture = try picture(.visible)
+        let now = try picture(.visible)
         // It keeps in the log what is read below.
-        defer { withExtendedLifetime(picture) {} }
-        let bound = try check(position, picture)
-        let past =
-            bound == picture.bound
-            ? nil
-            : try PastState(
-                of: source,
-                hash: views.hash,
-                through: bound
-            )
-        var zones = if let past { past.zones } else { try livingZones(of: database, picture) }
-        zones = zones.filter { $0.value.database == database }
+        defer { withExtendedLifetime(now) {} }
+        let picture = try picture(throughChecked: check(position, now), now)
+        var zones = try picture.livingZones(of: database)
         if let zone {
             let name = Name(zone.zoneName)
             zones = zones.filter { $0.value.zoneName == name }
@@ -39,38 +30,13 @@ extension Reader {
             zones = zones.filter { !$0.value.isSystem }
         }
         for (key, identity) in zones.sorted(by: { $0.value.zoneName < $1.value.zoneName }) {
-            let sequences =
-                if let past { past.liveSequences(in: key) } else {
-                    try liveSequences(in: key, picture)
-                }
-            let records = try ZoneRecords(sequences, from: source)
+            let records = try ZoneRecords(picture.liveSequences(in: key), from: source)
             let zone = identity.zone
             let goesOn = try records.visit { (sequence, body) throws(SyncError) in
                 let tag = TagContent(of: sequence, in: line).tag
                 return visit(Record(zone: zone, changeTag: tag, body: body))
             }
             if !goesOn { return }
-        }
-    }
-
-    func livingZones(
-        of database: DatabaseID,
-        _ picture: ViewPicture
-    ) throws(SyncError) -> [ZoneKey: ZoneIdentity] {
-        try SyncError.wrapping { () throws(ViewIndexError) in
-            let zones = try picture.zones(of: database, after: 0, limit: .max)
-            return Dictionary(uniqueKeysWithValues: zones.map { ($0.key, $0.identity) })
-        }
-    }
-
-    func liveSequences(
-        in zone: ZoneKey,
-        _ picture: ViewPicture,
-        limit: Int = .max
-    ) throws(SyncError) -> [SequenceNumber] {
-        try SyncError.wrapping { () throws(ViewIndexError) in
-            try picture.changes(in: zone, after: 0, quiet: .max, limit: limit)
-                .map(\.sequence)
         }
     }
 

@@ -15,9 +15,9 @@ extension WaitingShares {
         guard consulted.insert(home).inserted else { return }
         let picture = try reader.picture(.visible)
         let links = ZoneIdentity(database: home, zoneName: SystemZone.shares.zone.name)
-        guard let key = try reader.livingZones(of: home, picture).first(where: { $1 == links })?.key
-        else { return }
-        let records = try ZoneRecords(reader.liveSequences(in: key, picture), from: reader.source)
+        let live = LivePicture(views: picture)
+        guard let key = try live.zone(links).key else { return }
+        let records = try ZoneRecords(live.liveSequences(in: key), from: reader.source)
         let audiences = Audiences(picture.facts)
         _ = try records.visit { (_, body) throws(SyncError) in
             guard let link = ShareRecords.link(in: body), link.participantID == nil else {

@@ -42,4 +42,12 @@ final class FoldedPicture: Picture {
             list.filter { $0.head > start && !$0.isQuiet(below: quiet) }.prefix(limit)
         )
     }
+
+    func livingZones(of database: DatabaseID) -> [ZoneKey: ZoneIdentity] {
+        state.zones.filter { $0.value.database == database }
+    }
+
+    func liveSequences(in zone: ZoneKey, limit: Int) -> [SequenceNumber] {
+        Array(state.liveSequences(in: zone).prefix(limit))
+    }
 }

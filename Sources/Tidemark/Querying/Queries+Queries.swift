@@ -127,7 +127,7 @@ extension Queries {
         _ picture: ViewPicture
     ) throws(SyncError) -> QueryPlace {
         guard let zone else {
-            let zones = try reader.livingZones(of: caller.database, picture)
+            let zones = try LivePicture(views: picture).livingZones(of: caller.database)
                 .filter { !$0.value.isSystem }
                 .mapValues(\.zone)
             guard zones.count <= QueryPlace.zoneLimit else { throw .tooManyZones(zones.count) }

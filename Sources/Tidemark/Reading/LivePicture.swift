@@ -44,4 +44,17 @@ struct LivePicture: Picture {
             }
         }
     }
+
+    func livingZones(of database: DatabaseID) throws(SyncError) -> [ZoneKey: ZoneIdentity] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            let zones = try views.zones(of: database, after: 0, limit: .max)
+            return Dictionary(uniqueKeysWithValues: zones.map { ($0.key, $0.identity) })
+        }
+    }
+
+    func liveSequences(in zone: ZoneKey, limit: Int) throws(SyncError) -> [SequenceNumber] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try views.changes(in: zone, after: 0, quiet: .max, limit: limit).map(\.sequence)
+        }
+    }
 }

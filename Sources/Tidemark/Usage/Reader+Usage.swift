@@ -17,7 +17,9 @@ extension Reader {
         _ picture: ViewPicture
     ) throws(SyncError) -> DatabaseUsage {
         var usage = DatabaseUsage(database)
-        let zones = try livingZones(of: database, picture).filter { !$0.value.isSystem }
+        let zones = try LivePicture(views: picture).livingZones(of: database).filter {
+            !$0.value.isSystem
+        }
         for (key, identity) in zones.sorted(by: { $0.value.zoneName < $1.value.zoneName }) {
             let zone = try self.usage(ofZone: key, picture)
             usage.zones.append(DatabaseUsage.Zone(zone: identity.zone, usage: zone))
