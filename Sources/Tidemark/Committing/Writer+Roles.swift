@@ -35,7 +35,7 @@ extension Writer {
             }
             let change = try RoleRecords.change(roles, of: user)
             let caller = Caller(database: database)
-            guard let last = try append(change, as: caller, picture, committer) else { continue }
+            guard let last = try append(change, as: caller, picture) else { continue }
             return try await committer.waitUntilDurable(last)
         }
     }

@@ -42,7 +42,7 @@ extension Writer {
                 return try await committer.waitUntilDurable(last)
             }
             let caller = Caller(database: database)
-            guard let last = try append(change, as: caller, picture, committer) else { continue }
+            guard let last = try append(change, as: caller, picture) else { continue }
             try await committer.waitUntilDurable(last)
             let place = AccountPlace(database: database.ofSystemZones, user: account.user)
             return reader.accountNews.tell(about: [place])

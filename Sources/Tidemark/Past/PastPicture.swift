@@ -34,7 +34,7 @@ package struct PastPicture: Sendable {
     ///
     /// O(zones of the database).
     package func zones(of database: DatabaseID) throws(SyncError) -> [PastZone] {
-        try translated { () throws(ViewIndexError) in
+        try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.zones(of: database, after: 0, quiet: 0, limit: .max).map { PastZone($0) }
         }
     }
@@ -43,7 +43,7 @@ package struct PastPicture: Sendable {
     /// forgotten without a trace; zero if none were.
     package func forgottenThrough(_ epoch: PastZone) throws(SyncError) -> SequenceNumber {
         var position = epoch.tombstoneHorizon
-        let run = try translated { () throws(ViewIndexError) in try picture.compaction() }
+        let run = try SyncError.wrapping { () throws(ViewIndexError) in try picture.compaction() }
         if let run, let end = epoch.end, end <= run.horizon(of: epoch.identity) {
             position = max(position, end)
         }
@@ -85,23 +85,15 @@ package struct PastPicture: Sendable {
 
     /// The newest event of a slot in a zone or an audience; `nil` if there is none.
     func newestVersion(at slot: ViewKey) throws(SyncError) -> RecordVersion? {
-        try translated { () throws(ViewIndexError) in try picture.version(at: slot) }
+        try SyncError.wrapping { () throws(ViewIndexError) in try picture.version(at: slot) }
     }
 
     /// The last event of every record that an epoch of a zone has or had, oldest first.
     ///
     /// O(records).
     package func newestVersions(in epoch: ZoneKey) throws(SyncError) -> [RecordVersion] {
-        try translated { () throws(ViewIndexError) in
-            try picture.changes(in: epoch, after: 0, quiet: 0, limit: .max)
-        }
-    }
-
-    private func translated<Result>(
-        _ body: () throws(ViewIndexError) -> Result
-    ) throws(SyncError) -> Result {
         try SyncError.wrapping { () throws(ViewIndexError) in
-            try body()
+            try picture.changes(in: epoch, after: 0, quiet: 0, limit: .max)
         }
     }
 }

@@ -56,7 +56,7 @@ extension Queries {
                 from: old.schema,
                 to: old.schema.applying(growth)
             )
-            guard let last = try writer().append(change, as: caller, picture, committer) else {
+            guard let last = try writer().append(change, as: caller, picture) else {
                 continue
             }
             return try await committer.waitUntilDurable(last)

@@ -203,12 +203,12 @@ extension Notifications {
                 }
             }
             if change.isEmpty {
-                try await writer.committer.waitUntilDurable(
-                    picture.bound
-                )
+                try await writer.committer.waitUntilDurable(picture.bound)
                 return answers
             }
-            guard let last = try append(change, as: caller, in: holder, picture) else { continue }
+            guard
+                let last = try writer.append(change, to: holder.collection, as: caller, picture)
+            else { continue }
             try await writer.committer.waitUntilDurable(last)
             try notifier().news.tell(about: [holder.collection])
             return answers
@@ -236,26 +236,5 @@ extension Notifications {
             return true
         }
         return found?.event.state == .live ? found : nil
-    }
-
-    private func append(
-        _ change: SystemChange,
-        as caller: Caller,
-        in holder: SubscriptionHolder,
-        _ picture: ViewPicture
-    ) throws(SyncError) -> SequenceNumber? {
-        let time = reader.now()
-        var plan = CommitPlan(
-            time: time,
-            received: time,
-            bound: picture.bound,
-            hash: reader.views.hash
-        )
-        let author = Authorship(time: time, user: caller.user, device: caller.device)
-        try plan.add(change, of: holder.collection, by: author, over: picture.facts)
-        var reader = caller
-        reader.requestID = nil
-        plan.seal(as: reader, nil, outcomes: [])
-        return try writer().committer.append(&plan)?.last
     }
 }
