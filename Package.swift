@@ -21,6 +21,9 @@ let everywhere: [SwiftSetting] =
 /// Libraries and the command: an import is part of the reviewed interface only where it says so.
 let shipped: [SwiftSetting] = everywhere + [.enableUpcomingFeature("InternalImportsByDefault")]
 
+/// The condition of what only a build with the trait Observing uses.
+let observing: TargetDependencyCondition? = .when(traits: ["Observing"])
+
 /// The condition of what only a build with the trait Server uses.
 let server: TargetDependencyCondition? = .when(traits: ["Server"])
 
@@ -31,6 +34,7 @@ let package = Package(
         .library(name: "Tidemark", targets: ["Tidemark"]),
         .library(name: "TidemarkReplay", targets: ["TidemarkReplay"]),
         .library(name: "TidemarkWire", targets: ["TidemarkWire"]),
+        .library(name: "TidemarkObserving", targets: ["TidemarkObserving"]),
         .library(name: "TidemarkServer", targets: ["TidemarkServer"]),
         .library(name: "TidemarkTesting", targets: ["TidemarkTesting"]),
         .executable(name: "tidemark", targets: ["TidemarkCommand"]),
@@ -41,18 +45,26 @@ let package = Package(
             description:
                 "The part of Combine that CloudKit code uses, in the product CloudKitShims."
         ),
+        .trait(
+            name: "Observing",
+            description:
+                "Logs, metrics and traces of a store, in the product TidemarkObserving."
+        ),
         .trait(name: "Client", description: "The client of a server, over HTTP."),
         .trait(
             name: "Server",
             description: "The server: the product TidemarkServer, and `tidemark serve`.",
-            enabledTraits: ["Client"]
+            enabledTraits: ["Client", "Observing"]
         ),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
-        // Without the trait Server nothing uses these, and SwiftPM does not resolve them.
+        // Without the traits Observing and Server nothing uses these, and SwiftPM does not resolve them.
+        .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
         .package(
             url: "https://github.com/hummingbird-project/hummingbird",
             from: "2.28.0",
@@ -63,7 +75,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
@@ -134,6 +145,20 @@ let package = Package(
                 "TidemarkEvents", "TidemarkViews",
                 "TidemarkRules", "TidemarkLock",
                 .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: shipped
+        ),
+        .target(
+            name: "TidemarkObserving",
+            dependencies: [
+                "Tidemark", "TidemarkModel", "TidemarkLock",
+                .product(name: "Logging", package: "swift-log", condition: observing),
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: observing),
+                .product(
+                    name: "Tracing",
+                    package: "swift-distributed-tracing",
+                    condition: observing
+                ),
             ],
             swiftSettings: shipped
         ),
@@ -320,6 +345,22 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             exclude: ["Fixtures"],
+            swiftSettings: everywhere
+        ),
+        .testTarget(
+            name: "TidemarkObservingTests",
+            dependencies: [
+                "TidemarkObserving", "Tidemark", "TidemarkModel", "TidemarkLock", "TestSupport",
+                .product(name: "Logging", package: "swift-log", condition: observing),
+                .product(name: "InMemoryLogging", package: "swift-log", condition: observing),
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: observing),
+                .product(name: "MetricsTestKit", package: "swift-metrics", condition: observing),
+                .product(
+                    name: "InMemoryTracing",
+                    package: "swift-distributed-tracing",
+                    condition: observing
+                ),
+            ],
             swiftSettings: everywhere
         ),
         .testTarget(

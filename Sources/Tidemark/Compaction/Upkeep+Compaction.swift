@@ -26,6 +26,24 @@ extension Upkeep {
             throw SyncError(.zoneBusy, "A compaction of this store is under way.")
         }
         defer { compacting.withLock { $0.end() } }
+        let work = reader.observer?.begins(.compaction)
+        do throws(SyncError) {
+            let report = try await runUsingReserve(policy, bytesPerSecond, log)
+            reader.observer?.notes(.compacted(report))
+            work?.ends(nil)
+            return report
+        } catch {
+            work?.ends(error)
+            throw error
+        }
+    }
+
+    /// Compacts once; with the room that is kept back, if there is no other.
+    private func runUsingReserve(
+        _ policy: CompactionPolicy,
+        _ bytesPerSecond: Int?,
+        _ log: SegmentLog
+    ) async throws(SyncError) -> CompactionReport {
         do throws(SyncError) {
             return try await run(policy, bytesPerSecond)
         } catch {

@@ -20,6 +20,7 @@ extension Queries {
         if caller.database.scope == .shared, request.zone == nil { throw .zoneNotNamed }
         let limit = try queryLimit(request.limit)
         guard let indexes, position == nil else {
+            reader.observer?.notes(.queried(byIndex: false))
             return try scan(request, as: caller, asOf: position, limit: limit)
         }
         // Who may read nothing adds no indexes.
@@ -31,6 +32,7 @@ extension Queries {
         if request.cursor == nil, !indexes.isNear(picture.bound),
             let page = try smallPage(query, rules, place, limit, request, picture)
         {
+            reader.observer?.notes(.queried(byIndex: false))
             return page
         }
         let search = IndexSearch(
@@ -60,6 +62,7 @@ extension Queries {
             if all.records.isEmpty { throw SyncError.recordTypeNotFound(Name(any.recordType)) }
             return page
         }
+        reader.observer?.notes(.queried(byIndex: true))
         return QueryPageResult(
             records: found.records,
             cursor: found.next.map { QueryPageCursor(bytes: $0.bytes) }

@@ -54,6 +54,9 @@ package protocol EventSource: AnyObject, Sendable {
 
     /// Bytes behind the last sound frame that the next writer will discard.
     var tornByteCount: UInt64 { get }
+
+    /// How often blocks were found decoded.
+    var cacheUse: CacheUse { get }
 }
 
 /// A source that does not know which blocks hold a zone, and stops at damage instead of passing over it.
@@ -72,4 +75,6 @@ extension EventSource {
     package var damage: [LogError] { [] }
 
     package var tornByteCount: UInt64 { 0 }
+
+    package var cacheUse: CacheUse { CacheUse() }
 }

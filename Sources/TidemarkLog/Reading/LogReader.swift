@@ -163,6 +163,8 @@ package final class LogReader: EventSource {
         )
     }
 
+    package var cacheUse: CacheUse { files.cache.use }
+
     package var line: IncarnationLine { state.withLock { $0.loaded.manifest.line } }
 
     package var compactedThrough: SequenceNumber {
