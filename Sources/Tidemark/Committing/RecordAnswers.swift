@@ -153,25 +153,25 @@ extension ModifyRecordsResult {
     func withoutUnreadable(
         to access: PublicAccess?,
         _ request: ModifyRecordsRequest
-    ) -> ModifyRecordsResult {
+    ) throws(SyncError) -> ModifyRecordsResult {
         guard let access else { return self }
         var result = self
         for (index, save) in zip(saves.indices, request.saves) {
             switch saves[index] {
             case .success(let record):
-                if access.refusal(of: .read, on: record.body) == nil { continue }
+                if try access.refusal(of: .read, on: record.body) == nil { continue }
                 let sent = FieldSelection(save.fields.map(\.name))
                 result.saves[index] = .success(record.narrowed(to: sent))
             case .failure(let error):
                 guard let server = error.conflict?.server,
-                    access.refusal(of: .read, on: server.body) != nil
+                    try access.refusal(of: .read, on: server.body) != nil
                 else { continue }
                 result.saves[index] = .failure(SyncError(error.code, error.message))
             }
         }
         for index in deletions.indices {
             guard case .failure(let error) = deletions[index], let server = error.conflict?.server,
-                access.refusal(of: .read, on: server.body) != nil
+                try access.refusal(of: .read, on: server.body) != nil
             else { continue }
             result.deletions[index] = .failure(SyncError(error.code, error.message))
         }

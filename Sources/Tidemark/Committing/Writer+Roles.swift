@@ -19,7 +19,8 @@ extension Writer {
         while true {
             let picture = try reader.picture(.appended)
             let schema = try reader.schema(of: database, picture)
-            if let role = roles.first(where: { $0.isBuiltIn || !schema.schema.knows($0) }) {
+            let known = try schema.whole()
+            if let role = roles.first(where: { $0.isBuiltIn || !known.knows($0) }) {
                 try await committer.waitUntilDurable(
                     SequenceNumber(rawValue: schema.lastSequence)
                 )

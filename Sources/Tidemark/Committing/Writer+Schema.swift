@@ -24,7 +24,7 @@ extension Writer {
             let picture = try reader.picture(.appended)
             let development = try reader.schema(of: database(.development), picture)
             let production = try reader.schema(of: database(.production), picture)
-            let wanted = try plan((development.schema, production.schema))
+            let wanted = try plan((try development.whole(), try production.whole()))
             let lookedAt = SequenceNumber(
                 rawValue: max(development.lastSequence, production.lastSequence)
             )

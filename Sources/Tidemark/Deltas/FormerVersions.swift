@@ -99,7 +99,7 @@ struct FormerVersions {
             let stored = try record(in: event)
             if step.position != step.entry, stored.event.state == .live {
                 let body = try stored.readBody()
-                if counts(body, endingAt: step.end) {
+                if try counts(body, endingAt: step.end) {
                     found[step.entry] = Found(end: step.end, recordType: body.recordType)
                     return true
                 }
@@ -122,8 +122,11 @@ struct FormerVersions {
         return next
     }
 
-    private func counts(_ body: RecordBody, endingAt end: SequenceNumber) -> Bool {
-        if let access, access.refusal(of: .read, on: body) != nil { return false }
+    private func counts(
+        _ body: RecordBody,
+        endingAt end: SequenceNumber
+    ) throws(SyncError) -> Bool {
+        if let access, try access.refusal(of: .read, on: body) != nil { return false }
         if end.rawValue > known { return true }
         guard let creator, let device = body.created.device else { return false }
         return Creator(user: body.created.user, device: device) == creator

@@ -26,7 +26,7 @@ extension Reader {
         return request.recordIDs.map { id in
             Result { () throws(SyncError) in
                 let record = try self.record(id, as: caller, asOf: position, picture)
-                if let refusal = access?.refusal(of: .read, on: record.body) { throw refusal }
+                if let refusal = try access?.refusal(of: .read, on: record.body) { throw refusal }
                 return record.narrowed(to: selection)
             }
         }

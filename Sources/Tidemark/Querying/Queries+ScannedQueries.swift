@@ -137,7 +137,8 @@ extension Queries {
         guard reader.options.checksSchema else { return try .unchecked(query) }
         let schema =
             if let past { try schema(of: caller.database, past) } else {
-                try reader.schema(of: caller.database, picture).schema
+                try reader.schema(of: caller.database, picture)
+                    .excerpt(Name(query.recordType)).schema
             }
         let rules = try QueryRules(query, under: schema)
         let environment = past == nil ? caller.database.environment : .development

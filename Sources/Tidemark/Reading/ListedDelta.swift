@@ -21,6 +21,8 @@ struct ListedDelta: ZoneDelta {
     let caller: Caller
     /// What the caller may read; `nil` for everything.
     let readable: PublicAccess?
+    /// The same as a number, for tokens.
+    let readability: UInt64
 
     var access: ZoneAccess? { nil }
 
@@ -66,7 +68,6 @@ struct ListedDelta: ZoneDelta {
 
     /// The place behind a position; at the end of the list without one.
     private func place(at position: UInt64?) -> DeltaPlace {
-        let readability = readable?.readability(reader.views.hash) ?? 0
         let end = position ?? picture.bound
         // Between two pages a client may hold a record that was deleted before the second one begins.
         let keepsQuiet = start.quiet > end || position != nil && readability != 0
@@ -110,7 +111,7 @@ struct ListedDelta: ZoneDelta {
     func hide(from rows: inout RecordRows) throws(SyncError) -> DeltaPlace? {
         guard let readable else { return nil }
         let all = rows.removeRows()
-        let isShown = all.map { readable.shows($0, of: rows) }
+        let isShown = try all.map { (row) throws(SyncError) in try readable.shows(row, of: rows) }
         let hidden = zip(all, isShown).filter { !$0.1 }
             .map { SequenceNumber(rawValue: $0.0.sequence) }
         var budget = reader.scanBudget(all.count)
@@ -149,11 +150,14 @@ extension FormerVersions {
 
 extension PublicAccess {
     /// Tells whether the caller may see a row of a delta.
-    fileprivate func shows(_ row: RecordRows.Row, of rows: RecordRows) -> Bool {
+    fileprivate func shows(
+        _ row: RecordRows.Row,
+        of rows: RecordRows
+    ) throws(SyncError) -> Bool {
         switch row.kind {
-        case .changed: refusal(of: .read, on: rows.body(of: row)) == nil
+        case .changed: try refusal(of: .read, on: rows.body(of: row)) == nil
         case .deleted, .gone:
-            mayHear(
+            try mayHear(
                 ofDeletionOf: Name(
                     String(decoding: rows.nameAndType(of: row).type, as: UTF8.self)
                 )

@@ -14,10 +14,13 @@ extension Reader {
         let schema = try schema(of: caller.database, picture)
         var accessor = Accessor(caller.user)
         var rolesSequence: UInt64 = 0
-        if let user = caller.user, !schema.schema.roles.isEmpty {
-            let record = try rolesRecord(of: user, in: caller.database, picture)
+        // Most users have no roles.
+        if let user = caller.user,
+            let record = try rolesRecord(of: user, in: caller.database, picture),
+            !(try schema.whole().roles.isEmpty)
+        {
             accessor.roles = try RoleRecords.roles(in: record)
-            rolesSequence = record?.sequence.rawValue ?? 0
+            rolesSequence = record.sequence.rawValue
         }
         return PublicAccess(
             schema,

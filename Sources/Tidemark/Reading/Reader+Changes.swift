@@ -57,7 +57,7 @@ extension Reader {
         if key == nil, !zone.isImplicit { throw .zoneGone(request.zone, end ?? .deleted) }
         if options.isStrict, zone.isImplicit { throw .noDelta(of: request.zone) }
         let access = try access(of: caller, now)
-        let readability = access?.readability(views.hash) ?? 0
+        let readability = try access?.readability(views.hash) ?? 0
         let start = try start(of: request, zone, key, quiet: picture.bound, readability, now)
         if let position { try check(start, isWithin: position) }
         return ListedDelta(
@@ -66,7 +66,8 @@ extension Reader {
             key: key,
             start: start,
             caller: caller,
-            readable: access
+            readable: access,
+            readability: readability
         )
     }
 

@@ -324,9 +324,8 @@ struct EventReading {
         if let matcher = standing.matcher { return matcher }
         let type =
             store.reader.options.checksSchema
-            ? try store.reader.schema(of: change.zone.database, picture).schema[
-                Name(query.recordType)
-            ]
+            ? try store.reader.schema(of: change.zone.database, picture)
+                .excerpt(Name(query.recordType)).schema[Name(query.recordType)]
             : nil
         let searched = type?.fields.filter { $0.indexes.contains(.searchable) }.map(\.name.string)
         return try Query.Matcher(
@@ -348,7 +347,7 @@ struct EventReading {
             let caller = Caller(database: holder.database, user: holder.user)
             accesses[holder] = try store.reader.access(of: caller, picture)
         }
-        return accesses[holder]?.refusal(of: .read, on: body) == nil
+        return try accesses[holder]?.refusal(of: .read, on: body) == nil
     }
 
     // MARK: Firing

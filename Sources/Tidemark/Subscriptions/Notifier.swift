@@ -231,7 +231,7 @@ actor Notifier {
                 holder,
                 with: try catalog(store, picture)[holder],
                 under: SubscriptionSchema(
-                    schema?.schema,
+                    try schema?.excerpt(of: request.queriedTypes),
                     in: holder.database.environment,
                     isStrict: store.reader.options.isStrict
                 ),
@@ -289,5 +289,15 @@ actor Notifier {
         lastChange = max(lastChange, last)
         wakeup.arm(true)
         ring()
+    }
+}
+
+extension ModifySubscriptionsRequest {
+    /// The record types of the queries that are saved.
+    fileprivate var queriedTypes: [Name] {
+        saves.compactMap { subscription in
+            guard case .query(let query) = subscription.kind else { return nil }
+            return Name(query.recordType)
+        }
     }
 }

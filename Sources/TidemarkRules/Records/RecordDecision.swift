@@ -109,8 +109,8 @@ package struct RecordDecision: Sendable {
         if let rules = passages.rules {
             neighboursLookedAt = max(neighboursLookedAt, rules.consulted.lookedAt)
         }
-        if let schema, let grown = try schema.grown(by: request.saves, where: verdicts.isSave) {
-            let change = try SystemChange.schema(from: schema.current, to: grown)
+        if let grown = try schema?.grown(by: request.saves, where: verdicts.isSave) {
+            let change = try SystemChange.schema(from: grown.old, to: grown.new)
             try plan.add(change, of: caller.database, by: author, over: facts)
         }
         for (index, verdict) in verdicts.enumerated() {
@@ -290,7 +290,7 @@ package struct RecordDecision: Sendable {
                         try facts.ancestor(held, of: items[index].name, before: live, line)
                     }
                 }
-                if case .save = verdict, let error = refusal(of: save, at: index) {
+                if case .save = verdict, let error = try refusal(of: save, at: index) {
                     verdicts.append(.refused(error))
                 } else {
                     verdicts.append(verdict)
@@ -323,14 +323,17 @@ package struct RecordDecision: Sendable {
     }
 
     /// Why a save is refused that the records themselves allow; `nil` if it is not.
-    private mutating func refusal(of save: RecordSave, at index: Int) -> SyncError? {
+    private mutating func refusal(
+        of save: RecordSave,
+        at index: Int
+    ) throws(SyncError) -> SyncError? {
         if let access, items[index].live == nil,
-            let error = access.refusal(ofCreating: Name(save.recordType))
+            let error = try access.refusal(ofCreating: save.typeName)
         {
             return error
         }
         if let error = plan.assets?.refusals[index] { return error }
-        return schema?.refusal(of: save, at: index)
+        return try schema?.refusal(of: save, at: index)
     }
 
     /// In a zone that is all or nothing, refuses everything beside what failed.
