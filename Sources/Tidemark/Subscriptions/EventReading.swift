@@ -60,7 +60,7 @@ struct EventReading {
         case .recordSaved, .recordDeleted, .recordTouched:
             if event.zone == following.subscriptionsZone {
                 try takeSubscription(event)
-            } else if let zone = following.zone(event.zone, picture) {
+            } else if let zone = try following.zone(event.zone, picture) {
                 switch zone.identity.systemZone {
                 case nil: try takeRecord(event, in: zone)
                 case .shares: try takeParticipation(event, in: zone.identity)
@@ -80,7 +80,7 @@ struct EventReading {
         case .zoneDeleted:
             if event.zone == following.subscriptionsZone {
                 following.removeAll()
-            } else if let zone = following.zone(event.zone, picture),
+            } else if let zone = try following.zone(event.zone, picture),
                 zone.identity.systemZone == nil
             {
                 try takeZone(zone.identity, event)
@@ -121,7 +121,7 @@ struct EventReading {
         _ identity: ZoneIdentity,
         _ event: LogEvent
     ) throws(SyncError) {
-        guard let watch = following.set.ordinal(of: identity.database), !identity.isImplicit,
+        guard let watch = try following.set.ordinal(of: identity.database), !identity.isImplicit,
             !identity.isAudience, let change = try change(event, in: identity)
         else { return }
         try fire(zoneWide(watch, change), change)
@@ -210,7 +210,7 @@ struct EventReading {
         of key: UInt64,
         at position: SequenceNumber
     ) throws(SyncError) -> [Int] {
-        guard let zone = following.zone(key, picture)?.identity else { return [] }
+        guard let zone = try following.zone(key, picture)?.identity else { return [] }
         return try following.sharers.subscriptions(
             to: key,
             zone,
@@ -223,7 +223,8 @@ struct EventReading {
 
     /// A record came to those who see it by a share, or left them, and did not change.
     private mutating func takePassage(_ event: LogEvent) throws(SyncError) {
-        guard !following.set.shared.isEmpty, let zone = following.zone(event.zone, picture) else {
+        guard !following.set.shared.isEmpty, let zone = try following.zone(event.zone, picture)
+        else {
             return
         }
         let passage = try synced { () throws(EventFormatError) in

@@ -42,20 +42,22 @@ struct Following {
     private static let zoneLimit = 10_000
 
     /// The zone with a key, if the views know it.
-    mutating func zone(_ key: UInt64, _ picture: ViewPicture) -> WatchedZone? {
+    mutating func zone(
+        _ key: UInt64,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> WatchedZone? {
         if let known = zones[key] { return known }
         guard let identity = try? picture.zone(key).identity else { return nil }
         if zones.count >= Self.zoneLimit { zones = [:] }
-        let zone = WatchedZone(identity: identity, watch: set.ordinal(of: identity.database))
+        let zone = WatchedZone(identity: identity, watch: try set.ordinal(of: identity.database))
         zones[key] = zone
         return zone
     }
 
     /// Takes in a subscription that an event saved.
     mutating func insert(_ body: RecordBody, at sequence: UInt64) throws(SyncError) {
-        let held = try SubscriptionRecords.read(body)
-        spent[held.recordName] = nil
-        let isNew = try set.insert(held, at: sequence)
+        if !spent.isEmpty { spent[Name(body.recordName)] = nil }
+        let isNew = try set.insert(body, at: sequence)
         if isNew { zones = [:] }
     }
 
@@ -77,7 +79,7 @@ struct Following {
 extension Notifications {
     /// Begins where the last notifications ended: with the subscriptions that stood there.
     ///
-    /// O(subscriptions of the store).
+    /// O(subscriptions of the store), of which no more than the names are looked at.
     func beginFollowing() throws(SyncError) -> Following {
         let picture = try reader.picture(.visible)
         let zone: UInt64
