@@ -361,7 +361,8 @@ package.targets += [
     .target(
         name: "CloudKit",
         dependencies: [
-            "Tidemark", "TidemarkSync", "TidemarkTesting", "TidemarkModel", "TidemarkLock",
+            "Tidemark", "TidemarkSync", "TidemarkWire", "TidemarkTesting", "TidemarkModel",
+            "TidemarkLock",
         ],
         swiftSettings: shipped
     ),

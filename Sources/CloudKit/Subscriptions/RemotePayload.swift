@@ -3,17 +3,11 @@
 
 import Foundation
 import TidemarkModel
+import TidemarkWire
 
 /// A remote notification's dictionary.
 ///
-/// `aps` is what systems show. `ck` holds `cid` (container), `nid` (the notification's name), `ckuserid`
-/// (whose subscription), `p` (pruned), and one of
-///
-/// - `qry`: `dbs` (scope), `fo` (reason), `rid` (record name), `sid` (subscription), `zid`, `zoid` (zone
-///   and owner), `af` (fields);
-/// - `fet`: `dbs`, `sid`, `zid`, `zoid`, for a zone;
-/// - `met`: `dbs`, `sid`, for a database;
-/// - `rd`: for a notification that another client has read.
+/// `PushPayload` writes it, and says what its keys mean.
 struct RemotePayload {
     let ck: [AnyHashable: Any]
     let aps: [AnyHashable: Any]
@@ -96,61 +90,29 @@ extension Subscription.Notification {
 
     /// The dictionary, with what the app's badge shows then, where the notification changes it.
     func remoteDictionary(badge: Int) -> [AnyHashable: Any] {
-        var ck: [AnyHashable: Any] = ["ckuserid": user.userRecordName]
-        ck["cid"] = container?.identifier
-        ck["nid"] = id
-        if isPruned { ck["p"] = 1 }
-        var content: [AnyHashable: Any] = [:]
-        if !subscriptionID.isEmpty { content["sid"] = subscriptionID }
-        content["dbs"] = scope?.rawValue
-        content["fo"] = reason.map { Int($0.rawValue) }
-        content["rid"] = recordID?.recordName
-        let place = zone ?? recordID?.zone
-        content["zid"] = place?.zoneName
-        content["zoid"] = place?.ownerName
-        if !fields.isEmpty { content["af"] = recordFields }
-        switch kind {
-        case .query: ck["qry"] = content
-        case .zone: ck["fet"] = content
-        case .database: ck["met"] = content
-        case .read: ck["rd"] = content
-        }
-        return ["ck": ck, "aps": self.content.aps(badge)]
-    }
-
-    private var recordFields: [String: Any] {
-        let place = zone ?? recordID?.zone ?? .default
-        var values: [String: Any] = [:]
-        for field in fields.present {
-            values[field.name] = field.value.map { RecordValue($0, in: place).object }
-        }
-        return values
+        var payload = PushPayload(self)
+        payload.badge = badge
+        return payload.members.dictionary
     }
 }
 
-extension NotificationContent {
-    /// What systems show.
-    fileprivate func aps(_ badge: Int) -> [AnyHashable: Any] {
-        var shown: [AnyHashable: Any] = [:]
-        func add(_ text: Text, _ keys: (text: String, key: String, arguments: String)) {
-            shown[keys.text] = text.text
-            shown[keys.key] = text.localizationKey
-            if !text.localizationArguments.isEmpty {
-                shown[keys.arguments] = text.localizationArguments
-            }
+extension [(name: String, value: PushPayload.Value)] {
+    fileprivate var dictionary: [AnyHashable: Any] {
+        var dictionary: [AnyHashable: Any] = [:]
+        for member in self { dictionary[member.name] = member.value.object }
+        return dictionary
+    }
+}
+
+extension PushPayload.Value {
+    /// The value as programs read it.
+    fileprivate var object: Any {
+        switch self {
+        case .text(let text): text
+        case .number(let number): NSNumber(value: number)
+        case .texts(let texts): texts
+        case .field(let value, let zone): RecordValue(value, in: zone).object
+        case .members(let members): members.dictionary
         }
-        add(alert, ("body", "loc-key", "loc-args"))
-        add(title, ("title", "title-loc-key", "title-loc-args"))
-        add(subtitle, ("subtitle", "subtitle-loc-key", "subtitle-loc-args"))
-        shown["action-loc-key"] = actionLocalizationKey
-        shown["launch-image"] = launchImage
-        var aps: [AnyHashable: Any] = [:]
-        if !shown.isEmpty { aps["alert"] = shown }
-        aps["sound"] = soundName
-        aps["category"] = category
-        if badges { aps["badge"] = NSNumber(value: badge) }
-        if isContentAvailable { aps["content-available"] = 1 }
-        if isMutable { aps["mutable-content"] = 1 }
-        return aps
     }
 }
