@@ -35,7 +35,7 @@ extension Notifications {
 
     /// One page of a user's notifications, each with the token behind it.
     struct NotificationPage {
-        var lines: [(notification: Subscription.Notification, token: ChangeToken)] = []
+        var lines: [PushPage.Line] = []
         var token: ChangeToken
         var moreComing: Bool
         /// What had been committed when it was made.
@@ -93,8 +93,14 @@ extension Notifications {
             shownThrough: SequenceNumber(rawValue: picture.bound)
         )
         try reader.source.visit(wanted) { (event) throws(SyncError) in
-            if let notification = try notification(event, as: caller, of: holder) {
-                page.lines.append((notification, token(at: event.sequence.rawValue)))
+            if let (notification, change) = try notification(event, as: caller, of: holder) {
+                page.lines.append(
+                    PushPage.Line(
+                        notification: notification,
+                        change: change,
+                        token: token(at: event.sequence.rawValue)
+                    )
+                )
             }
             return true
         }
@@ -118,12 +124,13 @@ extension Notifications {
         return zones[index]
     }
 
-    /// What an event of a collection means for a client; `nil` for what that client did itself.
+    /// What an event of a collection means for a client, and the name of the change that it tells of; `nil` for
+    /// what that client did itself.
     private func notification(
         _ event: LogEvent,
         as caller: Caller,
         of holder: SubscriptionHolder
-    ) throws(SyncError) -> Subscription.Notification? {
+    ) throws(SyncError) -> (Subscription.Notification, change: String)? {
         let stored: StoredRecord = try SyncError.wrapping { () throws(EventFormatError) in
             try StoredRecord(event.sequence, zone: event.zone, event.payload)
         }
@@ -132,7 +139,8 @@ extension Notifications {
             let origin = NotificationRecords.origin(of: body).map { Name($0) }
             if origin == Name(caller.device ?? "") { return nil }
             let id = TagContent(of: event.sequence, in: reader.line).tag.text
-            return try NotificationRecords.read(body, id: id, of: holder)
+            let notification = try NotificationRecords.read(body, id: id, of: holder)
+            return (notification, NotificationRecords.change(of: body) ?? id)
         }
         // Dropped by the store itself, and not read: the client has fetched it.
         if CommitEnvelope.isOfStore(event.envelope.span.bytes) { return nil }
@@ -145,7 +153,7 @@ extension Notifications {
         let id = TagContent(of: read, in: reader.line).tag.text
         var notification = Subscription.Notification(.read, id: id, of: holder.user)
         notification.container = holder.database.container
-        return notification
+        return (notification, id)
     }
 
     /// A token behind all notifications that there are.
