@@ -34,7 +34,7 @@ struct TidemarkCommand: AsyncParsableCommand {
     #if Server
     private static let serverCommands: [any ParsableCommand.Type] = [
         TokensCommand.self, KeysCommand.self, AccountsCommand.self, SessionsCommand.self,
-        ConfigCommand.self,
+        WebhooksCommand.self, ConfigCommand.self,
     ]
     #else
     private static let serverCommands: [any ParsableCommand.Type] = []

@@ -63,6 +63,39 @@ import Testing
         )
     }
 
+    @Test func `a stream hears of changes, and SIGTERM ends it`() async throws {
+        let outcome = try await script(
+            """
+            start
+            web=$(signin new=1)
+            ask() {
+                curl -s "$place/private/$1?ckAPIToken=$token&ckWebAuthToken=$web&clientId=a" -d "$2" >answer
+            }
+            ask zones/modify '{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"Z"}}}]}'
+            ask subscriptions/modify '{"operations":[{"operationType":"create","subscription":{
+                "subscriptionID":"s","subscriptionType":"zone","zoneID":{"zoneName":"Z"}}}]}'
+            curl -sN "$place/private/changes/stream?ckAPIToken=$token&ckWebAuthToken=$web&clientId=b" >told & curl=$!
+            until grep -q ready told; do sleep 0.05; done
+            ask records/modify '{"zoneID":{"zoneName":"Z"},"operations":[{"operationType":"create",
+                "record":{"recordName":"n","recordType":"Note","fields":{}}}]}'
+            until grep -q notification told; do sleep 0.05; done
+            stop
+            wait $curl; echo "curl $?"
+            grep -o '"fet":{"sid":"s","dbs":2,"zid":"Z"' told
+            grep retry told
+            """
+        )
+        #expect(
+            outcome.output == """
+                status 0
+                curl 0
+                "fet":{"sid":"s","dbs":2,"zid":"Z"
+                retry: 1000
+
+                """
+        )
+    }
+
     @Test func `it speaks TLS with either version of HTTP`() async throws {
         let outcome = try await script(
             """

@@ -7,6 +7,8 @@ import TestSupport
 import Testing
 import TidemarkWire
 
+@testable import TidemarkServer
+
 /// `Docs/openapi.yaml` beside what the server answers.
 ///
 /// The file keeps to one layout, which is read here: a path, a method and a schema begin a line each, at two, four
@@ -53,6 +55,16 @@ import TidemarkWire
             let path = Self.prefix + endpoint.path
             expected.insert(Operation(path: path, method: "post"))
             if endpoint.allowsGET { expected.insert(Operation(path: path, method: "get")) }
+        }
+        for endpoint in PushEndpoint.allCases {
+            for method in endpoint.methods {
+                expected.insert(
+                    Operation(
+                        path: Self.prefix + endpoint.rawValue,
+                        method: method.rawValue.lowercased()
+                    )
+                )
+            }
         }
         let told = Set(operations.keys.filter { $0.path.hasPrefix(Self.prefix) })
         #expect(told == expected)

@@ -31,10 +31,11 @@ struct ServerUnderTest {
     static func run(
         _ setup: TestingSetup = .live,
         options: ServerOptions = ServerOptions(),
+        in scratch: ScratchFolder? = nil,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         _ body: @Sendable (ServerUnderTest) async throws -> Void
     ) async throws {
-        let folder = try ScratchFolder()
+        let folder = try scratch ?? ScratchFolder()
         let path = folder.path("server.tide")
         var storeOptions = StoreOptions()
         storeOptions.requiresAuthentication = true
@@ -55,18 +56,26 @@ struct ServerUnderTest {
         )
         let router = Router(context: ServerContext.self)
         server.addRoutes(to: router)
+        try await server.push.begin()
         try await Application(router: router).test(setup) { client in
-            try await body(
-                ServerUnderTest(
-                    server: server,
-                    store: store,
-                    folder: path,
-                    token: token,
-                    client: client,
-                    key: key,
-                    keyID: keyID
+            do {
+                try await body(
+                    ServerUnderTest(
+                        server: server,
+                        store: store,
+                        folder: path,
+                        token: token,
+                        client: client,
+                        key: key,
+                        keyID: keyID
+                    )
                 )
-            )
+            } catch {
+                await server.push.end()
+                throw error
+            }
+            // Before the application waits for open requests, as in a server that is run.
+            await server.push.end()
         }
         try store.close()
     }

@@ -39,6 +39,12 @@ public enum AdministrationRequest: Codable, Sendable {
     case sessions(account: String?)
     /// Ends a session.
     case endSession(String)
+    /// Adds a webhook; the answer is the secret with which its requests are signed.
+    case addWebhook(Webhook)
+    /// Lists the webhooks.
+    case webhooks
+    /// Removes a webhook.
+    case removeWebhook(String)
 }
 
 /// The answer of a directory to an administrator; members that were not asked for are empty.
@@ -69,6 +75,8 @@ public struct AdministrationAnswer: Codable, Sendable {
     public var accounts: [Account] = []
     /// The sessions, oldest first.
     public var sessions: [SessionEntry] = []
+    /// The webhooks, oldest first.
+    public var webhooks: [Webhook] = []
 
     init() {}
 }
@@ -113,6 +121,9 @@ extension Directory {
         case .reset(let email): answer.text = try await resetPath(ofAccount: email)
         case .sessions(let email): answer.sessions = try await entries(of: email)
         case .endSession(let id): try await endSession(id)
+        case .addWebhook(let webhook): answer.text = try await addWebhook(webhook)
+        case .webhooks: answer.webhooks = try await webhooks().map(\.value)
+        case .removeWebhook(let id): try await removeWebhook(id)
         }
         return answer
     }

@@ -9,8 +9,8 @@ public import TidemarkModel
 
 /// The credentials of a server: makes, finds and ends tokens, keys, accounts and sessions.
 public final class Directory: Sendable {
-    private let registry: Registry
-    private let store: Store
+    let registry: Registry
+    let store: Store
     let secret: ServerSecret
     private let passwords: Passwords
     private let state = Lock(State())
@@ -399,6 +399,17 @@ public final class Directory: Sendable {
         else { return nil }
         remember(found)
         return found
+    }
+
+    /// Tells whether a session goes on; a client that listens uses its session.
+    func keepsSession(_ id: String) async throws -> Bool {
+        guard let session = try await session(id) else { return false }
+        let now = Clock.now()
+        return state.withLock { state in
+            guard now < (state.lastUses[id] ?? now) + session.lifetime else { return false }
+            state.lastUses[id] = now
+            return true
+        }
     }
 
     // MARK: Web tokens

@@ -31,6 +31,16 @@ public struct ServerOptions: Hashable, Sendable {
     public var trustsProxy = false
     /// The most connections that may be open at once.
     public var connectionLimit = 20_000
+    /// The time between two heartbeats of a stream of changes, and the longest time for which a courier's answer waits.
+    public var heartbeat = Duration.seconds(25)
+    /// The most streams and couriers by which one user may listen at once in one container.
+    public var listenersPerUser = 2_000
+    /// The networks of this machine and its neighbours to which webhooks may be sent, such as `127.0.0.0/8`.
+    ///
+    /// Other addresses that are not public are refused.
+    public var webhookNetworks: [String] = []
+    /// The times for which attempts to reach a webhook go on.
+    public var webhookPatience = WebhookPatience()
 
     /// The defaults.
     public init() {}

@@ -69,6 +69,7 @@ extension Server {
             let asked = try JSONDecoder().decode(AdministrationRequest.self, from: Data(body))
             let name = Mirror(reflecting: asked).children.first?.label ?? "\(asked)"
             let answer = try await directory.answer(asked)
+            try await push.webhooks.reload()
             logger.info("administration", metadata: ["request": "\(name)"])
             return try Response(administration: answer, .ok)
         } catch {

@@ -12,7 +12,7 @@ public import Logging
 import NIOCertificateReloading
 import NIOCore
 import NIOSSL
-import ServiceLifecycle
+public import ServiceLifecycle
 public import Tidemark
 import TidemarkModel
 import TidemarkWire
@@ -31,6 +31,7 @@ public final class Server: Sendable {
     let signIns = Uploads()
     let limits: RateLimits
     let metrics = Metrics()
+    let push: Push
     let logger: Logger
     /// The store's folder.
     let folder: String
@@ -53,6 +54,7 @@ public final class Server: Sendable {
         directory = try await Directory(of: store, at: folder)
         callers = Callers(directory: directory)
         limits = RateLimits(options.rateLimits)
+        push = try Push(store, directory, options, logger)
     }
 
     /// Adds every path of the server to a router.
@@ -60,12 +62,16 @@ public final class Server: Sendable {
         let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options]
         for method in methods {
             router.on("/database/1/**", method: method) { request, context in
-                await self.answerDatabase(request, from: context.address)
+                if let endpoint = PushEndpoint(request) {
+                    return await self.answerPush(endpoint, request, context)
+                }
+                return await self.answerDatabase(request, from: context.address)
             }
             router.on("/assets/**", method: method) { request, _ in
                 await self.answerAsset(request)
             }
         }
+        addPushRoutes(to: router)
         router.get("/signin") { request, _ in await self.signInPage(request) }
         router.post("/signin") { request, context in
             await self.signIn(request, from: context.address)
@@ -115,12 +121,19 @@ public final class Server: Sendable {
         }
     }
 
+    /// Posts webhooks, and ends streams and couriers at a graceful shutdown: for applications that mount the routes.
+    ///
+    /// Put it behind the application in a service group, so that it is shut down first; `run()` has one of its own.
+    public var pushService: any Service { push }
+
     /// Answers requests until the process is asked to stop, then finishes those that have begun.
     ///
     /// `onListening` is told the port. The store stays open.
     public func run(onListening: @escaping @Sendable (Int) async -> Void = { _ in }) async throws {
         let router = Router(context: ServerContext.self)
         addRoutes(to: router)
+        let openFileLimit = OpenFileLimit.raise()
+        logger.info("start", metadata: ["openFiles": "\(openFileLimit ?? 0)"])
         var logger = logger
         logger.logLevel = .warning
         let reloader = try certificateReloader()
@@ -137,7 +150,7 @@ public final class Server: Sendable {
             logger: logger
         )
         var configuration = ServiceGroupConfiguration(
-            services: [application] + [reloader, administration()].compactMap { $0 },
+            services: [application] + [reloader, administration()].compactMap { $0 } + [push],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         )

@@ -49,6 +49,14 @@ struct ServerFlags: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "A network that is not public to which webhooks may be sent, such as 127.0.0.0/8.",
+            valueName: "address/bits"
+        )
+    )
+    var webhookNetwork: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
             "For how many days the journal of what devices asked and were told is kept (30).",
             valueName: "days"
         )

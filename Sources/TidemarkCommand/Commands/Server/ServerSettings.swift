@@ -33,6 +33,7 @@ struct ServerSettings {
         ("sign-up", .bool(defaults.allowsSignUp)), ("rate-limit", .stringArray([])),
         ("trust-proxy", .bool(defaults.trustsProxy)),
         ("connection-limit", .int(defaults.connectionLimit)),
+        ("webhook-network", .stringArray([])),
         ("journal-days", .int(30)), ("container", .string(ContainerID.standard.identifier)),
     ]
 
@@ -82,6 +83,8 @@ struct ServerSettings {
         case "rate-limit": flags.rateLimit.isEmpty ? nil : .stringArray(flags.rateLimit)
         case "trust-proxy": flags.trustProxy.map { .bool($0) }
         case "connection-limit": flags.connectionLimit.map { .int($0) }
+        case "webhook-network":
+            flags.webhookNetwork.isEmpty ? nil : .stringArray(flags.webhookNetwork)
         case "journal-days": flags.journalDays.map { .int($0) }
         case "container": flags.container.map { .string($0) }
         default: nil
@@ -179,6 +182,10 @@ struct ServerSettings {
         options.allowsSignUp = truth("sign-up")
         options.trustsProxy = truth("trust-proxy")
         options.connectionLimit = try number("connection-limit", in: 1...1_000_000)
+        if case .stringArray(let networks)? = content("webhook-network") {
+            options.webhookNetworks = networks
+            try options.checkWebhookNetworks()
+        }
         if case .stringArray(let limits)? = content("rate-limit") {
             for text in limits {
                 let (kind, rate) = try Self.rateLimit(text)
