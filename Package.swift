@@ -229,6 +229,12 @@ let package = Package(
             swiftSettings: shipped
         ),
         .target(
+            name: "ServiceConformance",
+            dependencies: ["Tidemark", "TidemarkModel"],
+            path: "Tests/ServiceConformance",
+            swiftSettings: shipped
+        ),
+        .target(
             name: "SimulatedDisk",
             dependencies: ["TidemarkLog", "TidemarkLock", "TestSupport"],
             path: "Tests/SimulatedDisk",
@@ -294,7 +300,9 @@ let package = Package(
             name: "TidemarkWireTests",
             dependencies: [
                 "TidemarkWire", "TidemarkDatabase", "Tidemark", "TidemarkModel", "TestSupport",
+                "ServiceConformance",
             ],
+            exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),
         .testTarget(

@@ -5,6 +5,7 @@
 import Foundation
 import HTTPTypes
 import Testing
+import TidemarkWire
 
 @testable import TidemarkServer
 

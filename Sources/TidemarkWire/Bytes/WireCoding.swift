@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import TidemarkModel
+package import TidemarkModel
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -12,8 +12,8 @@ import Foundation
 /// Values as JSON: how the requests and answers of a service's methods are written.
 ///
 /// Members are in the order of their names, so that equal values have equal bytes.
-enum WireCoding {
-    static func bytes(of value: some Encodable) throws(SyncError) -> [UInt8] {
+package enum WireCoding {
+    package static func bytes(of value: some Encodable) throws(SyncError) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
@@ -23,7 +23,7 @@ enum WireCoding {
         }
     }
 
-    static func value<Value: Decodable>(
+    package static func value<Value: Decodable>(
         _ type: Value.Type,
         from bytes: [UInt8]
     ) throws(DecodingError) -> Value {
@@ -40,7 +40,7 @@ enum WireCoding {
 
 extension DecodingError {
     /// The member that is wrong and what is wrong with it, without anything of the values.
-    var summary: String {
+    package var summary: String {
         let context: Context
         switch self {
         case .typeMismatch(_, let found), .valueNotFound(_, let found), .dataCorrupted(let found):
