@@ -21,6 +21,9 @@ let everywhere: [SwiftSetting] =
 /// Libraries and the command: an import is part of the reviewed interface only where it says so.
 let shipped: [SwiftSetting] = everywhere + [.enableUpcomingFeature("InternalImportsByDefault")]
 
+/// The condition of what only a build with the trait Client uses, which Server includes.
+let client: TargetDependencyCondition? = .when(traits: ["Client"])
+
 /// The condition of what only a build with the trait Server uses.
 let server: TargetDependencyCondition? = .when(traits: ["Server"])
 
@@ -31,6 +34,7 @@ let package = Package(
         .library(name: "Tidemark", targets: ["Tidemark"]),
         .library(name: "TidemarkReplay", targets: ["TidemarkReplay"]),
         .library(name: "TidemarkWire", targets: ["TidemarkWire"]),
+        .library(name: "TidemarkClient", targets: ["TidemarkClient"]),
         .library(name: "TidemarkServer", targets: ["TidemarkServer"]),
         .library(name: "TidemarkTesting", targets: ["TidemarkTesting"]),
         .executable(name: "tidemark", targets: ["TidemarkCommand"]),
@@ -41,7 +45,10 @@ let package = Package(
             description:
                 "The part of Combine that CloudKit code uses, in the product CloudKitShims."
         ),
-        .trait(name: "Client", description: "The client of a server, over HTTP."),
+        .trait(
+            name: "Client",
+            description: "The client of a server, over HTTP: the product TidemarkClient."
+        ),
         .trait(
             name: "Server",
             description: "The server: the product TidemarkServer, and `tidemark serve`.",
@@ -52,7 +59,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
-        // Without the trait Server nothing uses these, and SwiftPM does not resolve them.
+        // Without the traits Client and Server nothing uses these, and SwiftPM does not resolve them.
         .package(
             url: "https://github.com/hummingbird-project/hummingbird",
             from: "2.28.0",
@@ -63,6 +70,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -156,6 +164,28 @@ let package = Package(
             swiftSettings: shipped
         ),
         .target(
+            name: "TidemarkClient",
+            dependencies: [
+                "TidemarkWire", "TidemarkModel", "TidemarkLock",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(
+                    name: "AsyncHTTPClient",
+                    package: "async-http-client",
+                    condition: client
+                ),
+                .product(
+                    name: "AsyncAlgorithms",
+                    package: "swift-async-algorithms",
+                    condition: client
+                ),
+                .product(name: "NIOCore", package: "swift-nio", condition: client),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: client),
+                .product(name: "NIOPosix", package: "swift-nio", condition: client),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: client),
+            ],
+            swiftSettings: shipped
+        ),
+        .target(
             name: "TidemarkServer",
             dependencies: [
                 "TidemarkWire", "Tidemark", "TidemarkDatabase", "TidemarkModel", "TidemarkLock",
@@ -169,6 +199,11 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: server),
                 .product(name: "NIOCore", package: "swift-nio", condition: server),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: server),
+                .product(
+                    name: "AsyncAlgorithms",
+                    package: "swift-async-algorithms",
+                    condition: server
+                ),
                 .product(
                     name: "NIOCertificateReloading",
                     package: "swift-nio-extras",
@@ -308,8 +343,14 @@ let package = Package(
         .testTarget(
             name: "TidemarkServerTests",
             dependencies: [
-                "TidemarkServer", "TidemarkWire", "Tidemark", "TidemarkModel", "TidemarkLock",
-                "TestSupport",
+                "TidemarkServer", "TidemarkClient", "TidemarkWire", "TidemarkDatabase", "Tidemark",
+                "TidemarkModel", "TidemarkLock", "TestSupport", "ServiceConformance",
+                .product(
+                    name: "AsyncAlgorithms",
+                    package: "swift-async-algorithms",
+                    condition: server
+                ),
+                .product(name: "NIOCore", package: "swift-nio", condition: server),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(name: "Hummingbird", package: "hummingbird", condition: server),

@@ -75,8 +75,8 @@ struct ConsumerPackageTests {
         for mode in ["Swift5", "Swift6"] { #expect(text.contains("Consumer\(mode)Tests")) }
     }
 
-    @Test(arguments: ["", "Shims", "Server"])
-    func `only a package that asks for the shims or the server resolves what they need`(
+    @Test(arguments: ["", "Shims", "Client", "Server"])
+    func `only a package that asks for the shims, client or server resolves what they need`(
         trait: String
     ) throws {
         let folder = FileManager.default.temporaryDirectory
@@ -99,8 +99,10 @@ struct ConsumerPackageTests {
         )
         #expect(resolved.contains("swift-crypto"))
         #expect(resolved.lowercased().contains("opencombine") == (trait == "Shims"))
-        for package in ["hummingbird", "swift-nio", "swift-log"] {
-            #expect(resolved.contains("\"\(package)\"") == (trait == "Server"), "\(package)")
+        #expect(resolved.contains("\"hummingbird\"") == (trait == "Server"))
+        for package in ["async-http-client", "swift-nio", "swift-log", "swift-async-algorithms"] {
+            let isWanted = ["Client", "Server"].contains(trait)
+            #expect(resolved.contains("\"\(package)\"") == isWanted, "\(package)")
         }
     }
 

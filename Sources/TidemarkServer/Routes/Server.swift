@@ -62,6 +62,11 @@ public final class Server: Sendable {
             router.on("/database/1/**", method: method) { request, context in
                 await self.answerDatabase(request, from: context.address)
             }
+            router.on("/tidemark/1/:container/:environment/:database/**", method: method) {
+                request,
+                context in
+                await self.answerService(request, from: context.address)
+            }
             router.on("/assets/**", method: method) { request, _ in
                 await self.answerAsset(request)
             }
