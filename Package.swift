@@ -24,12 +24,16 @@ let shipped: [SwiftSetting] = everywhere + [.enableUpcomingFeature("InternalImpo
 /// The condition of what only a build with the trait Server uses.
 let server: TargetDependencyCondition? = .when(traits: ["Server"])
 
+/// The condition of what only a build with the trait Client uses, which Server includes.
+let client: TargetDependencyCondition? = .when(traits: ["Client"])
+
 let package = Package(
     name: "tidemark",
     platforms: [.macOS(.v26), .iOS(.v26)],
     products: [
         .library(name: "Tidemark", targets: ["Tidemark"]),
         .library(name: "TidemarkReplay", targets: ["TidemarkReplay"]),
+        .library(name: "TidemarkAdministration", targets: ["TidemarkAdministration"]),
         .library(name: "TidemarkWire", targets: ["TidemarkWire"]),
         .library(name: "TidemarkServer", targets: ["TidemarkServer"]),
         .library(name: "TidemarkTesting", targets: ["TidemarkTesting"]),
@@ -63,6 +67,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.0.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -146,6 +151,13 @@ let package = Package(
             swiftSettings: shipped
         ),
         .target(
+            name: "TidemarkAdministration",
+            dependencies: [
+                "TidemarkReplay", "Tidemark", "TidemarkEvents", "TidemarkModel", "TidemarkLog",
+            ],
+            swiftSettings: shipped
+        ),
+        .target(
             name: "TidemarkSync",
             dependencies: ["TidemarkModel"],
             swiftSettings: shipped
@@ -158,8 +170,14 @@ let package = Package(
         .target(
             name: "TidemarkServer",
             dependencies: [
-                "TidemarkWire", "Tidemark", "TidemarkDatabase", "TidemarkModel", "TidemarkLock",
+                "TidemarkWire", "TidemarkAdministration", "Tidemark", "TidemarkDatabase",
+                "TidemarkModel", "TidemarkLock",
                 .target(name: "CZlib", condition: server),
+                .product(
+                    name: "AsyncAlgorithms",
+                    package: "swift-async-algorithms",
+                    condition: server
+                ),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: server),
                 .product(name: "Hummingbird", package: "hummingbird", condition: server),
@@ -191,15 +209,14 @@ let package = Package(
         .executableTarget(
             name: "TidemarkCommand",
             dependencies: [
-                "Tidemark", "TidemarkReplay", "TidemarkEvents", "TidemarkModel", "TidemarkLog",
-                "TidemarkServer",
+                "Tidemark", "TidemarkReplay", "TidemarkAdministration", "TidemarkEvents",
+                "TidemarkModel", "TidemarkLog", "TidemarkServer", "TidemarkWire",
                 .product(
                     name: "AsyncHTTPClient",
                     package: "async-http-client",
-                    condition: server
+                    condition: client
                 ),
-                .product(name: "NIOCore", package: "swift-nio", condition: server),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: server),
+                .product(name: "NIOCore", package: "swift-nio", condition: client),
                 .product(name: "Configuration", package: "swift-configuration", condition: server),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -300,8 +317,8 @@ let package = Package(
         .testTarget(
             name: "TidemarkServerTests",
             dependencies: [
-                "TidemarkServer", "TidemarkWire", "Tidemark", "TidemarkModel", "TidemarkLock",
-                "TestSupport",
+                "TidemarkServer", "TidemarkAdministration", "TidemarkReplay", "TidemarkWire",
+                "Tidemark", "TidemarkModel", "TidemarkLock", "TestSupport",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(name: "Hummingbird", package: "hummingbird", condition: server),

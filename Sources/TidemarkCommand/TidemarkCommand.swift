@@ -33,7 +33,8 @@ struct TidemarkCommand: AsyncParsableCommand {
 
     #if Server
     private static let serverCommands: [any ParsableCommand.Type] = [
-        TokensCommand.self, KeysCommand.self, AccountsCommand.self, SessionsCommand.self,
+        AdministratorsCommand.self, TokensCommand.self, KeysCommand.self, AccountsCommand.self,
+        SessionsCommand.self,
         ConfigCommand.self,
     ]
     #else
@@ -48,7 +49,8 @@ struct TidemarkCommand: AsyncParsableCommand {
         occupyStandardDescriptors()
         do {
             try AddressSpace.prepareProcess(named: CommandLine.arguments[0])
-            var command = try parseAsRoot()
+            let arguments = Array(CommandLine.arguments.dropFirst())
+            var command = try parseAsRoot(ServerAddress.withStore(arguments, of: Self.self))
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {

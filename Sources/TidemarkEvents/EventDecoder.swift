@@ -7,7 +7,7 @@ import TidemarkModel
 /// Reads events into plain values.
 ///
 /// It remembers the last commit's envelope and the zones it has met.
-package struct EventDecoder {
+package struct EventDecoder: Sendable {
     private let source: any EventSource
     private var envelope: (first: SequenceNumber, content: CommitEnvelope)?
     private var zones: [UInt64: ZoneIdentity?] = [:]

@@ -5,7 +5,7 @@
 ///
 /// Starts at 1, is dense when written, and is never reused. Zero means "before every event": the
 /// sequence number of an empty log's end, and of a record version that does not exist.
-public struct SequenceNumber: RawRepresentable, Hashable, Comparable, Sendable {
+public struct SequenceNumber: RawRepresentable, Hashable, Comparable, Codable, Sendable {
     /// The position as a number.
     public let rawValue: UInt64
 

@@ -7,7 +7,7 @@ public import TidemarkLog
 public import TidemarkModel
 
 /// From when on some record of a database fulfils a predicate.
-public struct Holding: Hashable, Sendable {
+public struct Holding: Hashable, Codable, Sendable {
     /// The position of the event with which the first record came to fulfil it; `nil` if none ever did.
     ///
     /// A commit counts as a whole: what holds only in its midst does not.

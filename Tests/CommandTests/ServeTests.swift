@@ -15,7 +15,7 @@ import Testing
     }
 
     /// Functions of the shell: `start` serves `s.tide` on a free port, and `signin` prints a web token.
-    private static let functions = """
+    static let functions = """
         start() {
             "$tidemark" serve s.tide --port 0 "$@" >said 2>errors & server=$!
             until grep -q signin said; do kill -0 $server || { cat errors; exit 9; }; sleep 0.05; done

@@ -8,7 +8,7 @@ import TidemarkRules
 import TidemarkViews
 
 /// Why a user is not shown a record.
-public enum RecordHiding: Hashable, Sendable {
+public enum RecordHiding: Hashable, Codable, Sendable {
     /// There is no such zone any more.
     case zoneGone
     /// Roles keep the user from reading it, in these words.

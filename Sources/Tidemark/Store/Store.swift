@@ -37,8 +37,19 @@ public final class Store: Sendable {
     ///
     /// Times never go back, so all commits have that time until the clock has come to it.
     public let clockLag: Duration
-    /// `nil` once the store is closed.
-    private let opened: Lock<OpenStore?>
+    private let opened: Lock<State>
+
+    /// Whether the store can be asked.
+    private enum State {
+        case open(OpenStore)
+        /// It is closed while its files are written anew.
+        case paused
+        case closed
+
+        var parts: OpenStore? {
+            if case .open(let parts) = self { parts } else { nil }
+        }
+    }
 
     init(_ parts: OpenStore, access: StoreAccess, recovery: RecoveryReport?, clockLag: Duration) {
         id = parts.reader.id
@@ -46,26 +57,34 @@ public final class Store: Sendable {
         self.access = access
         self.recovery = recovery
         self.clockLag = clockLag
-        opened = Lock(parts)
+        opened = Lock(.open(parts))
     }
 
     /// What the store is made of; throws once it is closed.
     var parts: OpenStore {
         get throws(SyncError) {
-            guard let parts = opened.withLock({ $0 }) else {
+            switch opened.withLock({ $0 }) {
+            case .open(let parts): return parts
+            case .paused: throw Self.isPaused
+            case .closed:
                 throw SyncError(
                     .serviceUnavailable,
                     "The store has been closed.",
                     remedy: "Open the store again, and use what that returns."
                 )
             }
-            return parts
         }
     }
 
+    private static let isPaused = SyncError(
+        .serviceUnavailable,
+        "The store is closed while its files are written anew.",
+        retryAfter: .seconds(1)
+    )
+
     /// The last position that is durable and visible; zero once the store is closed.
     public var lastSequence: SequenceNumber {
-        opened.withLock { $0 }?.reader.source.durableSequence ?? .zero
+        opened.withLock { $0.parts }?.reader.source.durableSequence ?? .zero
     }
 
     /// Makes everything durable, brings the zone views on disk up to date, and lets go of the store.
@@ -76,10 +95,36 @@ public final class Store: Sendable {
     /// Throws if the disk failed; the store is let go of all the same.
     public func close() throws(LogError) {
         let parts = opened.withLock { opened in
-            defer { opened = nil }
-            return opened
+            defer { opened = .closed }
+            return opened.parts
         }
         try parts?.close()
+    }
+
+    /// Removes every byte of a user or a zone: ``erase(_:at:options:isDryRun:)``, of a store that is open for writing in
+    /// the folder.
+    ///
+    /// It is closed meanwhile, and opened again whatever comes of that. Calls that are under way may fail, others are
+    /// `serviceUnavailable`, and streams end. Blocks while the disk works.
+    public func erase(_ subject: ErasureSubject, inStoreAt path: String) throws -> ErasureReceipt {
+        let parts = try opened.withLock { opened in
+            guard case .open(let parts) = opened else { throw Self.isPaused }
+            opened = .paused
+            return parts
+        }
+        let erasure = Result {
+            try parts.close()
+            return try Store.erase(subject, at: path, options: options)
+        }
+        let reopening = Result { try Store.open(at: path, access: access, options: options) }
+        let isWanted = opened.withLock { opened in
+            guard case .paused = opened else { return false }
+            opened = (try? reopening.get().parts).map { .open($0) } ?? .closed
+            return true
+        }
+        if !isWanted { try? reopening.get().close() }
+        _ = try reopening.get()
+        return try erasure.get()
     }
 }
 

@@ -85,7 +85,7 @@ struct ImportCommand: AsyncParsableCommand {
             } else {
                 try FileLines(path: file ?? "-")
             }
-        let folder = NewFolder(store.store)
+        let folder = NewFolder(try store.folder)
         let store = try await store.open(.creating)
         var report = ImportReport()
         var failure: (any Error)?

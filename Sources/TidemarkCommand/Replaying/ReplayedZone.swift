@@ -45,7 +45,7 @@ extension [UInt8] {
     mutating func append(json zone: ReplayedZone) {
         append(literal: "{\"zoneKey\":")
         append(jsonNumber: zone.key)
-        append(json: zone.identity)
+        append(jsonZone: zone.identity.zoneName.string, in: zone.identity.database)
         append(literal: ",\"records\":")
         append(jsonNumber: zone.liveCount)
         append(literal: ",\"tombstones\":")

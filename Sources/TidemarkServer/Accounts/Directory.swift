@@ -9,7 +9,7 @@ public import TidemarkModel
 
 /// The credentials of a server: makes, finds and ends tokens, keys, accounts and sessions.
 public final class Directory: Sendable {
-    private let registry: Registry
+    let registry: Registry
     private let store: Store
     let secret: ServerSecret
     private let passwords: Passwords

@@ -5,7 +5,7 @@
 import TidemarkDatabase
 import TidemarkModel
 
-/// The records of those who call a server: tokens, keys, accounts and sessions.
+/// The records of those who call a server: tokens, keys, accounts, sessions and administrators.
 ///
 /// They are records of a container that no token gives access to, so that they are as durable as all else. Of
 /// secrets it keeps hashes alone.
@@ -14,6 +14,9 @@ struct Registry: Sendable {
     let keys: ZoneHandle
     let accounts: ZoneHandle
     let sessions: ZoneHandle
+    let administrators: ZoneHandle
+    /// What administrators did.
+    let administration: ZoneHandle
 
     /// The container that holds them.
     static let container = ContainerID("tidemark.server")
@@ -38,6 +41,8 @@ struct Registry: Sendable {
         keys = try await database.createZone("keys")
         accounts = try await database.createZone("accounts")
         sessions = try await database.createZone("sessions")
+        administrators = try await database.createZone("administrators")
+        administration = try await database.createZone("administration")
     }
 }
 

@@ -17,6 +17,8 @@ struct RequestLine {
     var endpoint: String?
     /// The caller, if they are known.
     var caller: Caller?
+    /// The name of the administrator, if one asks.
+    var administrator: String?
     /// The code of an error.
     var code: String?
 
@@ -38,7 +40,7 @@ struct RequestLine {
             "microseconds": "\(microseconds)",
         ]
         let members: [(String, String?)] = [
-            ("endpoint", endpoint), ("code", code),
+            ("endpoint", endpoint), ("code", code), ("administrator", administrator),
             ("container", caller?.database.container.identifier),
             ("environment", caller?.database.environment.rawValue),
             ("database", caller?.database.scope.name),

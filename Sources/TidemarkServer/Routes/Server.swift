@@ -66,6 +66,13 @@ public final class Server: Sendable {
                 await self.answerAsset(request)
             }
         }
+        router.post("/tidemark/1/administration/:call") { request, context in
+            let call = context.parameters.get("call") ?? ""
+            return await self.administer(request, call, from: context.address)
+        }
+        router.get("/tidemark/1/administration/:call") { request, _ in
+            Response.wrongMethod("POST", Incoming(request, self.options))
+        }
         router.get("/signin") { request, _ in await self.signInPage(request) }
         router.post("/signin") { request, context in
             await self.signIn(request, from: context.address)

@@ -88,9 +88,3 @@ extension ServiceMethod: AnyServiceMethod {
         }
     }
 }
-
-/// No request, or no answer: an object without members.
-public struct Nothing: Codable, Hashable, Sendable {
-    /// Makes one.
-    public init() {}
-}

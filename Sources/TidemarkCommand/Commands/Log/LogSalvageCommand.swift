@@ -33,7 +33,7 @@ struct LogSalvageCommand: ParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() throws {
-        let salvaged = try Store.salvage(from: store.store, to: destination)
+        let salvaged = try Store.salvage(from: store.folder, to: destination)
         let salvage = salvaged.log
         var output = StandardOutput()
         if options.isJSON(output) {
