@@ -31,17 +31,21 @@ extension Reader {
     func currentToken(
         of zone: ZoneID,
         as caller: Caller
-    ) throws(SyncError) -> ChangeToken? {
+    ) throws(SyncError) -> ChangeToken {
         try checkAccess(of: caller, writes: false)
-        guard caller.database.scope != .shared else { return nil }
         let now = try picture(.visible)
         defer { withExtendedLifetime(now) {} }
         let request = ZoneChangesRequest(zone: zone)
-        let delta = try listedDelta(request, as: caller, asOf: nil, now)
-        return delta.end.token(of: id, hash: views.hash)
+        let end =
+            if caller.database.scope == .shared {
+                try endOfSharedChanges(request, as: caller, now)
+            } else {
+                try listedDelta(request, as: caller, asOf: nil, now).end
+            }
+        return end.token(of: id, hash: views.hash)
     }
 
-    private func listedDelta(
+    func listedDelta(
         _ request: ZoneChangesRequest,
         as caller: Caller,
         asOf position: SequenceNumber?,
@@ -90,12 +94,13 @@ extension Reader {
         }
     }
 
-    /// A page of changes, once the journal has it.
-    private func noted(
+    /// A page of changes, once the journal has it; with the token that it leads to, if that is not its own.
+    func noted(
         _ changes: ZoneChanges,
         _ request: ZoneChangesRequest,
         _ caller: Caller,
-        _ picture: ViewPicture
+        _ picture: ViewPicture,
+        token: ChangeToken? = nil
     ) -> ZoneChanges {
         note(
             JournalEntry.Told(
@@ -103,7 +108,7 @@ extension Reader {
                 caller,
                 zone: request.zone,
                 since: request.since,
-                token: changes.token,
+                token: token ?? changes.token,
                 shownThrough: SequenceNumber(rawValue: picture.bound),
                 changeCount: changes.changes.count,
                 moreComing: changes.moreComing

@@ -18,6 +18,31 @@ extension Reader {
     }
 }
 
+extension Reader {
+    /// The same from the end: the newest changes up to a token.
+    func newestSharedChanges(
+        _ request: ZoneChangesRequest,
+        through end: ChangeToken,
+        as caller: Caller,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> ZoneChanges {
+        let delta = try SharedDelta(request, as: caller, self, picture)
+        guard !delta.hasWalks else {
+            throw .tokenExpired("the caller came to shares of the zone, or left some, since")
+        }
+        return try newestPage(of: delta, request, through: end)
+    }
+
+    /// The content of a token behind everything that a zone of somebody else shows to the caller.
+    func endOfSharedChanges(
+        _ request: ZoneChangesRequest,
+        as caller: Caller,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> TokenContent {
+        try SharedDelta(request, as: caller, self, picture).end
+    }
+}
+
 /// The delta of somebody else's zone, as far as shares show it to the caller.
 ///
 /// Each share has a list of its own, which is read from the token as a zone's is. Before that come the
@@ -98,6 +123,37 @@ struct SharedDelta: ZoneDelta {
     func place(behind count: Int, of list: DeltaList) -> DeltaPlace? { nil }
 
     func hide(from rows: inout RecordRows) -> DeltaPlace? { nil }
+}
+
+extension SharedDelta: BackwardDelta {
+    /// True if there are lists that come before what changed after the start.
+    var hasWalks: Bool { !start.walks.isEmpty }
+
+    var first: UInt64 { start.sequence.rawValue }
+
+    var end: TokenContent {
+        var content = start
+        content.incarnation = reader.line.current
+        content.sequence = SequenceNumber(rawValue: picture.bound)
+        content.quiet = .zero
+        content.walks = []
+        return content
+    }
+
+    func beginning(after position: UInt64) -> SharedDelta {
+        var later = self
+        later.start.sequence = SequenceNumber(rawValue: position)
+        return later
+    }
+
+    func count(after start: UInt64, through end: UInt64, limit: Int) throws(SyncError) -> Int {
+        var count = 0
+        for audience in zoneAccess.parts.keys where count < limit {
+            count += try reader.changes(in: audience, after: start, limit: limit, picture)
+                .prefix { $0.sequence.rawValue <= end }.count
+        }
+        return min(count, limit)
+    }
 }
 
 extension [DeltaEntry] {
