@@ -64,6 +64,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
@@ -174,7 +175,14 @@ let package = Package(
                     package: "swift-nio-extras",
                     condition: server
                 ),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: server),
+                .product(
+                    name: "AsyncHTTPClient",
+                    package: "async-http-client",
+                    condition: server
+                ),
                 .product(
                     name: "ServiceLifecycle",
                     package: "swift-service-lifecycle",
@@ -201,6 +209,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio", condition: server),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: server),
                 .product(name: "Configuration", package: "swift-configuration", condition: server),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: server),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: shipped
@@ -307,6 +316,9 @@ let package = Package(
                 .product(name: "Hummingbird", package: "hummingbird", condition: server),
                 .product(name: "HummingbirdTesting", package: "hummingbird", condition: server),
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: server),
+                .product(name: "NIOCore", package: "swift-nio", condition: server),
+                .product(name: "NIOPosix", package: "swift-nio", condition: server),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: server),
             ],
             exclude: ["Fixtures"],
             swiftSettings: everywhere

@@ -34,6 +34,7 @@ struct TidemarkCommand: AsyncParsableCommand {
     #if Server
     private static let serverCommands: [any ParsableCommand.Type] = [
         TokensCommand.self, KeysCommand.self, AccountsCommand.self, SessionsCommand.self,
+        ContainersCommand.self,
         ConfigCommand.self,
     ]
     #else

@@ -10,6 +10,7 @@ import HummingbirdTesting
 import Logging
 import TestSupport
 import Tidemark
+import Tracing
 
 @testable import TidemarkServer
 
@@ -32,6 +33,7 @@ struct ServerUnderTest {
         _ setup: TestingSetup = .live,
         options: ServerOptions = ServerOptions(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        tracer: any Tracer = NoOpTracer(),
         _ body: @Sendable (ServerUnderTest) async throws -> Void
     ) async throws {
         let folder = try ScratchFolder()
@@ -43,7 +45,8 @@ struct ServerUnderTest {
             store: store,
             at: path,
             options: options,
-            logger: logger
+            logger: logger,
+            tracer: tracer
         )
         let token = try await server.directory.developmentToken()
         let key = P256.Signing.PrivateKey()
@@ -53,9 +56,7 @@ struct ServerUnderTest {
             container: .standard,
             environment: .development
         )
-        let router = Router(context: ServerContext.self)
-        server.addRoutes(to: router)
-        try await Application(router: router).test(setup) { client in
+        try await server.makeApplication().test(setup) { client in
             try await body(
                 ServerUnderTest(
                     server: server,

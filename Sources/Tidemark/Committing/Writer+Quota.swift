@@ -12,9 +12,6 @@ extension Limits {
     func quota(of scope: DatabaseScope) -> Int? {
         scope == .public ? bytesPerPublicDatabase : bytesPerPrivateDatabase
     }
-
-    /// Whether a database of some kind has a quota.
-    var hasQuota: Bool { bytesPerPublicDatabase != nil || bytesPerPrivateDatabase != nil }
 }
 
 extension Writer {
@@ -43,14 +40,15 @@ extension Writer {
 
     func usageEffect(
         of plan: CommitPlan,
-        over picture: ViewPicture
+        over picture: ViewPicture,
+        _ quotas: Quotas
     ) throws(SyncError) -> UsageEffect {
         var effect = UsageEffect()
         for (index, change) in plan.effects.enumerated() {
             switch change {
             case .record(let change):
                 let identity = try identity(of: change.zone, in: plan, picture)
-                if identity.isSystem { continue }
+                if identity.isSystem || !quotas.has(identity.database) { continue }
                 var growth = 0
                 if change.state == .live {
                     let end = plan.draft.events[index].payloadEnd
@@ -90,15 +88,35 @@ extension Writer {
         _ committer: Committer
     ) async throws(SyncError) -> UsageCounts.Reservation {
         let database = wanted.database
-        guard let quota = reader.options.limits.quota(of: database.scope) else { return wanted }
+        let (quota, containerQuota) = quotas.withLock { $0.quotas(of: database) }
+        guard quota != nil || containerQuota != nil else { return wanted }
         while true {
-            switch usages.withLock({ $0.reserve(wanted, quota: quota) }) {
+            let outcome = usages.withLock {
+                $0.reserve(wanted, quota: quota ?? .max, containerQuota: containerQuota)
+            }
+            switch outcome {
             case .reserved(let reservation):
                 return reservation
             case .refused(let byteCount):
-                throw .quotaExceeded(database, byteCount.clampedSum(wanted.growth), quota: quota)
+                throw .quotaExceeded(
+                    "The database \(database)",
+                    byteCount.clampedSum(wanted.growth),
+                    quota: quota ?? .max
+                )
+            case .refusedByContainer(let byteCount):
+                throw .quotaExceeded(
+                    "The container \(database.container.identifier)",
+                    byteCount.clampedSum(wanted.growth),
+                    quota: containerQuota ?? .max
+                )
             case .notCounted:
                 try await count(database, committer)
+            case .notListed:
+                let databases = try reader.databases(try reader.picture(.visible))
+                    .filter { $0.container == database.container }
+                usages.withLock { $0.list(databases, of: database.container) }
+            case .othersNotCounted(let others):
+                for other in others { try await count(other, committer) }
             }
         }
     }
@@ -117,16 +135,15 @@ extension Writer {
 }
 
 extension SyncError {
-    /// A commit that would make a database too large.
+    /// A commit that would make a database or a container too large.
     fileprivate static func quotaExceeded(
-        _ database: DatabaseID,
+        _ place: String,
         _ byteCount: Int,
         quota: Int
     ) -> SyncError {
         SyncError(
             .quotaExceeded,
-            "The database \(database) would have \(byteCount) bytes of records and assets; its quota "
-                + "is \(quota)."
+            "\(place) would have \(byteCount) bytes of records and assets; its quota is \(quota)."
         )
     }
 }

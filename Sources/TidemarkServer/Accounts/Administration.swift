@@ -39,6 +39,12 @@ public enum AdministrationRequest: Codable, Sendable {
     case sessions(account: String?)
     /// Ends a session.
     case endSession(String)
+    /// Lists the containers.
+    case containers
+    /// Sets the limits of a container.
+    case setContainer(ContainerLimits)
+    /// Closes a container to everybody, by its identifier.
+    case closeContainer(String)
 }
 
 /// The answer of a directory to an administrator; members that were not asked for are empty.
@@ -69,6 +75,8 @@ public struct AdministrationAnswer: Codable, Sendable {
     public var accounts: [Account] = []
     /// The sessions, oldest first.
     public var sessions: [SessionEntry] = []
+    /// The containers.
+    public var containers: [ContainerEntry] = []
 
     init() {}
 }
@@ -113,6 +121,9 @@ extension Directory {
         case .reset(let email): answer.text = try await resetPath(ofAccount: email)
         case .sessions(let email): answer.sessions = try await entries(of: email)
         case .endSession(let id): try await endSession(id)
+        case .containers: answer.containers = try await containerEntries()
+        case .setContainer(let limits): try await setLimits(limits)
+        case .closeContainer(let identifier): try await closeContainer(identifier)
         }
         return answer
     }

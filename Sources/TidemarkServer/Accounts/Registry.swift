@@ -14,9 +14,10 @@ struct Registry: Sendable {
     let keys: ZoneHandle
     let accounts: ZoneHandle
     let sessions: ZoneHandle
+    let containers: ZoneHandle
 
     /// The container that holds them.
-    static let container = ContainerID("tidemark.server")
+    static let container = ContainerID.server
     private static let owner = UserID("_server")
 
     /// Makes what is missing.
@@ -38,6 +39,7 @@ struct Registry: Sendable {
         keys = try await database.createZone("keys")
         accounts = try await database.createZone("accounts")
         sessions = try await database.createZone("sessions")
+        containers = try await database.createZone("containers")
     }
 }
 

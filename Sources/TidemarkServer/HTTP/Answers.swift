@@ -102,11 +102,17 @@ extension HTTPFields {
 extension Request {
     /// The whole body, up to a limit.
     func collected(upTo limit: Int) async throws(WebError) -> [UInt8] {
+        let tooLong = WebError("BAD_REQUEST", status: 413, "The body has more than \(limit) bytes")
+        if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
+            throw tooLong
+        }
         do {
             let buffer = try await body.collect(upTo: limit)
             return Array(buffer.readableBytesView)
         } catch is NIOTooManyBytesError {
-            throw WebError("BAD_REQUEST", status: 413, "The body has more than \(limit) bytes")
+            throw tooLong
+        } catch is BodyDeadline.Passed {
+            throw WebError("BAD_REQUEST", status: 408, "The body did not come in time")
         } catch {
             throw WebError("BAD_REQUEST", status: 400, "The body did not come to its end")
         }

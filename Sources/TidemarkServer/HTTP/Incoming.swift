@@ -21,6 +21,8 @@ struct Incoming {
     let baseURL: String
     /// The address that the request comes from, if that is known.
     let address: String?
+    /// The trace that a commit of the request belongs to.
+    var trace: TraceContext?
 
     init(_ request: Request, _ options: ServerOptions, from address: String? = nil) {
         self.request = request
@@ -28,6 +30,8 @@ struct Incoming {
         let forwarded = HTTPField.Name("X-Forwarded-For").flatMap { request.headers[$0] }?
             .split(separator: ",").last?.filter { $0 != " " }
         self.address = options.trustsProxy ? forwarded ?? address : address
+        trace = HTTPField.Name("traceparent").flatMap { request.headers[$0] }
+            .flatMap { TraceContext(traceparent: $0) }
         uuid = UniqueName.make()
         target = request.head.path ?? "/"
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)

@@ -19,8 +19,10 @@ struct RequestLine {
     var caller: Caller?
     /// The code of an error.
     var code: String?
+    let span: RequestSpan
 
-    init(_ incoming: Incoming) {
+    init(_ incoming: Incoming, _ span: RequestSpan) {
+        self.span = span
         uuid = incoming.uuid
         method = incoming.request.method.rawValue
     }
@@ -29,6 +31,7 @@ struct RequestLine {
     func end(_ metrics: Metrics, _ logger: Logger, status: Int) {
         let elapsed = ContinuousClock.now - start
         metrics.ends(endpoint, status: status, after: elapsed)
+        span.end(endpoint, caller, code: code, method: method, status: status)
         let level: Logger.Level = status >= 500 ? .error : .info
         guard logger.logLevel <= level else { return }
         let time = elapsed.components

@@ -16,6 +16,7 @@ import ServiceLifecycle
 public import Tidemark
 import TidemarkModel
 import TidemarkWire
+public import Tracing
 
 /// Answers CloudKit Web Services for a store, over HTTP.
 ///
@@ -30,27 +31,36 @@ public final class Server: Sendable {
     let uploads = Uploads()
     let signIns = Uploads()
     let limits: RateLimits
+    let gates = ContainerGates()
     let metrics = Metrics()
     let logger: Logger
+    let tracer: any Tracer
     /// The store's folder.
     let folder: String
 
     /// Prepares a server for the store in a folder.
     ///
     /// `logger` is told of each request: who asked for what and how that ended, never a token, a body or a value.
+    /// `tracer` makes a span of each request; the spans of an ``OTLPTracer`` are posted while ``run(onListening:)`` runs.
     /// Open the store with `StoreOptions.requiresAuthentication`, so that nobody is taken for a user whose
     /// credential was not checked.
     public init(
         store: Store,
         at folder: String,
         options: ServerOptions = ServerOptions(),
-        logger: Logger = Logger(label: "tidemark") { _ in SwiftLogNoOpLogHandler() }
+        logger: Logger = Logger(label: "tidemark") { _ in SwiftLogNoOpLogHandler() },
+        tracer: any Tracer = InstrumentationSystem.tracer
     ) async throws {
         self.logger = logger
+        self.tracer = tracer
         self.folder = folder
         self.store = store
         self.options = options
-        directory = try await Directory(of: store, at: folder)
+        directory = try await Directory(
+            of: store,
+            at: folder,
+            rotation: options.tokenRotation
+        )
         callers = Callers(directory: directory)
         limits = RateLimits(options.rateLimits)
     }
@@ -119,12 +129,32 @@ public final class Server: Sendable {
     ///
     /// `onListening` is told the port. The store stays open.
     public func run(onListening: @escaping @Sendable (Int) async -> Void = { _ in }) async throws {
+        let reloader = try certificateReloader()
+        let application = try makeApplication(reloader, onListening: onListening)
+        var logger = logger
+        logger.logLevel = .warning
+        var configuration = ServiceGroupConfiguration(
+            // What comes first is stopped last: spans of the last requests are posted too.
+            services: [tracer as? OTLPTracer, application, reloader, administration()]
+                .compactMap { $0 },
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger
+        )
+        configuration.maximumGracefulShutdownDuration = .seconds(20)
+        defer { removeSocket() }
+        try await ServiceGroup(configuration: configuration).run()
+    }
+
+    /// The server's paths on its address, with its limits.
+    func makeApplication(
+        _ reloader: TimedCertificateReloader? = nil,
+        onListening: @escaping @Sendable (Int) async -> Void = { _ in }
+    ) throws -> some ApplicationProtocol {
         let router = Router(context: ServerContext.self)
         addRoutes(to: router)
         var logger = logger
         logger.logLevel = .warning
-        let reloader = try certificateReloader()
-        let application = Application(
+        return Application(
             router: router,
             server: try serverBuilder(reloader),
             configuration: ApplicationConfiguration(
@@ -136,14 +166,6 @@ public final class Server: Sendable {
             onServerRunning: { channel in await onListening(channel.localAddress?.port ?? 0) },
             logger: logger
         )
-        var configuration = ServiceGroupConfiguration(
-            services: [application] + [reloader, administration()].compactMap { $0 },
-            gracefulShutdownSignals: [.sigterm, .sigint],
-            logger: logger
-        )
-        configuration.maximumGracefulShutdownDuration = .seconds(20)
-        defer { removeSocket() }
-        try await ServiceGroup(configuration: configuration).run()
     }
 
     /// Reads the certificate and its key, and reads them again now and then; `nil` for plain HTTP.
@@ -165,17 +187,18 @@ public final class Server: Sendable {
             maxHeaderListSize: 32 << 10,
             maxHeaderFieldCount: 100
         )
-        guard let reloader else {
-            return .http1(
-                configuration: HTTP1Channel.Configuration(
-                    idleTimeout: .seconds(60),
-                    httpDecoderConfiguration: decoder
-                )
-            )
-        }
+        let connection = HTTP1Channel.Configuration(
+            additionalChannelHandlers: [BodyDeadline(self.options.bodyTimeout)],
+            idleTimeout: TimeAmount(options.idleTimeout),
+            httpDecoderConfiguration: decoder
+        )
+        guard let reloader else { return .http1(configuration: connection) }
         return try .http2Upgrade(
             tlsConfiguration: .makeServerConfiguration(certificateReloader: reloader),
-            configuration: HTTP2ChannelConfiguration(idleTimeout: .seconds(60))
+            configuration: HTTP2ChannelConfiguration(
+                idleTimeout: options.idleTimeout,
+                streamConfiguration: connection
+            )
         )
     }
 }
