@@ -13,11 +13,9 @@ import Testing
     /// Opens a connection for each of some texts, all to one server.
     private func run(
         each texts: [String],
-        _ change: (inout ServerOptions) -> Void = { _ in },
+        options: ServerOptions = ServerOptions(),
         _ body: @escaping @Sendable (RawConnection, ServerUnderTest, String) async throws -> Void
     ) async throws {
-        var options = ServerOptions()
-        change(&options)
         try await ServerUnderTest.run(.live, options: options) { server in
             let port = try #require(server.client.port)
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -35,16 +33,23 @@ import Testing
     }
 
     private func run(
-        _ change: (inout ServerOptions) -> Void = { _ in },
+        options: ServerOptions = ServerOptions(),
         _ body: @escaping @Sendable (RawConnection, ServerUnderTest) async throws -> Void
     ) async throws {
-        var options = ServerOptions()
-        change(&options)
         try await ServerUnderTest.run(.live, options: options) { server in
             let port = try #require(server.client.port)
             try await RawConnection.open(port: port) { try await body($0, server) }
             #expect(try await server.request("/health/live").status == 200)
         }
+    }
+
+    private static func options(
+        _ limit: WritableKeyPath<ServerOptions, Duration>,
+        _ time: Duration
+    ) -> ServerOptions {
+        var options = ServerOptions()
+        options[keyPath: limit] = time
+        return options
     }
 
     private static func post(_ token: String, _ fields: String) -> String {
@@ -64,7 +69,7 @@ import Testing
     }
 
     @Test func `a body without end is refused once it is too long`() async throws {
-        try await run({ $0.bodyTimeout = .seconds(1) }) { connection, server in
+        try await run(options: Self.options(\.bodyTimeout, .seconds(1))) { connection, server in
             try await connection.send(Self.post(server.token, "Transfer-Encoding: chunked\r\n"))
             let chunk = "10000\r\n" + String(repeating: " ", count: 1 << 16) + "\r\n"
             for _ in 0..<80 { try? await connection.send(chunk) }
@@ -78,7 +83,9 @@ import Testing
 
     @Test func `a body that comes too slowly is given up, however steadily it drips`() async throws
     {
-        try await run({ $0.bodyTimeout = .milliseconds(300) }) { connection, server in
+        try await run(options: Self.options(\.bodyTimeout, .milliseconds(300))) {
+            connection,
+            server in
             try await connection.send(Self.post(server.token, "Content-Length: 1000\r\n"))
             for _ in 0..<40 where !connection.isOver {
                 try? await connection.send(" ")
@@ -91,7 +98,7 @@ import Testing
     }
 
     @Test func `a head that comes too slowly ends the connection`() async throws {
-        try await run({ $0.idleTimeout = .milliseconds(300) }) { connection, _ in
+        try await run(options: Self.options(\.idleTimeout, .milliseconds(300))) { connection, _ in
             try await connection.send("GET /health/live HTTP/1.1\r\nHost: localhost\r\nX: ")
             for _ in 0..<20 {
                 try? await connection.send("x")
@@ -151,7 +158,7 @@ import Testing
             "Content-Length: 4x\r\n", "Transfer-Encoding: chunked, gzip\r\n", "Bad Name: x\r\n",
             " folded: x\r\n", "X: a\u{0}b\r\n",
         ]
-        try await run(each: fields, { $0.idleTimeout = .seconds(2) }) {
+        try await run(each: fields, options: Self.options(\.idleTimeout, .seconds(2))) {
             (connection, server, fields) in
             try await connection.send(Self.post(server.token, fields) + "0\r\n\r\n" + Self.live)
             try await connection.receive()
@@ -167,7 +174,7 @@ import Testing
             "X: \(String(repeating: "x", count: 20_000))\r\n",
             (0..<50).map { "X-\($0): \(String(repeating: "x", count: 1_000))\r\n" }.joined(),
         ]
-        try await run(each: floods, { $0.idleTimeout = .seconds(2) }) {
+        try await run(each: floods, options: Self.options(\.idleTimeout, .seconds(2))) {
             (connection, server, fields) in
             let flood = Self.post(server.token, fields + "Content-Length: 2\r\n") + "{}"
             try? await connection.send(flood)
@@ -183,7 +190,10 @@ import Testing
             "CONNECT internal:80 HTTP/1.1\r\n\r\n", "TRACE / HTTP/1.1\r\nHost: x\r\n\r\n",
             "GET http://internal/health/x HTTP/1.1\r\nHost: x\r\n\r\n",
         ]
-        try await run(each: texts, { $0.idleTimeout = .seconds(1) }) { connection, _, text in
+        try await run(each: texts, options: Self.options(\.idleTimeout, .seconds(1))) {
+            connection,
+            _,
+            text in
             try await connection.send(text)
             try await connection.receive()
             #expect(connection.statuses.filter { $0 < 400 || $0 >= 500 }.isEmpty, "\(text)")

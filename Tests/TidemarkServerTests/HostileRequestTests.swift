@@ -14,7 +14,7 @@ import TidemarkWire
 
 @testable import TidemarkServer
 
-/// Requests that nobody sends who means well. Each gets an error that is documented, and does nothing.
+/// Requests that nobody sends who means well: each gets an error that is documented, and does nothing.
 @Suite(.timeLimit(.minutes(10))) struct HostileRequestTests {
     /// The codes that clients know.
     private static let codes: Set<String> = [

@@ -27,7 +27,7 @@ import Tracing
     /// Runs a body with a collector, which refuses as many posts at first as it is told to.
     private func withCollector(
         refusing count: Int = 0,
-        _ change: (inout TraceOptions) -> Void = { _ in },
+        batchCount: Int = 512,
         _ body: @escaping @Sendable (Collector, OTLPTracer) async throws -> Void
     ) async throws {
         let collector = Collector(refusing: count)
@@ -36,7 +36,7 @@ import Tracing
         var options = TraceOptions(endpoint: "")
         options.interval = .milliseconds(20)
         options.headers = ["X-Key": "collector-key"]
-        change(&options)
+        options.batchCount = batchCount
         let wanted = options
         try await Application(router: router).test(.live) { client in
             var options = wanted
@@ -106,7 +106,7 @@ import Tracing
     }
 
     @Test func `spans that the collector refused for a while come later, each once`() async throws {
-        try await withCollector(refusing: 3, { $0.batchCount = 4 }) { collector, tracer in
+        try await withCollector(refusing: 3, batchCount: 4) { collector, tracer in
             for number in 0..<10 {
                 tracer.startSpan("work \(number)").end()
             }

@@ -87,6 +87,8 @@ extension [UInt8] {
 
     private mutating func append(_ attributes: SpanAttributes) {
         var all: [(String, SpanAttribute)] = []
+        // It is no sequence.
+        // swift-format-ignore: ReplaceForEachWithForLoop
         attributes.forEach { all.append(($0, $1)) }
         appendList(all.sorted { $0.0 < $1.0 }) { $0.append($1.0, $1.1) }
     }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TestSupport
-
 @testable import TidemarkLog
 
 /// Everything that the log knows of one event, as a plain value.

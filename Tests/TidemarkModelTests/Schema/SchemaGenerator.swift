@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TestSupport
-
 @testable import TidemarkModel
 
 /// Schemas without errors, made by a generator.

@@ -170,7 +170,8 @@ struct ContainersSetCommand: AsyncParsableCommand {
 struct ContainersRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Close a container to everybody: end its tokens, keys and sessions, and forget its limits.",
+        abstract:
+            "Close a container to everybody: end its tokens, keys and sessions, and its limits.",
         discussion: "What the container holds stays."
     )
 
