@@ -28,7 +28,7 @@ final class BodyDeadline: ChannelInboundHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isOver else { return }
         switch unwrapInboundIn(data) {
-        case .head(let head) where head.path?.hasPrefix("/assets/") != true:
+        case .head(let head) where !Self.isUpload(head.path ?? ""):
             let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
             deadline = context.eventLoop.scheduleTask(in: time) {
                 let (handler, context) = bound.value
@@ -41,6 +41,12 @@ final class BodyDeadline: ChannelInboundHandler, RemovableChannelHandler {
         case .head, .body: break
         }
         context.fireChannelRead(data)
+    }
+
+    /// Tells whether the body of a request to a path may be that of an asset.
+    private static func isUpload(_ target: String) -> Bool {
+        let path = target.prefix { $0 != "?" }
+        return path.hasPrefix("/assets/") || path.hasSuffix("/uploadAsset")
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
