@@ -27,7 +27,7 @@ struct TidemarkCommand: AsyncParsableCommand {
             AssetCommand.self, SubscriptionsCommand.self, SchemaCommand.self, UsersCommand.self,
             UsageCommand.self, ShareCommand.self, CompactCommand.self, EraseCommand.self,
             BackupCommand.self, RestoreCommand.self, ForkCommand.self, CaseCommand.self,
-            LogCommand.self, ServeCommand.self,
+            LogCommand.self, ServeCommand.self, ExecCommand.self,
         ] + serverCommands
     )
 

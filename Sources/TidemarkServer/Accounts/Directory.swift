@@ -12,7 +12,7 @@ public final class Directory: Sendable {
     private let registry: Registry
     private let store: Store
     let secret: ServerSecret
-    private let passwords: Passwords
+    private let passwords = Passwords()
     private let state = Lock(State())
 
     private struct State {
@@ -34,7 +34,6 @@ public final class Directory: Sendable {
     init(of store: Store, _ secret: ServerSecret) async throws {
         self.store = store
         self.secret = secret
-        passwords = try Passwords()
         registry = try await Registry(store)
     }
 
@@ -222,11 +221,17 @@ public final class Directory: Sendable {
             password: try await passwords.hash(password),
             isDiscoverable: isDiscoverable
         )
+        try await add(account)
+        return account
+    }
+
+    /// Adds an account as it is; with an empty hash of a password nobody signs in to it by one.
+    func add(_ account: Account) async throws {
         do {
             try await registry.accounts.modify { batch in
                 batch.save(
                     AccountAddress(
-                        id: AccountAddress.recordName(of: address),
+                        id: AccountAddress.recordName(of: account.email),
                         account: account.id.text
                     )
                 )
@@ -235,11 +240,10 @@ public final class Directory: Sendable {
         } catch let error as SyncError where error.code == .serverRecordChanged {
             throw SyncError(
                 .constraintViolation,
-                "There is an account with the address \(address).",
+                "There is an account with the address \(account.email).",
                 remedy: "Sign in, or ask an administrator for a new password."
             )
         }
-        return account
     }
 
     private static func check(_ password: String) throws {
@@ -311,6 +315,17 @@ public final class Directory: Sendable {
         in environment: Environment,
         isKept: Bool = false
     ) async throws -> String {
+        try await signIn(account, to: container, in: environment, isKept: isKept, session: nil)
+    }
+
+    /// Signs somebody in, in a session with an id of 32 hexadecimal digits.
+    func signIn(
+        _ account: Account,
+        to container: ContainerID,
+        in environment: Environment,
+        isKept: Bool,
+        session: String?
+    ) async throws -> String {
         let user = account.user(in: container)
         try await introduce(account, as: user, container, environment)
         return try await begin(
@@ -318,20 +333,22 @@ public final class Directory: Sendable {
             user: user.userRecordName,
             in: container,
             environment,
-            isKept: isKept
+            isKept: isKept,
+            session: session
         )
     }
 
-    /// Begins a session, and returns its first token.
+    /// Begins a session, whose id is random unless it is given, and returns its first token.
     func begin(
         _ account: Account,
         user: String,
         in container: ContainerID,
         _ environment: Environment,
-        isKept: Bool
+        isKept: Bool,
+        session id: String? = nil
     ) async throws -> String {
         let session = Session(
-            id: RecordName([UInt8].random(16).hexadecimal),
+            id: RecordName(id ?? [UInt8].random(16).hexadecimal),
             account: account.id.text,
             user: user,
             container: container.identifier,

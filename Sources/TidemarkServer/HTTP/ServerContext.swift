@@ -5,14 +5,16 @@
 import Hummingbird
 import NIOCore
 
-/// The context of a request: the address that it comes from.
+/// The context of a request: the connection on which it came, and the address that it comes from.
 struct ServerContext: RemoteAddressRequestContext {
     var coreContext: CoreRequestContextStorage
+    let channel: any Channel
     let remoteAddress: SocketAddress?
 
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
-        remoteAddress = source.channel.remoteAddress
+        channel = source.channel
+        remoteAddress = channel.remoteAddress
     }
 }
 

@@ -159,7 +159,7 @@ public final class Server: Sendable {
         )
     }
 
-    private func serverBuilder(_ reloader: TimedCertificateReloader?) throws -> HTTPServerBuilder {
+    func serverBuilder(_ reloader: TimedCertificateReloader?) throws -> HTTPServerBuilder {
         let decoder = HTTP1Channel.Configuration.DecoderConfiguration(
             maxHeaderFieldSize: 16 << 10,
             maxHeaderListSize: 32 << 10,

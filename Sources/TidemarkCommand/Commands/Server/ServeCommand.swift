@@ -62,9 +62,7 @@ struct ServeCommand: AsyncParsableCommand {
         }
         try opened.close()
         #else
-        throw CommandError(
-            "This program was built without the server. Build it with: swift build -c release --traits Server"
-        )
+        throw CommandError.withoutServer
         #endif
     }
 
