@@ -56,7 +56,8 @@ extension Response {
             ],
             body: ResponseBody(byteBuffer: ByteBuffer(string: html))
         )
-        headers.set("Referrer-Policy", to: "no-referrer")
+        // With "no-referrer" browsers send forms with `Origin: null`, as if they came from another page.
+        headers.set("Referrer-Policy", to: "same-origin")
     }
 
     /// Lets a page of another origin read the answer.
