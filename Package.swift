@@ -352,17 +352,26 @@ let package = Package(
 #if !canImport(Darwin)
 package.products += [
     .library(name: "CloudKit", targets: ["CloudKit"]),
+    .library(name: "TidemarkCloudKit", targets: ["TidemarkCloudKit"]),
     .library(name: "CloudKitShims", targets: ["CloudKitShims"]),
 ]
 package.dependencies.append(
     .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0")
 )
 package.targets += [
+    .target(name: "CDefaultCloud"),
+    // Apple's names over any service.
+    .target(
+        name: "TidemarkCloudKit",
+        dependencies: [
+            "TidemarkSync", "TidemarkTesting", "TidemarkModel", "TidemarkLock", "CDefaultCloud",
+        ],
+        swiftSettings: shipped
+    ),
+    // The same names where a program imports CloudKit, with a store in its own process.
     .target(
         name: "CloudKit",
-        dependencies: [
-            "Tidemark", "TidemarkSync", "TidemarkTesting", "TidemarkModel", "TidemarkLock",
-        ],
+        dependencies: ["TidemarkCloudKit", "Tidemark"],
         swiftSettings: shipped
     ),
     // Without the trait nothing uses OpenCombine, and SwiftPM does not resolve it.
@@ -387,7 +396,7 @@ package.targets += [
     .testTarget(
         name: "CloudKitTests",
         dependencies: [
-            "CloudKit", "CloudKitNotesExample", "Tidemark", "TidemarkTesting", "TidemarkLog",
+            "CloudKit", "TidemarkCloudKit", "CloudKitNotesExample", "Tidemark", "TidemarkTesting", "TidemarkLog",
             "TidemarkModel", "TestSupport",
         ],
         swiftSettings: everywhere
