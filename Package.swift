@@ -21,6 +21,12 @@ let everywhere: [SwiftSetting] =
 /// Libraries and the command: an import is part of the reviewed interface only where it says so.
 let shipped: [SwiftSetting] = everywhere + [.enableUpcomingFeature("InternalImportsByDefault")]
 
+/// The condition of what only a build with the trait Observing uses.
+let observing: TargetDependencyCondition? = .when(traits: ["Observing"])
+
+/// The condition of what only a build with the trait Client uses, which Server includes.
+let client: TargetDependencyCondition? = .when(traits: ["Client"])
+
 /// The condition of what only a build with the trait Server uses.
 let server: TargetDependencyCondition? = .when(traits: ["Server"])
 
@@ -30,7 +36,10 @@ let package = Package(
     products: [
         .library(name: "Tidemark", targets: ["Tidemark"]),
         .library(name: "TidemarkReplay", targets: ["TidemarkReplay"]),
+        .library(name: "TidemarkAdministration", targets: ["TidemarkAdministration"]),
         .library(name: "TidemarkWire", targets: ["TidemarkWire"]),
+        .library(name: "TidemarkObserving", targets: ["TidemarkObserving"]),
+        .library(name: "TidemarkClient", targets: ["TidemarkClient"]),
         .library(name: "TidemarkServer", targets: ["TidemarkServer"]),
         .library(name: "TidemarkTesting", targets: ["TidemarkTesting"]),
         .executable(name: "tidemark", targets: ["TidemarkCommand"]),
@@ -41,18 +50,29 @@ let package = Package(
             description:
                 "The part of Combine that CloudKit code uses, in the product CloudKitShims."
         ),
-        .trait(name: "Client", description: "The client of a server, over HTTP."),
+        .trait(
+            name: "Observing",
+            description:
+                "Logs, metrics and traces of a store, in the product TidemarkObserving."
+        ),
+        .trait(
+            name: "Client",
+            description: "The client of a server, over HTTP: the product TidemarkClient."
+        ),
         .trait(
             name: "Server",
             description: "The server: the product TidemarkServer, and `tidemark serve`.",
-            enabledTraits: ["Client"]
+            enabledTraits: ["Client", "Observing"]
         ),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
-        // Without the trait Server nothing uses these, and SwiftPM does not resolve them.
+        // Without the traits Observing, Client and Server nothing uses these, and SwiftPM does not resolve them.
+        .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
         .package(
             url: "https://github.com/hummingbird-project/hummingbird",
             from: "2.28.0",
@@ -63,9 +83,10 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
+        .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2", traits: []),
     ],
     targets: [
         .systemLibrary(
@@ -138,10 +159,30 @@ let package = Package(
             swiftSettings: shipped
         ),
         .target(
+            name: "TidemarkObserving",
+            dependencies: [
+                "Tidemark", "TidemarkModel", "TidemarkLock",
+                .product(name: "Logging", package: "swift-log", condition: observing),
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: observing),
+                .product(
+                    name: "Tracing",
+                    package: "swift-distributed-tracing",
+                    condition: observing
+                ),
+            ],
+            swiftSettings: shipped
+        ),
+        .target(
             name: "TidemarkReplay",
             dependencies: [
-                "Tidemark", "TidemarkDatabase", "TidemarkViews", "TidemarkEvents", "TidemarkModel",
-                "TidemarkLog",
+                "Tidemark", "TidemarkDatabase", "TidemarkEvents", "TidemarkModel", "TidemarkLog",
+            ],
+            swiftSettings: shipped
+        ),
+        .target(
+            name: "TidemarkAdministration",
+            dependencies: [
+                "TidemarkReplay", "Tidemark", "TidemarkEvents", "TidemarkModel", "TidemarkLog",
             ],
             swiftSettings: shipped
         ),
@@ -156,10 +197,38 @@ let package = Package(
             swiftSettings: shipped
         ),
         .target(
+            name: "TidemarkClient",
+            dependencies: [
+                "TidemarkWire", "TidemarkModel", "TidemarkLock",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(
+                    name: "AsyncHTTPClient",
+                    package: "async-http-client",
+                    condition: client
+                ),
+                .product(
+                    name: "AsyncAlgorithms",
+                    package: "swift-async-algorithms",
+                    condition: client
+                ),
+                .product(name: "NIOCore", package: "swift-nio", condition: client),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: client),
+                .product(name: "NIOPosix", package: "swift-nio", condition: client),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: client),
+            ],
+            swiftSettings: shipped
+        ),
+        .target(
             name: "TidemarkServer",
             dependencies: [
-                "TidemarkWire", "Tidemark", "TidemarkDatabase", "TidemarkModel", "TidemarkLock",
+                "TidemarkWire", "TidemarkAdministration", "Tidemark", "TidemarkDatabase",
+                "TidemarkModel", "TidemarkLock",
                 .target(name: "CZlib", condition: server),
+                .product(
+                    name: "AsyncAlgorithms",
+                    package: "swift-async-algorithms",
+                    condition: server
+                ),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: server),
                 .product(name: "Hummingbird", package: "hummingbird", condition: server),
@@ -167,6 +236,11 @@ let package = Package(
                 .product(name: "HummingbirdTLS", package: "hummingbird", condition: server),
                 .product(name: "HummingbirdHTTP2", package: "hummingbird", condition: server),
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: server),
+                .product(
+                    name: "AsyncHTTPClient",
+                    package: "async-http-client",
+                    condition: server
+                ),
                 .product(name: "NIOCore", package: "swift-nio", condition: server),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: server),
                 .product(
@@ -174,7 +248,9 @@ let package = Package(
                     package: "swift-nio-extras",
                     condition: server
                 ),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: server),
                 .product(
                     name: "ServiceLifecycle",
                     package: "swift-service-lifecycle",
@@ -191,16 +267,17 @@ let package = Package(
         .executableTarget(
             name: "TidemarkCommand",
             dependencies: [
-                "Tidemark", "TidemarkReplay", "TidemarkEvents", "TidemarkModel", "TidemarkLog",
-                "TidemarkServer",
+                "Tidemark", "TidemarkReplay", "TidemarkAdministration", "TidemarkEvents",
+                "TidemarkModel", "TidemarkLog", "TidemarkServer", "TidemarkWire",
                 .product(
                     name: "AsyncHTTPClient",
                     package: "async-http-client",
-                    condition: server
+                    condition: client
                 ),
-                .product(name: "NIOCore", package: "swift-nio", condition: server),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: server),
+                .product(name: "NIOCore", package: "swift-nio", condition: client),
                 .product(name: "Configuration", package: "swift-configuration", condition: server),
+                .product(name: "Subprocess", package: "swift-subprocess", condition: server),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: server),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: shipped
@@ -226,6 +303,12 @@ let package = Package(
         .target(
             name: "TestSupport",
             path: "Tests/Support",
+            swiftSettings: shipped
+        ),
+        .target(
+            name: "ServiceConformance",
+            dependencies: ["Tidemark", "TidemarkModel"],
+            path: "Tests/ServiceConformance",
             swiftSettings: shipped
         ),
         .target(
@@ -294,19 +377,35 @@ let package = Package(
             name: "TidemarkWireTests",
             dependencies: [
                 "TidemarkWire", "TidemarkDatabase", "Tidemark", "TidemarkModel", "TestSupport",
+                "ServiceConformance",
             ],
+            exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),
         .testTarget(
             name: "TidemarkServerTests",
             dependencies: [
-                "TidemarkServer", "TidemarkWire", "Tidemark", "TidemarkModel", "TidemarkLock",
-                "TestSupport",
+                "TidemarkServer", "TidemarkClient", "TidemarkAdministration", "TidemarkReplay",
+                "TidemarkWire", "TidemarkDatabase", "Tidemark", "TidemarkModel", "TidemarkLock",
+                "TestSupport", "ServiceConformance",
+                .product(
+                    name: "AsyncAlgorithms",
+                    package: "swift-async-algorithms",
+                    condition: server
+                ),
+                .product(name: "NIOCore", package: "swift-nio", condition: server),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(name: "Hummingbird", package: "hummingbird", condition: server),
                 .product(name: "HummingbirdTesting", package: "hummingbird", condition: server),
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: server),
+                .product(
+                    name: "AsyncHTTPClient",
+                    package: "async-http-client",
+                    condition: server
+                ),
+                .product(name: "NIOPosix", package: "swift-nio", condition: server),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: server),
             ],
             exclude: ["Fixtures"],
             swiftSettings: everywhere
@@ -320,6 +419,22 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             exclude: ["Fixtures"],
+            swiftSettings: everywhere
+        ),
+        .testTarget(
+            name: "TidemarkObservingTests",
+            dependencies: [
+                "TidemarkObserving", "Tidemark", "TidemarkModel", "TidemarkLock", "TestSupport",
+                .product(name: "Logging", package: "swift-log", condition: observing),
+                .product(name: "InMemoryLogging", package: "swift-log", condition: observing),
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: observing),
+                .product(name: "MetricsTestKit", package: "swift-metrics", condition: observing),
+                .product(
+                    name: "InMemoryTracing",
+                    package: "swift-distributed-tracing",
+                    condition: observing
+                ),
+            ],
             swiftSettings: everywhere
         ),
         .testTarget(
@@ -352,17 +467,28 @@ let package = Package(
 #if !canImport(Darwin)
 package.products += [
     .library(name: "CloudKit", targets: ["CloudKit"]),
+    .library(name: "TidemarkCloudKit", targets: ["TidemarkCloudKit"]),
     .library(name: "CloudKitShims", targets: ["CloudKitShims"]),
 ]
 package.dependencies.append(
     .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0")
 )
 package.targets += [
+    .target(name: "CDefaultCloud"),
+    // Apple's names over any service.
+    .target(
+        name: "TidemarkCloudKit",
+        dependencies: [
+            "TidemarkSync", "TidemarkWire", "TidemarkTesting", "TidemarkModel", "TidemarkLock",
+            "CDefaultCloud",
+            .target(name: "TidemarkClient", condition: client),
+        ],
+        swiftSettings: shipped
+    ),
+    // The same names where a program imports CloudKit, with a store in its own process.
     .target(
         name: "CloudKit",
-        dependencies: [
-            "Tidemark", "TidemarkSync", "TidemarkTesting", "TidemarkModel", "TidemarkLock",
-        ],
+        dependencies: ["TidemarkCloudKit", "Tidemark"],
         swiftSettings: shipped
     ),
     // Without the trait nothing uses OpenCombine, and SwiftPM does not resolve it.
@@ -387,7 +513,8 @@ package.targets += [
     .testTarget(
         name: "CloudKitTests",
         dependencies: [
-            "CloudKit", "CloudKitNotesExample", "Tidemark", "TidemarkTesting", "TidemarkLog",
+            "CloudKit", "TidemarkCloudKit", "CloudKitNotesExample", "Tidemark", "TidemarkTesting",
+            "TidemarkLog",
             "TidemarkModel", "TestSupport",
         ],
         swiftSettings: everywhere

@@ -1,5 +1,5 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-// Programs import CloudKit and use Foundation, as the real module lets them.
-@_exported public import Foundation
+// A program that imports CloudKit has Apple's names, and a store in its own process where nothing else is said.
+@_exported public import TidemarkCloudKit

@@ -27,14 +27,14 @@ struct TidemarkCommand: AsyncParsableCommand {
             AssetCommand.self, SubscriptionsCommand.self, SchemaCommand.self, UsersCommand.self,
             UsageCommand.self, ShareCommand.self, CompactCommand.self, EraseCommand.self,
             BackupCommand.self, RestoreCommand.self, ForkCommand.self, CaseCommand.self,
-            LogCommand.self, ServeCommand.self,
+            LogCommand.self, ServeCommand.self, ExecCommand.self,
         ] + serverCommands
     )
 
     #if Server
     private static let serverCommands: [any ParsableCommand.Type] = [
-        TokensCommand.self, KeysCommand.self, AccountsCommand.self, SessionsCommand.self,
-        ConfigCommand.self,
+        AdministratorsCommand.self, TokensCommand.self, KeysCommand.self, AccountsCommand.self,
+        SessionsCommand.self, WebhooksCommand.self, ContainersCommand.self, ConfigCommand.self,
     ]
     #else
     private static let serverCommands: [any ParsableCommand.Type] = []
@@ -48,7 +48,8 @@ struct TidemarkCommand: AsyncParsableCommand {
         occupyStandardDescriptors()
         do {
             try AddressSpace.prepareProcess(named: CommandLine.arguments[0])
-            var command = try parseAsRoot()
+            let arguments = Array(CommandLine.arguments.dropFirst())
+            var command = try parseAsRoot(ServerAddress.withStore(arguments, of: Self.self))
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {

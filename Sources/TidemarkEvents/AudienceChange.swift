@@ -1,17 +1,19 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkLog
+
 /// Which audience one record has from an event on.
 package struct AudienceChange: Hashable, Sendable {
     /// The record's zone and slot.
     package var record: ViewKey
     /// Position of the event; zero until it has one.
-    package var sequence: UInt64
+    package var sequence: SequenceNumber
     /// The audience's key; zero for none.
-    package var audience: UInt64
+    package var audience: ZoneKey
 
     @inlinable @inline(__always)
-    package init(record: ViewKey, sequence: UInt64 = 0, audience: UInt64) {
+    package init(record: ViewKey, sequence: SequenceNumber = 0, audience: ZoneKey) {
         self.record = record
         self.sequence = sequence
         self.audience = audience
@@ -28,7 +30,7 @@ extension RecordEvent {
         slot.zone = audience.key
         slot.previous = audience.previous
         slot.previousState = audience.previousState
-        let record = ViewKey(change.zone, change.slot)
+        let record = ViewKey(zone: change.zone, slot: change.slot)
         return (
             slot,
             AudienceChange(
@@ -44,12 +46,12 @@ extension AudienceEvent {
     /// What the event does in its audience, for a record with a slot in a zone.
     package func change(
         of record: ViewKey,
-        at sequence: UInt64
+        at sequence: SequenceNumber
     ) -> (slot: SlotChange, audience: AudienceChange) {
         (
             SlotChange(
                 zone: place.key,
-                slot: record.low,
+                slot: record.slot,
                 sequence: sequence,
                 previous: place.previous,
                 state: state,

@@ -1,25 +1,25 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import TidemarkLog
+package import TidemarkLog
 package import TidemarkModel
 
 /// Where a record is in an audience: those who see a record by the share that it is under.
 package struct AudiencePlace: Hashable, Sendable {
     /// The audience's key: the position of the event that made it.
-    package var key: UInt64
+    package var key: ZoneKey
     /// Position of the record's event in the audience before this one; zero if there is none.
-    package var previous: UInt64
+    package var previous: SequenceNumber
     /// What the record was in the audience before; no state if it never was there.
     package var previousState: RecordState?
 
-    package init(key: UInt64, previous: UInt64 = 0, previousState: RecordState? = nil) {
+    package init(key: ZoneKey, previous: SequenceNumber = 0, previousState: RecordState? = nil) {
         self.key = key
         self.previous = previous
         self.previousState = previousState
     }
 
-    package init(key: UInt64, previous: UInt64, replacesTombstone: Bool) {
+    package init(key: ZoneKey, previous: SequenceNumber, replacesTombstone: Bool) {
         self.key = key
         self.previous = previous
         previousState = previous == 0 ? nil : replacesTombstone ? .tombstone : .live
@@ -38,7 +38,7 @@ package struct AudienceEvent: Hashable, Sendable {
     /// Where the record is in the audience.
     package var place: AudiencePlace
     /// Position of the record's last event: the version that the audience gets to see.
-    package var version: UInt64
+    package var version: SequenceNumber
     /// The record's name.
     package var name: Name
     /// The record's type.
@@ -48,7 +48,7 @@ package struct AudienceEvent: Hashable, Sendable {
         state: RecordState,
         probeCount: UInt8,
         place: AudiencePlace,
-        version: UInt64,
+        version: SequenceNumber,
         name: Name,
         type: Name
     ) {
@@ -72,9 +72,9 @@ package struct AudienceEvent: Hashable, Sendable {
         payload.append(place.previousState == .tombstone ? Self.replacesTombstone : 0)
         payload.append(probeCount)
         payload.append(0)
-        payload.append(integer: place.key)
-        payload.append(integer: place.previous)
-        payload.append(integer: version)
+        payload.append(integer: place.key.rawValue)
+        payload.append(integer: place.previous.rawValue)
+        payload.append(integer: version.rawValue)
         payload.append(string: name.string)
         type.withBytes { payload.append(contentsOf: $0) }
     }
@@ -93,8 +93,8 @@ package struct AudienceEvent: Hashable, Sendable {
             state: state,
             probeCount: payload.byte(at: 2),
             place: AudiencePlace(
-                key: payload.integer(at: Self.keyOffset),
-                previous: payload.integer(at: 12),
+                key: ZoneKey(rawValue: payload.integer(at: Self.keyOffset)),
+                previous: payload.sequence(at: 12),
                 replacesTombstone: payload.byte(at: 1) == Self.replacesTombstone
             ),
             version: version,
@@ -106,10 +106,10 @@ package struct AudienceEvent: Hashable, Sendable {
     /// Whether the record is there for the audience, and the version that it gets to see.
     package static func version(
         in payload: RawSpan
-    ) throws(EventFormatError) -> (state: RecordState, version: UInt64) {
+    ) throws(EventFormatError) -> (state: RecordState, version: SequenceNumber) {
         guard payload.byteCount > headerByteCount, isOne(payload) else { throw malformed(payload) }
         let entered = payload.byte(at: 0) == EventKind.audienceEntered.rawValue
-        return (entered ? .live : .tombstone, payload.integer(at: 20))
+        return (entered ? .live : .tombstone, payload.sequence(at: 20))
     }
 
     /// Whether a payload is of such an event.

@@ -9,16 +9,16 @@ package import TidemarkLog
 /// has the bytes.
 package struct CompactionRun: Hashable, Sendable {
     /// The history horizon: versions that a later one at or below it has replaced are dropped.
-    package var history: UInt64
+    package var history: SequenceNumber
     /// Tombstones up to here are forgotten, in zones whose horizon is raised; never above `history`.
-    package var tombstones: UInt64
+    package var tombstones: SequenceNumber
     /// Requests whose commit begins here or before are forgotten, except those that never expire.
-    package var requests: UInt64
+    package var requests: SequenceNumber
 
     /// Bytes of it, in the log and in the view index.
     package static let byteCount = 28
 
-    package init(history: UInt64, tombstones: UInt64, requests: UInt64) {
+    package init(history: SequenceNumber, tombstones: SequenceNumber, requests: SequenceNumber) {
         self.history = history
         self.tombstones = tombstones
         self.requests = requests
@@ -27,7 +27,9 @@ package struct CompactionRun: Hashable, Sendable {
     /// Appends the event's bytes.
     package func append(to payload: inout [UInt8]) {
         payload.append(contentsOf: [EventKind.compactionBegun.rawValue, 0, 0, 0])
-        for position in [history, tombstones, requests] { payload.append(integer: position) }
+        for position in [history, tombstones, requests] {
+            payload.append(integer: position.rawValue)
+        }
     }
 
     /// Reads what `append` wrote.
@@ -41,9 +43,9 @@ package struct CompactionRun: Hashable, Sendable {
             )
         }
         self.init(
-            history: payload.integer(at: 4),
-            tombstones: payload.integer(at: 12),
-            requests: payload.integer(at: 20)
+            history: payload.sequence(at: 4),
+            tombstones: payload.sequence(at: 12),
+            requests: payload.sequence(at: 20)
         )
     }
 }
@@ -53,13 +55,13 @@ package enum TombstoneHorizon {
     private static let byteCount = 12
 
     /// Appends the event's bytes.
-    package static func append(_ horizon: UInt64, to payload: inout [UInt8]) {
+    package static func append(_ horizon: SequenceNumber, to payload: inout [UInt8]) {
         payload.append(contentsOf: [EventKind.tombstonesForgotten.rawValue, 0, 0, 0])
-        payload.append(integer: horizon)
+        payload.append(integer: horizon.rawValue)
     }
 
     /// Reads what `append` wrote.
-    package static func read(_ payload: RawSpan) throws(EventFormatError) -> UInt64 {
+    package static func read(_ payload: RawSpan) throws(EventFormatError) -> SequenceNumber {
         guard payload.byteCount == byteCount,
             payload.byte(at: 0) == EventKind.tombstonesForgotten.rawValue
         else {
@@ -67,7 +69,7 @@ package enum TombstoneHorizon {
                 "A zone's tombstone horizon has \(byteCount) bytes; found \(payload.byteCount)."
             )
         }
-        return payload.integer(at: 4)
+        return payload.sequence(at: 4)
     }
 }
 
@@ -77,14 +79,16 @@ extension CompactionRun {
         CompactionRun(
             history: history,
             tombstones: tombstones,
-            requests: min(requests, last.rawValue)
+            requests: min(requests, last)
         )
     }
 
     /// The horizon at or below which a zone has to have ended for all that it held to be forgotten.
     ///
     /// The list of a share that has ended still tells those who saw it what is gone.
-    package func horizon(of zone: ZoneIdentity) -> UInt64 { zone.isAudience ? tombstones : history }
+    package func horizon(of zone: ZoneIdentity) -> SequenceNumber {
+        zone.isAudience ? tombstones : history
+    }
 }
 
 extension LogEvent {

@@ -17,7 +17,7 @@ package struct DecodedEvent: Sendable {
         case audienceChanged(Audience)
         /// A request that changed nothing, and is remembered all the same.
         case requestNoted
-        case tombstonesForgotten(through: UInt64)
+        case tombstonesForgotten(through: SequenceNumber)
         case compactionBegun(CompactionRun)
         /// A newer version wrote it, for those who know it.
         case skipped(kind: UInt8)
@@ -36,9 +36,9 @@ package struct DecodedEvent: Sendable {
     /// Where a record's event stands among the others of the record.
     package struct Link: Hashable, Sendable {
         /// Position of the event before; zero if there is none.
-        package var previous: UInt64
+        package var previous: SequenceNumber
         /// Position of the version that the client held; `nil` if it sent no tag.
-        package var held: UInt64?
+        package var held: SequenceNumber?
     }
 
     /// A record that came under a share or left one.
@@ -48,9 +48,9 @@ package struct DecodedEvent: Sendable {
         /// Whether it came.
         package var hasEntered: Bool
         /// The position of the event that made the list of what the share shows.
-        package var key: UInt64
+        package var key: ZoneKey
         /// Position of the version that the share's participants get to see.
-        package var version: UInt64
+        package var version: SequenceNumber
     }
 
     /// The event as it lies in the log.

@@ -7,10 +7,10 @@ import TidemarkModel
 /// Reads events into plain values.
 ///
 /// It remembers the last commit's envelope and the zones it has met.
-package struct EventDecoder {
+package struct EventDecoder: Sendable {
     private let source: any EventSource
     private var envelope: (first: SequenceNumber, content: CommitEnvelope)?
-    private var zones: [UInt64: ZoneIdentity?] = [:]
+    private var zones: [ZoneKey: ZoneIdentity?] = [:]
 
     package init(source: any EventSource) {
         self.source = source
@@ -25,7 +25,7 @@ package struct EventDecoder {
         }
         let kind = EventKind(of: payload)
         if kind == .zoneCreated {
-            zones[event.sequence.rawValue] = try ZoneEvent.readCreation(payload).identity
+            zones[ZoneKey(createdAt: event.sequence)] = try ZoneEvent.readCreation(payload).identity
         }
         return DecodedEvent(
             event: event,
@@ -80,10 +80,10 @@ package struct EventDecoder {
     }
 
     /// The zone that was created by an event; read from the log the first time.
-    private mutating func zone(_ key: UInt64) throws -> ZoneIdentity? {
+    private mutating func zone(_ key: ZoneKey) throws -> ZoneIdentity? {
         if let known = zones[key] { return known }
         var found: ZoneIdentity?
-        try source.read([SequenceNumber(rawValue: key)]) { event in
+        try source.read([key.creation]) { event in
             found = try? ZoneEvent.readCreation(event.payload.span.bytes).identity
             return false
         }
@@ -104,11 +104,11 @@ extension DecodedEvent.Saving {
 
 extension DecodedEvent.Link {
     fileprivate init(_ event: RecordEvent) {
-        let held: UInt64? =
+        let held: SequenceNumber? =
             switch event.held {
             case .none: nil
             case .previous: event.previous
-            case .other(let tag): tag.sequence.rawValue
+            case .other(let tag): tag.sequence
             }
         self.init(previous: event.previous, held: held)
     }

@@ -21,7 +21,7 @@ package struct RecordEvent: Hashable, Sendable {
     /// How far the record's slot is from the hash of its name.
     package var probeCount: UInt8
     /// Position of the record's event before this one; zero if there is none.
-    package var previous: UInt64
+    package var previous: SequenceNumber
     /// What the record was before; no state if it never was.
     package var previousState: RecordState?
     /// The version that the client held.
@@ -48,7 +48,7 @@ package struct RecordEvent: Hashable, Sendable {
         state: RecordState,
         policy: SavePolicy = .ifServerRecordUnchanged,
         probeCount: UInt8 = 0,
-        previous: UInt64 = 0,
+        previous: SequenceNumber = 0,
         previousState: RecordState? = nil,
         held: HeldVersion = .none
     ) {
@@ -105,7 +105,7 @@ extension RecordEvent {
         payload.append(flags)
         payload.append(probeCount)
         payload.append(moreFlags)
-        payload.append(integer: previous)
+        payload.append(integer: previous.rawValue)
         if case .other(let tag) = held {
             payload.append(integer: tag.sequence.rawValue)
             payload.append(integer: tag.incarnationBits)
@@ -115,8 +115,8 @@ extension RecordEvent {
             for target in released { payload.append(integer: target) }
         }
         if let audience {
-            payload.append(integer: audience.key)
-            payload.append(integer: audience.previous)
+            payload.append(integer: audience.key.rawValue)
+            payload.append(integer: audience.previous.rawValue)
         }
     }
 
@@ -163,7 +163,7 @@ extension RecordEvent {
 
     /// The position of the event that another one of the same record comes after; `nil` if there is
     /// none, or the payload is of something else.
-    package static func previous(in payload: RawSpan) throws(EventFormatError) -> UInt64? {
+    package static func previous(in payload: RawSpan) throws(EventFormatError) -> SequenceNumber? {
         guard payload.byteCount > 0 else { return nil }
         switch EventKind(rawValue: payload.byte(at: 0)) {
         case .recordSaved, .recordDeleted, .recordTouched:
@@ -185,7 +185,7 @@ extension RecordEvent {
             )
         }
         let flags = payload.byte(at: 1)
-        let previous = payload.integer(at: Layout.previous, as: UInt64.self)
+        let previous = payload.sequence(at: Layout.previous)
         var event = RecordEvent(
             state: try state(of: payload),
             policy: try policy(of: payload),
@@ -206,7 +206,7 @@ extension RecordEvent {
             }
             event.held = .other(
                 TagContent(
-                    sequence: SequenceNumber(rawValue: payload.integer(at: Layout.held)),
+                    sequence: payload.sequence(at: Layout.held),
                     incarnationBits: payload.integer(at: Layout.held + 8)
                 )
             )
@@ -233,7 +233,8 @@ extension RecordEvent {
     }
 
     @inline(__always)
-    private static func previousState(in payload: RawSpan, previous: UInt64) -> RecordState? {
+    private static func previousState(in payload: RawSpan, previous: SequenceNumber) -> RecordState?
+    {
         if previous == 0 { return nil }
         return payload.byte(at: 1) & Layout.replacesTombstone == 0 ? .live : .tombstone
     }
@@ -253,8 +254,8 @@ extension RecordEvent {
         }
         defer { offset += Layout.audienceByteCount }
         return AudiencePlace(
-            key: payload.integer(at: offset),
-            previous: payload.integer(at: offset + 8),
+            key: ZoneKey(rawValue: payload.integer(at: offset)),
+            previous: payload.sequence(at: offset + 8),
             replacesTombstone: flags & Layout.replacesAudienceTombstone != 0
         )
     }
@@ -286,7 +287,7 @@ extension RecordEvent {
         /// See ``RecordEvent/probeCount``.
         package var probeCount: UInt8
         /// See ``RecordEvent/previous``.
-        package var previous: UInt64
+        package var previous: SequenceNumber
         /// See ``RecordEvent/previousState``.
         package var previousState: RecordState?
         /// Where the body or the tombstone begins.
@@ -299,7 +300,7 @@ extension RecordEvent {
     package static func readLink(_ payload: RawSpan) throws(EventFormatError) -> Link {
         guard isShort(payload) else { return try readLongLink(payload) }
         _ = try policy(of: payload)
-        let previous = payload.integer(at: Layout.previous, as: UInt64.self)
+        let previous = payload.sequence(at: Layout.previous)
         return Link(
             state: try state(of: payload),
             probeCount: payload.byte(at: Layout.probeCount),

@@ -6,14 +6,14 @@ package import TidemarkLog
 /// The last event of one record: where its body or tombstone is, and which of the two it is.
 package struct RecordVersion: Hashable, Sendable {
     /// The record's slot in its zone.
-    package var slot: UInt64
+    package var slot: Slot
     /// Position of the record's last event.
     package var sequence: SequenceNumber
     /// Whether that event saved or deleted it.
     package var state: RecordState
 
     @inlinable @inline(__always)
-    package init(slot: UInt64, sequence: SequenceNumber, state: RecordState) {
+    package init(slot: Slot, sequence: SequenceNumber, state: RecordState) {
         self.slot = slot
         self.sequence = sequence
         self.state = state
@@ -23,13 +23,13 @@ package struct RecordVersion: Hashable, Sendable {
 /// What one event did to one record: all that a zone view needs of it, in words of 64 bits.
 package struct SlotChange: Hashable, Sendable {
     /// The zone's key.
-    package var zone: UInt64
+    package var zone: ZoneKey
     /// The record's slot in the zone.
-    package var slot: UInt64
+    package var slot: Slot
     /// Position of the event; zero until it has one.
-    package var sequence: UInt64
+    package var sequence: SequenceNumber
     /// Position of the record's event before this one; zero if this is the slot's first.
-    package var previous: UInt64
+    package var previous: SequenceNumber
     /// What the record is from here on.
     package var state: RecordState
     /// What the record was before; no state if this is the slot's first event.
@@ -39,10 +39,10 @@ package struct SlotChange: Hashable, Sendable {
 
     @inlinable @inline(__always)
     package init(
-        zone: UInt64,
-        slot: UInt64,
-        sequence: UInt64 = 0,
-        previous: UInt64,
+        zone: ZoneKey,
+        slot: Slot,
+        sequence: SequenceNumber = 0,
+        previous: SequenceNumber,
         state: RecordState,
         previousState: RecordState?,
         isProbed: Bool = false

@@ -1,28 +1,29 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkLog
 package import TidemarkModel
 
 /// What one event did to the binding of one record, the source, to a record that it names, the
 /// target.
 package struct ReferenceChange: Hashable, Sendable {
     /// The key of the zone that both are in.
-    package var zone: UInt64
+    package var zone: ZoneKey
     /// The target, as ``StoreHash/target(_:)-(RawSpan)`` has it.
     package var target: UInt64
     /// The source's slot.
-    package var source: UInt64
+    package var source: Slot
     /// Position of the event; zero until it has one.
-    package var sequence: UInt64
+    package var sequence: SequenceNumber
     /// How the source is bound from here on; empty where it no longer is.
     package var binding: Binding
 
     @inlinable @inline(__always)
     package init(
-        zone: UInt64,
+        zone: ZoneKey,
         target: UInt64,
-        source: UInt64,
-        sequence: UInt64 = 0,
+        source: Slot,
+        sequence: SequenceNumber = 0,
         binding: Binding
     ) {
         self.zone = zone
@@ -33,14 +34,14 @@ package struct ReferenceChange: Hashable, Sendable {
     }
 
     /// Where the index has it.
-    package var key: ViewKey { ViewKey(Self.key(of: target, in: zone), source) }
+    package var key: ViewKey { ViewKey(Self.key(of: target, in: zone), source.rawValue) }
 
     /// The key that everything bound to a target is listed under.
     ///
     /// Two targets may share one by chance: each entry says its zone, and the source's body is the
     /// witness.
-    package static func key(of target: UInt64, in zone: UInt64) -> UInt64 {
-        let product = (zone ^ 0x9E37_79B9_7F4A_7C15)
+    package static func key(of target: UInt64, in zone: ZoneKey) -> UInt64 {
+        let product = (zone.rawValue ^ 0x9E37_79B9_7F4A_7C15)
             .multipliedFullWidth(by: target ^ 0xBF58_476D_1CE4_E5B9)
         return product.high ^ product.low
     }
@@ -49,12 +50,12 @@ package struct ReferenceChange: Hashable, Sendable {
 /// A record that is bound to another one.
 package struct Referrer: Hashable, Sendable {
     /// Its slot.
-    package var slot: UInt64
+    package var slot: Slot
     /// How it is bound.
     package var binding: Binding
 
     @inlinable @inline(__always)
-    package init(slot: UInt64, binding: Binding) {
+    package init(slot: Slot, binding: Binding) {
         self.slot = slot
         self.binding = binding
     }

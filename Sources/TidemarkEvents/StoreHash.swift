@@ -39,13 +39,13 @@ package struct StoreHash: Hashable, Sendable {
 
     /// Where the search for a record's name begins in its zone.
     @inline(__always)
-    package func slot(ofName name: RawSpan) -> UInt64 {
-        xxh3(name, seed: seed &+ Use.recordName.rawValue) & slotMask
+    package func slot(ofName name: RawSpan) -> Slot {
+        Slot(rawValue: xxh3(name, seed: seed &+ Use.recordName.rawValue) & slotMask)
     }
 
     /// Where the search for a record's name begins in its zone.
     @inline(__always)
-    package func slot(ofName name: Name) -> UInt64 {
+    package func slot(ofName name: Name) -> Slot {
         name.withBytes { slot(ofName: $0.span.bytes) }
     }
 
@@ -67,8 +67,8 @@ package struct StoreHash: Hashable, Sendable {
     }
 
     /// Where the search for a zone's name begins in its database.
-    package func slot(ofZone name: String) -> UInt64 {
-        xxh3(Array(name.utf8).span.bytes, seed: seed &+ Use.zone.rawValue)
+    package func slot(ofZone name: String) -> Slot {
+        Slot(rawValue: xxh3(Array(name.utf8).span.bytes, seed: seed &+ Use.zone.rawValue))
     }
 
     /// The key of a request: 128 bits over database, user and request id, not verified further.

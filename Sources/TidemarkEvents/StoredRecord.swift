@@ -10,7 +10,7 @@ package struct StoredRecord: Sendable {
     /// Position of the event.
     package var sequence: SequenceNumber
     /// The key of the record's zone.
-    package var zone: UInt64
+    package var zone: ZoneKey
     /// The event's payload, shared with the log's block.
     package var payload: ArraySlice<UInt8>
     /// What stands before the body or the tombstone.
@@ -21,7 +21,7 @@ package struct StoredRecord: Sendable {
     /// Reads a payload.
     package init(
         _ sequence: SequenceNumber,
-        zone: UInt64,
+        zone: ZoneKey,
         _ payload: ArraySlice<UInt8>
     ) throws(EventFormatError) {
         self.sequence = sequence

@@ -21,13 +21,13 @@ package struct TokenContent: Hashable, Sendable {
     /// A list that is still being walked: of a share that the client came to, or left.
     package struct Walk: Hashable, Sendable {
         /// The share's audience.
-        package var audience: UInt64
+        package var audience: ZoneKey
         /// Everything up to and including this position of it has been told.
-        package var position: UInt64
+        package var position: SequenceNumber
         /// Whether what it holds is to go.
         package var isLeaving: Bool
 
-        package init(audience: UInt64, position: UInt64 = 0, isLeaving: Bool) {
+        package init(audience: ZoneKey, position: SequenceNumber = 0, isLeaving: Bool) {
             self.audience = audience
             self.position = position
             self.isLeaving = isLeaving
@@ -119,8 +119,8 @@ extension TokenContent {
         } else {
             bytes.append(integer: known.rawValue)
             for walk in walks {
-                bytes.append(integer: walk.audience)
-                bytes.append(integer: walk.position)
+                bytes.append(integer: walk.audience.rawValue)
+                bytes.append(integer: walk.position.rawValue)
                 bytes.append(walk.isLeaving ? 1 : 0)
             }
         }
@@ -146,8 +146,8 @@ extension TokenContent {
             level: level,
             place: span.integer(at: 10),
             incarnation: Incarnation(rawValue: span.integer(at: 18)),
-            sequence: SequenceNumber(rawValue: span.integer(at: 26)),
-            quiet: SequenceNumber(rawValue: span.integer(at: 34))
+            sequence: span.sequence(at: 26),
+            quiet: span.sequence(at: 34)
         )
         guard level == .sharedZone else {
             switch span.byteCount {
@@ -161,12 +161,12 @@ extension TokenContent {
         guard end >= Self.byteCount, (end - Self.byteCount) % Self.walkByteCount == 0 else {
             throw .damaged
         }
-        known = SequenceNumber(rawValue: span.integer(at: Self.byteCount - Self.checkByteCount))
+        known = span.sequence(at: Self.byteCount - Self.checkByteCount)
         for offset in stride(from: Self.byteCount, to: end, by: Self.walkByteCount) {
             walks.append(
                 Walk(
-                    audience: span.integer(at: offset),
-                    position: span.integer(at: offset + 8),
+                    audience: ZoneKey(rawValue: span.integer(at: offset)),
+                    position: span.sequence(at: offset + 8),
                     isLeaving: span.byte(at: offset + 16) != 0
                 )
             )

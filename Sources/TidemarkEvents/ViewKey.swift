@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkLog
+
 /// A key: two words, ordered by the first, then the second (stored big-endian).
 package struct ViewKey: Hashable, Comparable, Sendable {
     /// The more significant word: a zone, a database, or half of a hash.
@@ -13,6 +15,30 @@ package struct ViewKey: Hashable, Comparable, Sendable {
         self.high = high
         self.low = low
     }
+
+    /// The place of a name in a zone.
+    @inlinable @inline(__always)
+    package init(zone: ZoneKey, slot: Slot) {
+        self.init(zone.rawValue, slot.rawValue)
+    }
+
+    /// The place of a position in a zone.
+    @inlinable @inline(__always)
+    package init(zone: ZoneKey, sequence: SequenceNumber) {
+        self.init(zone.rawValue, sequence.rawValue)
+    }
+
+    /// The zone, of a key whose first word is one.
+    @inlinable @inline(__always)
+    package var zone: ZoneKey { ZoneKey(rawValue: high) }
+
+    /// The slot, of a key whose second word is one.
+    @inlinable @inline(__always)
+    package var slot: Slot { Slot(rawValue: low) }
+
+    /// The position, of a key whose second word is one.
+    @inlinable @inline(__always)
+    package var sequence: SequenceNumber { SequenceNumber(rawValue: low) }
 
     @inlinable @inline(__always)
     package static func < (lhs: ViewKey, rhs: ViewKey) -> Bool {

@@ -33,13 +33,18 @@ package struct CommitDraft: Sendable {
     /// One event of a draft.
     package struct Event: Sendable {
         /// The zone's key; `ownSequence` for the event that creates its zone.
-        package var zone: UInt64
+        package var zone: ZoneKey
         /// The end of the payload, exclusive.
         package var payloadEnd: Int
+
+        /// The zone's key, once the event has a position.
+        func zone(at position: SequenceNumber) -> ZoneKey {
+            zone == CommitDraft.ownSequence ? ZoneKey(createdAt: position) : zone
+        }
     }
 
     /// Stands for "the key of this event's zone is this event's own sequence number".
-    package static let ownSequence = UInt64.max
+    package static let ownSequence = ZoneKey(rawValue: .max)
 
     /// Starts a draft without events.
     package init(time: Int64, received: Int64, envelope: [UInt8]) {
@@ -58,7 +63,7 @@ package struct CommitDraft: Sendable {
     ///
     /// A zone created in the same commit is named by its sequence number, which the caller knows
     /// only relative to the commit's first: see ``SegmentLog/append(_:)``.
-    package mutating func append(zone: UInt64, payload: (inout [UInt8]) -> Void) {
+    package mutating func append(zone: ZoneKey, payload: (inout [UInt8]) -> Void) {
         payload(&payloads)
         events.append(Event(zone: zone, payloadEnd: payloads.count))
     }
@@ -67,7 +72,7 @@ package struct CommitDraft: Sendable {
     /// zone's key.
     ///
     /// O(events).
-    package mutating func replaceZone(_ placeholder: UInt64, with zone: UInt64) {
+    package mutating func replaceZone(_ placeholder: ZoneKey, with zone: ZoneKey) {
         for index in events.indices where events[index].zone == placeholder {
             events[index].zone = zone
         }

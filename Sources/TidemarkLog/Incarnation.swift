@@ -5,7 +5,7 @@
 ///
 /// A random number, drawn when a store is created, restored or forked, and at every opening after
 /// an unclean stop. Two stores, or two lines of one store, never share one in practice: 64 bits.
-public struct Incarnation: RawRepresentable, Hashable, Sendable {
+public struct Incarnation: RawRepresentable, Hashable, Codable, Sendable {
     /// The random number; never zero.
     public let rawValue: UInt64
 

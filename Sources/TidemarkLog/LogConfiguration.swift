@@ -45,6 +45,10 @@ package struct LogEnvironment: Sendable {
     package var random: @Sendable () -> UInt64
     /// `true` to write and sync on the thread that waits, for simulations in one thread.
     package var writesInline = false
+    /// Begins to observe that a frame is written and synced; `nil` where nobody observes.
+    ///
+    /// What it returns is told what came of that.
+    package var observeSync: (@Sendable () -> @Sendable (Result<SyncedFrame, LogError>) -> Void)?
 
     package init(
         fileSystem: any FileSystem,

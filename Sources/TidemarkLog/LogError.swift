@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why the log could not do what was asked: what, where, expected and found, and what to do.
-public struct LogError: Error, Hashable, Sendable {
+public struct LogError: Error, Hashable, Codable, Sendable {
     /// The kinds of failure, by what a caller can do about them.
-    public enum Code: String, Hashable, Sendable {
+    public enum Code: String, Hashable, Codable, Sendable {
         /// Bytes that were once on disk are no longer what was written. Read what is sound, or
         /// salvage.
         case corrupted

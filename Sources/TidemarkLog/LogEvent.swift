@@ -9,7 +9,7 @@ package struct LogEvent: Sendable {
     /// The event's position.
     package internal(set) var sequence: SequenceNumber
     /// The key of its zone; 0 for events of the store itself.
-    package internal(set) var zone: UInt64
+    package internal(set) var zone: ZoneKey
     /// The commit that holds it.
     package internal(set) var commit: LogCommit
     /// The raw bytes of the block that holds it.
@@ -22,7 +22,7 @@ package struct LogEvent: Sendable {
     @inline(__always)
     init(
         sequence: SequenceNumber,
-        zone: UInt64,
+        zone: ZoneKey,
         commit: LogCommit,
         block: [UInt8],
         payload: Range<Int>,
@@ -66,6 +66,6 @@ package struct LogCommit: Sendable {
 
     /// Position of its last event.
     package var last: SequenceNumber {
-        SequenceNumber(rawValue: first.rawValue + UInt64(eventCount) - 1)
+        first + (eventCount - 1)
     }
 }

@@ -5,27 +5,55 @@
 ///
 /// Starts at 1, is dense when written, and is never reused. Zero means "before every event": the
 /// sequence number of an empty log's end, and of a record version that does not exist.
-public struct SequenceNumber: RawRepresentable, Hashable, Comparable, Sendable {
+public struct SequenceNumber: RawRepresentable, Hashable, Comparable, Codable, Sendable {
     /// The position as a number.
     public let rawValue: UInt64
 
     /// Makes a sequence number of any value, zero included.
+    @inlinable
     public init(rawValue: UInt64) {
         self.rawValue = rawValue
     }
 
     /// Before every event.
-    public static let zero = SequenceNumber(rawValue: 0)
+    @inlinable
+    public static var zero: SequenceNumber { SequenceNumber(rawValue: 0) }
+
+    /// After every event: the bound of who takes them all.
+    @inlinable
+    package static var max: SequenceNumber { SequenceNumber(rawValue: .max) }
 
     /// The position after this one.
+    @inlinable
     public var next: SequenceNumber { SequenceNumber(rawValue: rawValue + 1) }
 
     /// The position before this one, which is not zero.
+    @inlinable
     package var previous: SequenceNumber { SequenceNumber(rawValue: rawValue - 1) }
 
     /// Orders positions.
+    @inlinable
     public static func < (lhs: SequenceNumber, rhs: SequenceNumber) -> Bool {
         lhs.rawValue < rhs.rawValue
+    }
+
+    // Written out: the comparison that the compiler makes is not inlined in other targets.
+    /// Whether two positions are the same.
+    @inlinable
+    public static func == (lhs: SequenceNumber, rhs: SequenceNumber) -> Bool {
+        lhs.rawValue == rhs.rawValue
+    }
+
+    /// The position that a number of events come before, counted from this one.
+    @inlinable
+    package static func + (first: SequenceNumber, count: Int) -> SequenceNumber {
+        SequenceNumber(rawValue: first.rawValue + UInt64(count))
+    }
+
+    /// How many positions lie from one, inclusive, to another that is not before it, exclusive.
+    @inlinable
+    package static func - (end: SequenceNumber, first: SequenceNumber) -> UInt64 {
+        end.rawValue - first.rawValue
     }
 }
 
@@ -36,6 +64,7 @@ extension SequenceNumber: CustomStringConvertible {
 
 extension SequenceNumber: ExpressibleByIntegerLiteral {
     /// The position of this number.
+    @inlinable
     public init(integerLiteral value: UInt64) {
         self.init(rawValue: value)
     }

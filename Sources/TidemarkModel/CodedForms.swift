@@ -274,6 +274,29 @@ extension Fields: Codable {
     }
 }
 
+extension Fields.Element: Codable {
+    /// Reads fields of which there is one.
+    public init(from decoder: any Decoder) throws {
+        let fields = try Fields(from: decoder)
+        guard fields.count == 1 else {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: decoder.codingPath,
+                    debugDescription: "One field is expected, not \(fields.count)."
+                )
+            )
+        }
+        self = fields[0]
+    }
+
+    /// Writes the field as fields of which there is one, without the event that set it.
+    public func encode(to encoder: any Encoder) throws {
+        var builder = FieldsBuilder()
+        builder.copy(self)
+        try builder.finish().encode(to: encoder)
+    }
+}
+
 extension FieldValue: Codable {
     private enum CodingKeys: String, CodingKey { case type, value }
 

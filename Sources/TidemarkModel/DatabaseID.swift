@@ -21,6 +21,11 @@ public struct ContainerID: Hashable, Comparable, ExpressibleByStringLiteral, Sen
     /// What the command line and an embedded store use unless told otherwise.
     public static let standard = ContainerID("iCloud.tidemark")
 
+    /// What a server keeps for itself: accounts, sessions, tokens, keys.
+    ///
+    /// Callers below administrator cannot ask for it, and exports of whole stores leave it out unless they are told not to.
+    public static let server = ContainerID("tidemark.server")
+
     /// Whether the first comes before the second, as bytes.
     public static func < (lhs: ContainerID, rhs: ContainerID) -> Bool { lhs.name < rhs.name }
 }

@@ -8,7 +8,7 @@ public import TidemarkModel
 
 /// Where an event of the log comes from: which one it is, when it came, who asked for it, from which
 /// device and build, and under which request.
-public struct ChangeOrigin: Hashable, Sendable {
+public struct ChangeOrigin: Hashable, Codable, Sendable {
     /// The event's position.
     public var sequence: SequenceNumber
     /// The commit's time, in milliseconds since 1970: what the client claimed, never before the time of

@@ -6,7 +6,7 @@ public import TidemarkModel
 /// What happened to one field: what it was, and what it is.
 ///
 /// Values are decoded when somebody asks for them.
-public struct FieldChange: Sendable {
+public struct FieldChange: Codable, Sendable {
     /// The field's name.
     public let name: String
     /// The field as it was, under ``FieldChange/before``.

@@ -22,7 +22,7 @@ public struct LogStep: Sendable {
 /// A walk along the log, event by event, forward and back.
 ///
 /// ```swift
-/// var steps = try await store.steps(from: SequenceNumber(rawValue: 1_000))
+/// var steps = try await store.steps(from: 1_000)
 /// while let step = try await steps.next() {
 ///     print(step.origin.sequence, step.change.map { "\($0.happening)" } ?? "")
 /// }
@@ -35,13 +35,13 @@ public struct LogSteps: Sendable {
     private let log: PastLog
     /// The event that was shown last; the position before the first, or behind the last, if none was.
     private var place: SequenceNumber
-    private var zones: [UInt64: ZoneID] = [:]
+    private var zones: [ZoneKey: ZoneID] = [:]
 
     init(_ log: PastLog, from first: SequenceNumber, through last: SequenceNumber) {
         self.log = log
         self.first = first
         self.last = last
-        place = SequenceNumber(rawValue: first.rawValue - 1)
+        place = first.previous
     }
 
     /// The next event; `nil` behind the last one.
@@ -52,23 +52,23 @@ public struct LogSteps: Sendable {
     /// The event before; `nil` before the first one.
     public mutating func previous() async throws(SyncError) -> LogStep? {
         var end = place
-        var reach: UInt64 = 1
+        var reach = 1
         // Compaction leaves holes, and some are large.
         while end > first {
-            let start = max(first.rawValue, end.rawValue > reach ? end.rawValue - reach : 1)
+            let start = max(first, first + max(0, Int(end - first) - reach))
             var found: SequenceNumber?
             try log.scan(
-                from: SequenceNumber(rawValue: start),
-                through: SequenceNumber(rawValue: end.rawValue - 1)
+                from: start,
+                through: end.previous
             ) { event throws(EventFormatError) in
                 found = event.sequence
                 return true
             }
             if let found { return try step(to: found) }
-            end = SequenceNumber(rawValue: start)
+            end = start
             reach *= 8
         }
-        place = SequenceNumber(rawValue: first.rawValue - 1)
+        place = first.previous
         return nil
     }
 
@@ -104,7 +104,7 @@ public struct LogSteps: Sendable {
             let version = try PastVersion(event)
             let old = try log.version(replacedBy: version)
             step.before = old.map { old in
-                let sequence = SequenceNumber(rawValue: version.previous)
+                let sequence = version.previous
                 let tag = TagContent(of: sequence, in: log.line).tag
                 return Record(zone: zone, changeTag: tag, body: old)
             }
@@ -118,10 +118,10 @@ public struct LogSteps: Sendable {
     }
 
     /// The zone that an event created; the default zone if that is gone from the log.
-    private mutating func zone(_ key: UInt64) -> ZoneID {
+    private mutating func zone(_ key: ZoneKey) -> ZoneID {
         if let known = zones[key] { return known }
         var zone = ZoneID.default
-        try? log.read([SequenceNumber(rawValue: key)]) { event throws(EventFormatError) in
+        try? log.read([key.creation]) { event throws(EventFormatError) in
             zone = try ZoneEvent.readCreation(event.payload.span.bytes).identity.zone
             return false
         }
@@ -135,13 +135,13 @@ extension Store {
     ///
     /// Each step costs the reading of one event, and of the version that it replaced.
     public func steps(
-        from first: SequenceNumber = SequenceNumber(rawValue: 1),
+        from first: SequenceNumber = 1,
         through last: SequenceNumber? = nil
     ) async throws(SyncError) -> LogSteps {
         let past = try pastPicture()
         return LogSteps(
             past.log,
-            from: max(first, SequenceNumber(rawValue: 1)),
+            from: max(first, 1),
             through: min(last ?? past.last, past.last)
         )
     }

@@ -5,9 +5,9 @@ public import TidemarkLog
 public import TidemarkModel
 
 /// One thing that happened to a record: what, when, by whom, and what it made of the record.
-public struct PastChange: Sendable {
+public struct PastChange: Codable, Sendable {
     /// What happened.
-    public enum Happening: String, Hashable, Sendable {
+    public enum Happening: String, Hashable, Codable, Sendable {
         /// The record was saved where none was: for the first time, or after a deletion.
         case created
         /// The record was saved over the version before.
@@ -27,7 +27,7 @@ public struct PastChange: Sendable {
     }
 
     /// A record's parent before and after.
-    public struct ParentMove: Hashable, Sendable {
+    public struct ParentMove: Hashable, Codable, Sendable {
         /// The name of the parent before; `nil` if it had none, or nobody knows any more.
         public var before: String?
         /// The name of the parent after; `nil` if it has none.

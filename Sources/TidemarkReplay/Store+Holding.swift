@@ -7,7 +7,7 @@ public import TidemarkLog
 public import TidemarkModel
 
 /// From when on some record of a database fulfils a predicate.
-public struct Holding: Hashable, Sendable {
+public struct Holding: Hashable, Codable, Sendable {
     /// The position of the event with which the first record came to fulfil it; `nil` if none ever did.
     ///
     /// A commit counts as a whole: what holds only in its midst does not.
@@ -62,7 +62,7 @@ extension Store {
                 first: first
             )
             try past.log.scan(
-                from: SequenceNumber(rawValue: 1),
+                from: 1,
                 through: last ?? past.last,
                 zones: keys
             ) { event throws(EventFormatError) in
@@ -81,7 +81,7 @@ extension PastPicture {
     fileprivate func zoneKeys(
         of database: DatabaseID,
         in zone: ZoneID?
-    ) throws(SyncError) -> Set<UInt64> {
+    ) throws(SyncError) -> Set<ZoneKey> {
         let zones = try zones(of: database)
         guard let zone else { return Set(zones.filter { !$0.identity.isSystem }.map(\.key)) }
         let identity = ZoneIdentity(database: database, zoneName: zone.name)

@@ -14,13 +14,13 @@ package protocol Facts: Sendable {
     var hash: StoreHash { get }
 
     /// Position of the last event that the state includes.
-    var bound: UInt64 { get }
+    var bound: SequenceNumber { get }
 
     /// The latest epoch of a zone, which may have ended, and the place of the zone's name.
     func epoch(of zone: ZoneIdentity) throws(SyncError) -> ZoneEpoch
 
     /// Why a zone or an audience ended, by its key; `nil` while it is there.
-    func endReason(of zone: UInt64) throws(SyncError) -> ZoneDeletionReason?
+    func endReason(of zone: ZoneKey) throws(SyncError) -> ZoneDeletionReason?
 
     /// The zones of a database that are there, oldest change first.
     ///
@@ -33,7 +33,7 @@ package protocol Facts: Sendable {
     /// The records that are there in a zone, in the order of their last events.
     ///
     /// O(records of the zone).
-    func liveVersions(in zone: UInt64) throws(SyncError) -> [RecordVersion]
+    func liveVersions(in zone: ZoneKey) throws(SyncError) -> [RecordVersion]
 
     /// The events of records at positions that ascend.
     ///
@@ -44,22 +44,22 @@ package protocol Facts: Sendable {
     /// slots. Names with the same hash may be among them.
     func referrers(
         of target: UInt64,
-        in zone: UInt64,
+        in zone: ZoneKey,
         limit: Int
     ) throws(SyncError) -> [Referrer]
 
     /// The key of the audience that a record was last in, also of one that has ended; `nil` if it is in none.
-    func audience(of record: ViewKey) throws(SyncError) -> UInt64?
+    func audience(of record: ViewKey) throws(SyncError) -> ZoneKey?
 }
 
 /// A zone that is there, and its key.
 package struct LivingZone: Sendable {
     /// The position of its creation.
-    package let key: UInt64
+    package let key: ZoneKey
     /// Which zone it is.
     package let identity: ZoneIdentity
 
-    package init(key: UInt64, identity: ZoneIdentity) {
+    package init(key: ZoneKey, identity: ZoneIdentity) {
         self.key = key
         self.identity = identity
     }

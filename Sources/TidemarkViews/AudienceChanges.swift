@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+package import TidemarkLog
 import TidemarkModel
 
 /// The changes of audiences in one stretch of the log, found by their record.
@@ -11,7 +12,7 @@ package struct AudienceChanges: Sendable {
     private var indexes: [ViewKey: [UInt32]] = [:]
 
     /// Position of the last change; zero if there is none.
-    package var lastSequence: UInt64 { changes.last?.sequence ?? 0 }
+    package var lastSequence: SequenceNumber { changes.last?.sequence ?? 0 }
 
     /// Adds a change.
     package mutating func append(_ change: AudienceChange) {
@@ -20,7 +21,7 @@ package struct AudienceChanges: Sendable {
     }
 
     /// The audience that a record has at a bound, zero for none; `nil` if nothing is known here.
-    package func audience(of record: ViewKey, through bound: UInt64) -> UInt64? {
+    package func audience(of record: ViewKey, through bound: SequenceNumber) -> ZoneKey? {
         guard let indexes = indexes[record] else { return nil }
         let last = indexes.last { changes[Int($0)].sequence <= bound }
         return last.map { changes[Int($0)].audience }
@@ -31,7 +32,7 @@ extension ViewPicture {
     /// The audience that sees a record by the share it is under; `nil` if it is under none.
     ///
     /// A share that has ended leaves its audience behind: see ``isLiving(audience:)``.
-    package func audience(of record: ViewKey) throws(ViewIndexError) -> UInt64? {
+    package func audience(of record: ViewKey) throws(ViewIndexError) -> ZoneKey? {
         let bound = bound
         let overlaid =
             withCurrent { $0.audiences.audience(of: record, through: bound) }
@@ -40,6 +41,6 @@ extension ViewPicture {
         guard case .word(let key, _) = try snapshot.value(in: .audiences, for: record) else {
             return nil
         }
-        return key
+        return ZoneKey(rawValue: key)
     }
 }

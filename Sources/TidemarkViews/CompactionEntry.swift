@@ -10,7 +10,7 @@ extension CompactionRun {
     /// The value under ``ViewKey/compaction`` in the view index.
     package var stored: ViewValue {
         var bytes: [UInt8] = [Self.storedVersion, 0, 0, 0]
-        for position in [history, tombstones, requests] { bytes.append(integer: position) }
+        for position in [history, tombstones, requests] { bytes.append(integer: position.rawValue) }
         return .bytes(bytes)
     }
 
@@ -27,9 +27,9 @@ extension CompactionRun {
         }
         let span = bytes.span.bytes
         self.init(
-            history: span.integer(at: 4),
-            tombstones: span.integer(at: 12),
-            requests: span.integer(at: 20)
+            history: span.sequence(at: 4),
+            tombstones: span.sequence(at: 12),
+            requests: span.sequence(at: 20)
         )
     }
 }

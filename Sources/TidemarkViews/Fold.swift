@@ -48,26 +48,26 @@ package struct Fold: Sendable {
             let creation = try ZoneEvent.readCreation(payload)
             generation.apply(
                 zoneCreation(creation.identity, creation.probeCount, time: event.commit.time),
-                key: event.sequence.rawValue
+                key: ZoneKey(createdAt: event.sequence)
             )
         case .zoneDeleted:
             generation.applyDeletion(
                 of: event.zone,
-                at: event.sequence.rawValue,
+                at: event.sequence,
                 reason: try ZoneEvent.readDeletion(payload)
             )
         case .requestNoted:
-            generation.applyNothing(at: event.sequence.rawValue)
+            generation.applyNothing(at: event.sequence)
         case .compactionBegun:
-            generation.apply(try CompactionRun(payload), at: event.sequence.rawValue)
+            generation.apply(try CompactionRun(payload), at: event.sequence)
         case .tombstonesForgotten:
             generation.applyHorizon(
                 try TombstoneHorizon.read(payload),
                 of: event.zone,
-                at: event.sequence.rawValue
+                at: event.sequence
             )
         case nil where EventKind.isSkippable(payload.byte(at: 0)):
-            generation.applyNothing(at: event.sequence.rawValue)
+            generation.applyNothing(at: event.sequence)
         case nil:
             throw Self.unknown(event, kind: payload.byte(at: 0))
         }
@@ -92,7 +92,7 @@ package struct Fold: Sendable {
     @inline(__always)
     package func recordChange(
         _ sequence: SequenceNumber,
-        zone: UInt64,
+        zone: ZoneKey,
         _ payload: RawSpan
     ) throws(EventFormatError) -> SlotChange {
         let link = try RecordEvent.readLink(payload)
@@ -103,8 +103,8 @@ package struct Fold: Sendable {
         )
         return SlotChange(
             zone: zone,
-            slot: hash.slot(ofName: payload.extracting(name)) &+ UInt64(link.probeCount),
-            sequence: sequence.rawValue,
+            slot: hash.slot(ofName: payload.extracting(name)).probed(link.probeCount),
+            sequence: sequence,
             previous: link.previous,
             state: link.state,
             previousState: link.previousState,
@@ -115,12 +115,12 @@ package struct Fold: Sendable {
     /// What the event of an audience says.
     package func audienceChange(
         _ sequence: SequenceNumber,
-        zone: UInt64,
+        zone: ZoneKey,
         _ payload: RawSpan
     ) throws(EventFormatError) -> (slot: SlotChange, audience: AudienceChange) {
         let event = try AudienceEvent(payload)
-        let slot = hash.slot(ofName: event.name) &+ UInt64(event.probeCount)
-        return event.change(of: ViewKey(zone, slot), at: sequence.rawValue)
+        let slot = hash.slot(ofName: event.name).probed(event.probeCount)
+        return event.change(of: ViewKey(zone: zone, slot: slot), at: sequence)
     }
 
     /// What a creation says, with the place of the zone's name in the view index.
@@ -129,10 +129,10 @@ package struct Fold: Sendable {
         _ probeCount: UInt8,
         time: Int64
     ) -> ZoneCreation {
-        let slot = hash.slot(ofZone: identity.zoneName.string) &+ UInt64(probeCount)
+        let slot = hash.slot(ofZone: identity.zoneName.string).probed(probeCount)
         return ZoneCreation(
             identity: identity,
-            place: ViewKey(hash.key(of: identity.database), slot),
+            place: ViewKey(hash.key(of: identity.database), slot.rawValue),
             time: time
         )
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
+import TidemarkLog
 
 /// What a generation of the overlay forgets of all that came before: expired tombstones, requests
 /// that are not remembered any more, and everything in zones that ended before the history horizon.
@@ -14,10 +15,10 @@ struct Forgetting {
     private let isNothing: Bool
     /// Zones that ended at or before the history horizon, and audiences that ended at or before the
     /// tombstone horizon.
-    private var ended: Set<UInt64> = []
-    private let requests: UInt64
+    private var ended: Set<ZoneKey> = []
+    private let requests: SequenceNumber
     /// How many tombstones of each zone go.
-    private var tombstoneCounts: [UInt64: Int64] = [:]
+    private var tombstoneCounts: [ZoneKey: Int64] = [:]
 
     init(
         _ generation: OverlayGeneration,
@@ -37,9 +38,9 @@ struct Forgetting {
             if let identity, end.sequence <= run.horizon(of: identity) { ended.insert(zone.key) }
         }
         try snapshot.visit(.zones, from: .firstZone) { (key, value) throws(ViewIndexError) in
-            let entry = try ZoneEntry(value, key: key.high)
+            let entry = try ZoneEntry(value, key: key.zone)
             if let end = entry.end, end.sequence <= run.horizon(of: entry.identity) {
-                self.ended.insert(key.high)
+                self.ended.insert(key.zone)
             }
         }
     }
@@ -55,11 +56,11 @@ struct Forgetting {
     }
 
     /// Whether all that is in a zone goes.
-    func forgets(zone: UInt64) -> Bool { !isNothing && ended.contains(zone) }
+    func forgets(zone: ZoneKey) -> Bool { !isNothing && ended.contains(zone) }
 
     /// Whether a record's audience goes, with the record or without it.
     func forgets(_ change: AudienceChange) -> Bool {
-        !isNothing && (ended.contains(change.record.high) || ended.contains(change.audience))
+        !isNothing && (ended.contains(change.record.zone) || ended.contains(change.audience))
     }
 
     /// Whether a request goes.
@@ -96,7 +97,7 @@ struct Forgetting {
         let ended = ended
         for table in [ViewTable.references, .audiences] {
             try snapshot.visit(table) { key, value in
-                if case .word(let zone, _) = value, ended.contains(zone) {
+                if case .word(let zone, _) = value, ended.contains(ZoneKey(rawValue: zone)) {
                     batch.remove(key, from: table)
                 }
             }
@@ -104,7 +105,7 @@ struct Forgetting {
     }
 
     /// Says of zones what is forgotten of them.
-    func change(_ zones: inout [UInt64: ChangedZone]) throws(ViewIndexError) {
+    func change(_ zones: inout [ZoneKey: ChangedZone]) throws(ViewIndexError) {
         if isNothing { return }
         for (zone, raised) in generation.horizons {
             var changed = try self.changed(zone, zones)
@@ -125,25 +126,26 @@ struct Forgetting {
 
     /// Takes away, and counts, a zone's tombstones up to a position that are in the index.
     private mutating func removeTombstones(
-        of zone: UInt64,
-        _ horizon: UInt64,
+        of zone: ZoneKey,
+        _ horizon: SequenceNumber,
         from batch: inout ViewBatch
     ) throws(ViewIndexError) {
         var count: Int64 = 0
         let generation = generation
-        let last = ViewKey(zone, horizon)
-        try snapshot.visit(.sync, from: ViewKey(zone, 0), through: last) { key, value in
-            guard case .word(let slot, let tag) = value, tag == RecordState.tombstone.rawValue
+        let last = ViewKey(zone: zone, sequence: horizon)
+        try snapshot.visit(.sync, from: ViewKey(zone.rawValue, 0), through: last) { key, value in
+            guard case .word(let word, let tag) = value, tag == RecordState.tombstone.rawValue
             else { return }
+            let slot = Slot(rawValue: word)
             guard let first = generation.first(zone: zone, slot: slot) else {
                 batch.remove(key, from: .sync)
-                batch.remove(ViewKey(zone, slot), from: .names)
+                batch.remove(ViewKey(zone: zone, slot: slot), from: .names)
                 count += 1
                 return
             }
             // The record has begun anew: over its tombstone, or, if that was forgotten already when
             // this was decided, over nothing.
-            if first.previous == key.low { return }
+            if first.previous == key.sequence { return }
             batch.remove(key, from: .sync)
             count += 1
         }
@@ -152,20 +154,20 @@ struct Forgetting {
 
     /// Takes away what a zone that has ended held.
     private func removeAll(
-        of zone: UInt64,
+        of zone: ZoneKey,
         from batch: inout ViewBatch
     ) throws(ViewIndexError) {
-        let last = ViewKey(zone, .max)
+        let last = ViewKey(zone.rawValue, .max)
         for table in [ViewTable.names, .sync, .audiences] {
-            try snapshot.visit(table, from: ViewKey(zone, 0), through: last) { key, _ in
+            try snapshot.visit(table, from: ViewKey(zone.rawValue, 0), through: last) { key, _ in
                 batch.remove(key, from: table)
             }
         }
     }
 
     private func changed(
-        _ zone: UInt64,
-        _ zones: [UInt64: ChangedZone]
+        _ zone: ZoneKey,
+        _ zones: [ZoneKey: ChangedZone]
     ) throws(ViewIndexError) -> ChangedZone {
         if let changed = zones[zone] { return changed }
         return try ChangedZone(indexed: zone, snapshot)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
+package import TidemarkLog
 
 extension OverlayGeneration {
     /// What a checkpoint has to change in the view index so that it holds this generation too.
@@ -11,7 +12,7 @@ extension OverlayGeneration {
     /// that was changed.
     package func makeBatch(
         over snapshot: any ViewSnapshot,
-        compactedThrough: UInt64 = 0
+        compactedThrough: SequenceNumber = 0
     ) throws(ViewIndexError) -> ViewBatch {
         settle()
         var batch = ViewBatch()
@@ -23,7 +24,7 @@ extension OverlayGeneration {
         for zone in zones.sorted(by: { $0.key < $1.key }) {
             for index in zone.entries { add(entries[Int(index)], to: &batch, forgetting) }
         }
-        var changed: [UInt64: ChangedZone] = [:]
+        var changed: [ZoneKey: ChangedZone] = [:]
         for zone in zones {
             changed[zone.key] = try self.changed(
                 zone,
@@ -31,7 +32,7 @@ extension OverlayGeneration {
                 compactedThrough: compactedThrough
             )
             if let creation = zone.creation {
-                batch.put(.word(zone.key, tag: 0), in: .zoneNames, for: creation.place)
+                batch.put(.word(zone.key.rawValue, tag: 0), in: .zoneNames, for: creation.place)
             }
         }
         for (request, answered) in requests where !forgetting.forgets(answered) {
@@ -45,7 +46,7 @@ extension OverlayGeneration {
             if change.binding.isEmpty || forgetting.forgets(zone: change.zone) {
                 batch.remove(change.key, from: .references)
             } else {
-                let value = ViewValue.word(change.zone, tag: change.binding.rawValue)
+                let value = ViewValue.word(change.zone.rawValue, tag: change.binding.rawValue)
                 batch.put(value, in: .references, for: change.key)
             }
         }
@@ -53,7 +54,11 @@ extension OverlayGeneration {
             if change.audience == 0 || forgetting.forgets(change) {
                 batch.remove(change.record, from: .audiences)
             } else {
-                batch.put(.word(change.audience, tag: 0), in: .audiences, for: change.record)
+                batch.put(
+                    .word(change.audience.rawValue, tag: 0),
+                    in: .audiences,
+                    for: change.record
+                )
             }
         }
         try forgetting.change(&changed)
@@ -66,17 +71,17 @@ extension OverlayGeneration {
     @inline(__always)
     private func add(_ entry: Entry, to batch: inout ViewBatch, _ forgetting: Forgetting) {
         if entry.older == SlotChains.none, entry.previous != 0 {
-            batch.remove(ViewKey(entry.zone, entry.previous), from: .sync)
+            batch.remove(ViewKey(zone: entry.zone, sequence: entry.previous), from: .sync)
         }
         guard entry.newer == SlotChains.none else { return }
-        let name = ViewKey(entry.zone, entry.slot)
+        let name = ViewKey(zone: entry.zone, slot: entry.slot)
         if forgetting.forgets(entry) { return batch.remove(name, from: .names) }
         let tag = entry.state.rawValue
-        batch.put(.word(entry.sequence, tag: tag), in: .names, for: name)
+        batch.put(.word(entry.sequence.rawValue, tag: tag), in: .names, for: name)
         batch.put(
-            .word(entry.slot, tag: tag),
+            .word(entry.slot.rawValue, tag: tag),
             in: .sync,
-            for: ViewKey(entry.zone, entry.sequence)
+            for: ViewKey(zone: entry.zone, sequence: entry.sequence)
         )
     }
 
@@ -84,7 +89,7 @@ extension OverlayGeneration {
     private func changed(
         _ zone: OverlayZone,
         over snapshot: any ViewSnapshot,
-        compactedThrough: UInt64
+        compactedThrough: SequenceNumber
     ) throws(ViewIndexError) -> ChangedZone {
         var changed =
             if let creation = zone.creation {
@@ -100,7 +105,7 @@ extension OverlayGeneration {
         let change = countChange(of: zone, through: .max) { entry in
             guard entry.previous <= forgotten else { return false }
             do throws(ViewIndexError) {
-                let place = ViewKey(entry.zone, entry.previous)
+                let place = ViewKey(zone: entry.zone, sequence: entry.previous)
                 return try snapshot.value(in: .sync, for: place) == nil
             } catch {
                 failure = error
@@ -119,7 +124,7 @@ extension OverlayGeneration {
     /// it replaced is forgotten.
     package func countChange(
         of zone: OverlayZone,
-        through bound: UInt64,
+        through bound: SequenceNumber,
         isFirst: (Entry) -> Bool
     ) -> (live: Int64, tombstones: Int64) {
         var live: Int64 = 0
@@ -145,9 +150,9 @@ extension OverlayGeneration {
     ///
     /// `isAll` says that nothing came before this generation.
     package func countChanges(
-        through bound: UInt64,
+        through bound: SequenceNumber,
         isAll: Bool
-    ) -> [(zone: UInt64, live: Int64, tombstones: Int64)] {
+    ) -> [(zone: ZoneKey, live: Int64, tombstones: Int64)] {
         zones.indices.lazy
             .filter { self.head(of: self.zones[$0], through: bound) > 0 }
             .map { index in
@@ -163,14 +168,14 @@ extension OverlayGeneration {
 struct ChangedZone {
     var entry: ZoneEntry
     /// The head that the index lists; `nil` for a zone that it does not know yet.
-    var indexedHead: UInt64?
+    var indexedHead: SequenceNumber?
 
     init(entry: ZoneEntry) {
         self.entry = entry
     }
 
     /// A zone as the index knows it.
-    init(indexed key: UInt64, _ snapshot: any ViewSnapshot) throws(ViewIndexError) {
+    init(indexed key: ZoneKey, _ snapshot: any ViewSnapshot) throws(ViewIndexError) {
         guard let value = try snapshot.value(in: .zones, for: .zone(key)) else {
             throw ViewIndexError(
                 .damaged,
@@ -183,16 +188,16 @@ struct ChangedZone {
     }
 
     /// Adds what changes to a batch.
-    func add(to batch: inout ViewBatch, key: UInt64) {
+    func add(to batch: inout ViewBatch, key: ZoneKey) {
         let database = entry.place.high
         if let indexedHead, indexedHead != entry.head {
-            batch.remove(ViewKey(database, indexedHead), from: .zoneHeads)
+            batch.remove(ViewKey(database, indexedHead.rawValue), from: .zoneHeads)
         }
         batch.put(.bytes(entry.bytes), in: .zones, for: .zone(key))
         batch.put(
-            .word(key, tag: entry.end == nil ? 0 : 1),
+            .word(key.rawValue, tag: entry.end == nil ? 0 : 1),
             in: .zoneHeads,
-            for: ViewKey(database, entry.head)
+            for: ViewKey(database, entry.head.rawValue)
         )
     }
 }

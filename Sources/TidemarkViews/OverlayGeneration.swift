@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+package import TidemarkLog
 package import TidemarkModel
 
 /// What happened to the zones in one stretch of the log, held in memory until a checkpoint has
@@ -23,7 +24,7 @@ package final class OverlayGeneration: @unchecked Sendable {
     @exclusivity(unchecked) private var chains: SlotChains
     /// What happened per zone, in the order in which the zones were first named.
     @exclusivity(unchecked) package private(set) var zones: [OverlayZone] = []
-    @exclusivity(unchecked) private var zoneIndexes: [UInt64: Int] = [:]
+    @exclusivity(unchecked) private var zoneIndexes: [ZoneKey: Int] = [:]
     /// Indexes of zones that were asked for not long ago, by a few bits of their keys' hash: events
     /// of some zones come again and again, and a dictionary takes longer for each than the rest.
     @exclusivity(unchecked) private var recentZones = [UInt32](
@@ -32,17 +33,18 @@ package final class OverlayGeneration: @unchecked Sendable {
     )
     private static let recentZoneBits = 8
     /// Epochs of zones created here, by place in the table of zone names, ascending.
-    private var zoneKeys: [ViewKey: [UInt64]] = [:]
+    private var zoneKeys: [ViewKey: [ZoneKey]] = [:]
     /// Zones created here, by the hash of their database, ascending.
-    private var createdZones: [UInt64: [UInt64]] = [:]
+    private var createdZones: [UInt64: [ZoneKey]] = [:]
     /// A zone that something happened to and that nothing tells the identity of: the log has lost its creation.
-    package private(set) var strayZone: UInt64?
+    package private(set) var strayZone: ZoneKey?
     /// The commits that answered requests.
     package private(set) var requests: [RequestKey: AnsweredRequest] = [:]
     /// The last compaction that began here.
-    package private(set) var compaction: (run: CompactionRun, sequence: UInt64)?
+    package private(set) var compaction: (run: CompactionRun, sequence: SequenceNumber)?
     /// How far tombstones of zones were forgotten here, and where that was said.
-    package private(set) var horizons: [UInt64: (horizon: UInt64, sequence: UInt64)] = [:]
+    package private(set) var horizons:
+        [ZoneKey: (horizon: SequenceNumber, sequence: SequenceNumber)] = [:]
     /// Changes of records that wait until their places can be looked for together; none where
     /// versions are kept, since readers ask for those at any time.
     @exclusivity(unchecked) private var waiting: [SlotChange] = []
@@ -54,9 +56,9 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// What happened to the audiences of records.
     package private(set) var audiences = AudienceChanges()
     /// Position of the last event, of any kind.
-    @exclusivity(unchecked) package private(set) var lastSequence: UInt64 = 0
+    @exclusivity(unchecked) package private(set) var lastSequence: SequenceNumber = 0
     /// Position of the last event that began or ended a zone.
-    package private(set) var lastZoneSequence: UInt64 = 0
+    package private(set) var lastZoneSequence: SequenceNumber = 0
 
     /// A generation without events, with room for some.
     ///
@@ -90,18 +92,18 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// Lent and not given, because a copy that outlives the lock would make the next append copy
     /// the zone's whole list.
     @inline(__always)
-    package func withZone<Result>(_ key: UInt64, _ body: (OverlayZone) -> Result) -> Result? {
+    package func withZone<Result>(_ key: ZoneKey, _ body: (OverlayZone) -> Result) -> Result? {
         guard let index = zoneIndexes[key] else { return nil }
         return body(zones[index])
     }
 
     /// The epochs of zones created here at one place of the table of zone names, ascending.
-    package func zoneKeys(at place: ViewKey) -> [UInt64] {
+    package func zoneKeys(at place: ViewKey) -> [ZoneKey] {
         zoneKeys[place] ?? []
     }
 
     /// The zones of a database that were created here, by the hash of the database, ascending.
-    package func createdZones(of database: UInt64) -> [UInt64] {
+    package func createdZones(of database: UInt64) -> [ZoneKey] {
         createdZones[database] ?? []
     }
 
@@ -109,14 +111,14 @@ package final class OverlayGeneration: @unchecked Sendable {
     ///
     /// O(1).
     @inline(__always)
-    package func newest(zone: UInt64, slot: UInt64) -> Entry? {
+    package func newest(zone: ZoneKey, slot: Slot) -> Entry? {
         chains.newest(zone: zone, slot: slot)
     }
 
     /// The oldest entry of a slot.
     ///
     /// O(versions).
-    package func first(zone: UInt64, slot: UInt64) -> Entry? {
+    package func first(zone: ZoneKey, slot: Slot) -> Entry? {
         guard var entry = newest(zone: zone, slot: slot) else { return nil }
         while entry.older != SlotChains.none { entry = chains.entries[Int(entry.older)] }
         return entry
@@ -126,7 +128,7 @@ package final class OverlayGeneration: @unchecked Sendable {
     ///
     /// O(versions after the bound).
     @inline(__always)
-    package func newest(zone: UInt64, slot: UInt64, through bound: UInt64) -> Entry? {
+    package func newest(zone: ZoneKey, slot: Slot, through bound: SequenceNumber) -> Entry? {
         guard var entry = newest(zone: zone, slot: slot) else { return nil }
         while entry.sequence > bound {
             guard entry.older != SlotChains.none else { return nil }
@@ -137,7 +139,7 @@ package final class OverlayGeneration: @unchecked Sendable {
 
     /// Whether an entry of this generation was still its slot's newest here at a bound.
     @inline(__always)
-    package func isNewest(_ entry: Entry, through bound: UInt64) -> Bool {
+    package func isNewest(_ entry: Entry, through bound: SequenceNumber) -> Bool {
         entry.newer == SlotChains.none || chains.entries[Int(entry.newer)].sequence > bound
     }
 }
@@ -201,23 +203,27 @@ extension OverlayGeneration {
     }
 
     /// Takes in a zone's creation, whose position is the zone's key.
-    package func apply(_ creation: ZoneCreation, key: UInt64) {
+    package func apply(_ creation: ZoneCreation, key: ZoneKey) {
         zones[zoneIndex(key)].creation = creation
         zoneKeys[creation.place, default: []].append(key)
         createdZones[creation.place.high, default: []].append(key)
-        lastSequence = key
-        lastZoneSequence = key
+        lastSequence = key.creation
+        lastZoneSequence = key.creation
     }
 
     /// Takes in a zone's end.
-    package func applyDeletion(of zone: UInt64, at sequence: UInt64, reason: ZoneDeletionReason) {
+    package func applyDeletion(
+        of zone: ZoneKey,
+        at sequence: SequenceNumber,
+        reason: ZoneDeletionReason
+    ) {
         zones[zoneIndex(zone)].end = OverlayZone.End(sequence: sequence, reason: reason)
         lastSequence = sequence
         lastZoneSequence = sequence
     }
 
     /// Takes in an event that changes nothing.
-    package func applyNothing(at sequence: UInt64) {
+    package func applyNothing(at sequence: SequenceNumber) {
         lastSequence = sequence
     }
 
@@ -233,7 +239,7 @@ extension OverlayGeneration {
     }
 
     /// Takes in the beginning of a compaction.
-    package func apply(_ run: CompactionRun, at sequence: UInt64) {
+    package func apply(_ run: CompactionRun, at sequence: SequenceNumber) {
         compaction = (run, sequence)
         lastSequence = sequence
         // Whoever has looked up what is forgotten now has to look again.
@@ -241,15 +247,21 @@ extension OverlayGeneration {
     }
 
     /// Takes in how far the tombstones of a zone are forgotten.
-    package func applyHorizon(_ horizon: UInt64, of zone: UInt64, at sequence: UInt64) {
+    package func applyHorizon(
+        _ horizon: SequenceNumber,
+        of zone: ZoneKey,
+        at sequence: SequenceNumber
+    ) {
         horizons[zone] = (horizon, sequence)
         lastSequence = sequence
         lastZoneSequence = sequence
     }
 
     @inline(__always)
-    private func zoneIndex(_ key: UInt64) -> Int {
-        let place = Int((key &* 0x9E37_79B9_7F4A_7C15) >> (64 - UInt64(Self.recentZoneBits)))
+    private func zoneIndex(_ key: ZoneKey) -> Int {
+        let place = Int(
+            (key.rawValue &* 0x9E37_79B9_7F4A_7C15) >> (64 - UInt64(Self.recentZoneBits))
+        )
         let recent = Int(recentZones[place])
         if recent < zones.count, zones[recent].key == key { return recent }
         let index = zoneIndexes[key] ?? zones.count

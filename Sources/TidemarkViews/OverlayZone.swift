@@ -2,16 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+package import TidemarkLog
 package import TidemarkModel
 
 /// What happened to one zone in one stretch of the log.
 package struct OverlayZone: Sendable {
     /// The zone's key: the position of its creation.
-    package let key: UInt64
+    package let key: ZoneKey
     /// Indexes of the zone's entries in its generation, in order of their sequence numbers.
     package var entries: [UInt32] = []
     /// Position of the last event of one of its records; zero if there is none.
-    package var lastChange: UInt64 = 0
+    package var lastChange: SequenceNumber = 0
     /// Whether the name of one of its records was given another slot than its hash.
     package var isProbed = false
     /// Its creation, if that happened here.
@@ -22,22 +23,22 @@ package struct OverlayZone: Sendable {
     /// A zone's end.
     package struct End: Hashable, Sendable {
         /// Position of the event.
-        package var sequence: UInt64
+        package var sequence: SequenceNumber
         /// Why it ended.
         package var reason: ZoneDeletionReason
 
-        package init(sequence: UInt64, reason: ZoneDeletionReason) {
+        package init(sequence: SequenceNumber, reason: ZoneDeletionReason) {
             self.sequence = sequence
             self.reason = reason
         }
     }
 
-    package init(key: UInt64) {
+    package init(key: ZoneKey) {
         self.key = key
     }
 
     /// The zone's end at or before a bound.
-    package func end(through bound: UInt64) -> End? {
+    package func end(through bound: SequenceNumber) -> End? {
         guard let end, end.sequence <= bound else { return nil }
         return end
     }
@@ -50,16 +51,16 @@ package struct ZoneGlance: Sendable {
     /// Its end, if that happened here.
     package var end: OverlayZone.End?
     /// Position of its last event here; zero if there is none.
-    package var head: UInt64
+    package var head: SequenceNumber
 }
 
 extension OverlayGeneration {
     /// What happened to a zone here at or before a bound; `nil` if nothing did.
-    package func glance(at key: UInt64, through bound: UInt64) -> ZoneGlance? {
+    package func glance(at key: ZoneKey, through bound: SequenceNumber) -> ZoneGlance? {
         withZone(key) { zone in
             let head = head(of: zone, through: bound)
             guard head > 0 else { return nil }
-            let isCreated = zone.creation != nil && zone.key <= bound
+            let isCreated = zone.creation != nil && zone.key.creation <= bound
             return ZoneGlance(
                 creation: isCreated ? zone.creation : nil,
                 end: zone.end(through: bound),
@@ -71,18 +72,18 @@ extension OverlayGeneration {
     /// Position of a zone's last event here at or before a bound; zero if there is none.
     ///
     /// O(log events of the zone).
-    package func head(of zone: OverlayZone, through bound: UInt64) -> UInt64 {
+    package func head(of zone: OverlayZone, through bound: SequenceNumber) -> SequenceNumber {
         if let end = zone.end(through: bound) { return end.sequence }
         if zone.lastChange > 0, zone.lastChange <= bound { return zone.lastChange }
         let count = entryCount(of: zone, through: bound)
         if count > 0 { return entries[Int(zone.entries[count - 1])].sequence }
-        return zone.creation != nil && zone.key <= bound ? zone.key : 0
+        return zone.creation != nil && zone.key.creation <= bound ? zone.key.creation : 0
     }
 
     /// How many of a zone's entries lie at or before a bound.
     ///
     /// O(log events of the zone).
-    package func entryCount(of zone: OverlayZone, through bound: UInt64) -> Int {
+    package func entryCount(of zone: OverlayZone, through bound: SequenceNumber) -> Int {
         var low = 0
         var high = zone.entries.count
         while low < high {
@@ -99,9 +100,9 @@ extension OverlayGeneration {
     /// Visits a zone's entries after one position and at or before another that were their slots'
     /// newest here at that bound, oldest first, until `visit` returns `false`.
     package func visitNewest(
-        in key: UInt64,
-        after start: UInt64,
-        through bound: UInt64,
+        in key: ZoneKey,
+        after start: SequenceNumber,
+        through bound: SequenceNumber,
         _ visit: (Entry) -> Bool
     ) {
         withZone(key) { zone in

@@ -11,7 +11,7 @@ package struct PendingCommits: Sendable {
     /// One commit.
     package struct Commit: Sendable {
         /// Position of its first event.
-        package var first: UInt64
+        package var first: SequenceNumber
         /// All payloads, one after another.
         package var payloads: [UInt8]
         /// Where each event's payload ends, and the zone it belongs to.
@@ -22,7 +22,7 @@ package struct PendingCommits: Sendable {
         package var received: Int64
 
         package init(
-            first: UInt64,
+            first: SequenceNumber,
             payloads: [UInt8],
             events: [CommitDraft.Event],
             envelope: [UInt8],
@@ -55,10 +55,10 @@ package struct PendingCommits: Sendable {
     /// Forgets the commits that end at or before a position.
     ///
     /// Amortized O(1) per commit.
-    package mutating func drop(through sequence: UInt64) {
+    package mutating func drop(through sequence: SequenceNumber) {
         while droppedCount < commits.count {
             let commit = commits[droppedCount]
-            guard commit.first + UInt64(commit.events.count) - 1 <= sequence else { break }
+            guard commit.first + (commit.events.count - 1) <= sequence else { break }
             commits[droppedCount] = Commit(
                 first: 0,
                 payloads: [],
@@ -77,7 +77,7 @@ package struct PendingCommits: Sendable {
     /// The commit that holds a position, and the event's index in it.
     ///
     /// O(log commits).
-    package func find(_ sequence: UInt64) -> (commit: Commit, index: Int)? {
+    package func find(_ sequence: SequenceNumber) -> (commit: Commit, index: Int)? {
         var low = droppedCount
         var high = commits.count
         while low < high {

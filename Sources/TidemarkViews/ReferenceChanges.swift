@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+package import TidemarkLog
 import TidemarkModel
 
 /// The changes to bindings in one stretch of the log, found by their target.
@@ -17,13 +18,16 @@ package struct ReferenceChanges: Sendable {
     }
 
     /// Position of the last change under a key; zero if there is none.
-    package func lastSequence(under key: UInt64) -> UInt64 {
+    package func lastSequence(under key: UInt64) -> SequenceNumber {
         indexes[key]?.last.map { changes[Int($0)].sequence } ?? 0
     }
 
     /// Visits the changes under a key up to a position, oldest first.
-    package func visit(under key: UInt64, through bound: UInt64, _ visit: (ReferenceChange) -> Void)
-    {
+    package func visit(
+        under key: UInt64,
+        through bound: SequenceNumber,
+        _ visit: (ReferenceChange) -> Void
+    ) {
         for index in indexes[key] ?? [] {
             let change = changes[Int(index)]
             if change.sequence > bound { return }

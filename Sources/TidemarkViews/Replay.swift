@@ -57,7 +57,7 @@ package struct Replay {
     ) throws(ReplayError) -> OverlayGeneration {
         var start = start
         while true {
-            let generation = makeGeneration(eventCount: last.rawValue - start.rawValue)
+            let generation = makeGeneration(eventCount: last - start)
             let end = try fold(after: start, through: last, into: generation, advance)
             guard case .rebuild = form else { return generation }
             if generation.lastSequence > 0 { try take(generation) }
@@ -81,7 +81,7 @@ package struct Replay {
         var failure: ReplayError?
         try scan(after: start, through: last) { event in
             if event.sequence == event.commit.first, generation.heldCount >= limit {
-                end = SequenceNumber(rawValue: event.sequence.rawValue - 1)
+                end = event.sequence.previous
                 return false
             }
             do throws(ReplayError) {

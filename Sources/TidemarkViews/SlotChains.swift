@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+package import TidemarkLog
 
 /// Every version of every record in one stretch of the log, in flat arrays; or, for those who only
 /// ask how the stretch ends, one entry per record.
@@ -12,10 +13,10 @@ package import TidemarkEvents
 package struct SlotChains: Sendable {
     /// One event of a record.
     package struct Entry: Sendable {
-        package var zone: UInt64
-        package var slot: UInt64
-        package var sequence: UInt64
-        package var previous: UInt64
+        package var zone: ZoneKey
+        package var slot: Slot
+        package var sequence: SequenceNumber
+        package var previous: SequenceNumber
         /// The slot's entry before this one, or `none`.
         package var older: UInt32
         /// The slot's entry after this one, or `none`.
@@ -52,13 +53,13 @@ package struct SlotChains: Sendable {
 
     /// Slots are hashes already; zones are small numbers that must spread.
     @inline(__always)
-    private static func hash(zone: UInt64, slot: UInt64) -> UInt64 {
-        (slot ^ (zone &* 0x9E37_79B9_7F4A_7C15)) &* 0xD6E8_FEB8_6659_FD93
+    private static func hash(zone: ZoneKey, slot: Slot) -> UInt64 {
+        (slot.rawValue ^ (zone.rawValue &* 0x9E37_79B9_7F4A_7C15)) &* 0xD6E8_FEB8_6659_FD93
     }
 
     /// The place of a slot in the table: where it is, or the empty one where it would go.
     @inline(__always)
-    private func place(_ hash: UInt64, zone: UInt64, slot: UInt64) -> Int {
+    private func place(_ hash: UInt64, zone: ZoneKey, slot: Slot) -> Int {
         let mask = table.count - 1
         var place = Int(hash >> 32) & mask
         while true {
@@ -76,7 +77,7 @@ package struct SlotChains: Sendable {
     ///
     /// O(1).
     @inline(__always)
-    package func newest(zone: UInt64, slot: UInt64) -> Entry? {
+    package func newest(zone: ZoneKey, slot: Slot) -> Entry? {
         let word = table[place(Self.hash(zone: zone, slot: slot), zone: zone, slot: slot)]
         return word == 0 ? nil : entries[Int(word & 0xFFFF_FFFF) - 1]
     }
@@ -131,7 +132,7 @@ package struct SlotChains: Sendable {
             let hash = Self.hash(zone: change.zone, slot: change.slot)
             let word = table[Int(hash >> 32) & mask]
             guard word >> 32 == hash >> 32 else { continue }
-            fetched &+= entries[Int(word & 0xFFFF_FFFF) - 1].slot
+            fetched &+= entries[Int(word & 0xFFFF_FFFF) - 1].slot.rawValue
         }
     }
 

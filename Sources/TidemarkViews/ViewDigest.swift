@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
-import TidemarkLog
+package import TidemarkLog
 
 /// A fingerprint of a set of entries that does not depend on their order.
 ///
@@ -77,7 +77,7 @@ extension ViewSnapshot {
     }
 
     /// The digest of the entries of a table whose key begins with a zone.
-    package func digest(_ table: ViewTable, zone: UInt64) throws(ViewIndexError) -> ViewDigest {
-        try digest(table, from: ViewKey(zone, 0), through: ViewKey(zone, .max))
+    package func digest(_ table: ViewTable, zone: ZoneKey) throws(ViewIndexError) -> ViewDigest {
+        try digest(table, from: ViewKey(zone.rawValue, 0), through: ViewKey(zone.rawValue, .max))
     }
 }

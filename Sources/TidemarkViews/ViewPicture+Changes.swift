@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
-import TidemarkLog
+package import TidemarkLog
 
 extension ViewPicture {
     /// What changed in a zone after a position: one entry per record, by its last event, oldest
@@ -11,9 +11,9 @@ extension ViewPicture {
     /// Tombstones at or below `quiet` are left out. Costs what it returns, plus the entries of the
     /// sync index that have something newer in the overlay.
     package func changes(
-        in zone: UInt64,
-        after start: UInt64,
-        quiet: UInt64,
+        in zone: ZoneKey,
+        after start: SequenceNumber,
+        quiet: SequenceNumber,
         limit: Int
     ) throws(ViewIndexError) -> [RecordVersion] {
         var changes: [RecordVersion] = []
@@ -22,7 +22,7 @@ extension ViewPicture {
             let count = min(limit - changes.count, Self.scanLimit) + 64
             let scanned = try indexedChanges(in: zone, from: next, count: count)
             guard let last = scanned.last else { break }
-            next = last.sequence.rawValue + 1
+            next = last.sequence.next
             changes += unsuperseded(scanned, in: zone)
                 .lazy.filter { !$0.isQuiet(below: quiet) }
                 .prefix(limit - changes.count)
@@ -36,15 +36,17 @@ extension ViewPicture {
 
     /// Entries of the sync index, whether or not the overlay has something newer.
     private func indexedChanges(
-        in zone: UInt64,
-        from first: UInt64,
+        in zone: ZoneKey,
+        from first: SequenceNumber,
         count: Int
     ) throws(ViewIndexError) -> [RecordVersion] {
         var scanned: [RecordVersion] = []
         var unknownTag: UInt8?
-        try snapshot.scan(.sync, from: ViewKey(zone, first), through: ViewKey(zone, bound)) {
-            key,
-            value in
+        try snapshot.scan(
+            .sync,
+            from: ViewKey(zone: zone, sequence: first),
+            through: ViewKey(zone: zone, sequence: bound)
+        ) { key, value in
             guard case .word(let slot, let tag) = value, let state = RecordState(rawValue: tag)
             else {
                 unknownTag = if case .word(_, let tag) = value { tag } else { 0 }
@@ -52,8 +54,8 @@ extension ViewPicture {
             }
             scanned.append(
                 RecordVersion(
-                    slot: slot,
-                    sequence: SequenceNumber(rawValue: key.low),
+                    slot: Slot(rawValue: slot),
+                    sequence: key.sequence,
                     state: state
                 )
             )
@@ -64,7 +66,7 @@ extension ViewPicture {
     }
 
     /// Leaves out what the overlay has a newer version of, or the same.
-    private func unsuperseded(_ scanned: [RecordVersion], in zone: UInt64) -> [RecordVersion] {
+    private func unsuperseded(_ scanned: [RecordVersion], in zone: ZoneKey) -> [RecordVersion] {
         func filter(_ scanned: [RecordVersion], _ generation: OverlayGeneration) -> [RecordVersion]
         {
             // Most zones have nothing there.
@@ -79,9 +81,9 @@ extension ViewPicture {
 
     /// Adds what lies in the overlay: first the frozen generation, then the growing one.
     private func addOverlaid(
-        in zone: UInt64,
-        after start: UInt64,
-        quiet: UInt64,
+        in zone: ZoneKey,
+        after start: SequenceNumber,
+        quiet: SequenceNumber,
         limit: Int,
         to changes: inout [RecordVersion]
     ) {
@@ -91,7 +93,7 @@ extension ViewPicture {
             guard let older = withFrozen({ collect($0, zone, start, quiet, limit: count) }),
                 let last = older.last
             else { break }
-            start = last.sequence.rawValue
+            start = last.sequence
             changes += withCurrent { current in
                 older.filter { current.newest(zone: zone, slot: $0.slot, through: bound) == nil }
             }
@@ -104,9 +106,9 @@ extension ViewPicture {
 
     private func collect(
         _ generation: OverlayGeneration,
-        _ zone: UInt64,
-        _ start: UInt64,
-        _ quiet: UInt64,
+        _ zone: ZoneKey,
+        _ start: SequenceNumber,
+        _ quiet: SequenceNumber,
         limit: Int
     ) -> [RecordVersion] {
         var collected: [RecordVersion] = []
@@ -121,7 +123,7 @@ extension ViewPicture {
 
 extension RecordVersion {
     /// Whether it is a deletion that a client which began at a position never has to know.
-    package func isQuiet(below quiet: UInt64) -> Bool {
-        state == .tombstone && sequence.rawValue <= quiet
+    package func isQuiet(below quiet: SequenceNumber) -> Bool {
+        state == .tombstone && sequence <= quiet
     }
 }

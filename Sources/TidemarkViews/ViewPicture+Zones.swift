@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+package import TidemarkLog
 package import TidemarkModel
 
 /// A zone as a picture shows it.
 package struct ZoneStanding: Hashable, Sendable {
     /// The position of its creation.
-    package var key: UInt64
+    package var key: ZoneKey
     /// Which zone it is.
     package var identity: ZoneIdentity
     /// Where its name is in the table of zone names.
@@ -15,9 +16,9 @@ package struct ZoneStanding: Hashable, Sendable {
     /// When it came into being, in milliseconds since 1970.
     package var createdTime: Int64
     /// Position of its last event.
-    package var head: UInt64
+    package var head: SequenceNumber
     /// The position up to which tombstones may have been forgotten.
-    package var tombstoneHorizon: UInt64 = 0
+    package var tombstoneHorizon: SequenceNumber = 0
     /// Its end; `nil` while it lives.
     package var end: OverlayZone.End?
     /// Whether the name of one of its records was ever given another slot than its hash.
@@ -40,7 +41,7 @@ extension ViewPicture {
         let database = hash.key(of: identity.database)
         let slot = hash.slot(ofZone: identity.zoneName.string)
         for probeCount in UInt8(0)...UInt8.max {
-            let place = ViewKey(database, slot &+ UInt64(probeCount))
+            let place = ViewKey(database, slot.probed(probeCount).rawValue)
             guard let key = try zoneKey(at: place) else {
                 return ZoneSearch(standing: nil, place: place, probeCount: probeCount)
             }
@@ -56,22 +57,24 @@ extension ViewPicture {
     }
 
     /// The latest epoch of the zone whose name is at a place.
-    private func zoneKey(at place: ViewKey) throws(ViewIndexError) -> UInt64? {
+    private func zoneKey(at place: ViewKey) throws(ViewIndexError) -> ZoneKey? {
         let bound = bound
         let overlaid = withCurrent { current in
-            current.zoneKeys(at: place).last { $0 <= bound }
+            current.zoneKeys(at: place).last { $0.creation <= bound }
         }
-        if let key = overlaid ?? withFrozen({ $0.zoneKeys(at: place).last { $0 <= bound } }) {
+        if let key = overlaid
+            ?? withFrozen({ $0.zoneKeys(at: place).last { $0.creation <= bound } })
+        {
             return key
         }
         guard case .word(let key, _) = try snapshot.value(in: .zoneNames, for: place) else {
             return nil
         }
-        return key
+        return ZoneKey(rawValue: key)
     }
 
     /// The zone with a key that the view knows.
-    package func zone(_ key: UInt64) throws(ViewIndexError) -> ZoneStanding {
+    package func zone(_ key: ZoneKey) throws(ViewIndexError) -> ZoneStanding {
         let bound = bound
         let newer = withCurrent { $0.glance(at: key, through: bound) }
         let older = withFrozen { $0.glance(at: key, through: bound) }
@@ -82,7 +85,7 @@ extension ViewPicture {
                 identity: creation.identity,
                 place: creation.place,
                 createdTime: creation.time,
-                head: key
+                head: key.creation
             )
         } else {
             let entry = try indexedZone(key)
@@ -108,7 +111,7 @@ extension ViewPicture {
         return standing
     }
 
-    private func indexedZone(_ key: UInt64) throws(ViewIndexError) -> ZoneEntry {
+    private func indexedZone(_ key: ZoneKey) throws(ViewIndexError) -> ZoneEntry {
         guard let value = try snapshot.value(in: .zones, for: .zone(key)) else {
             throw ViewIndexError(
                 .damaged,
@@ -127,8 +130,8 @@ extension ViewPicture {
     /// are. O(zones of the database, or those in the overlay if they are fewer) beside the answer.
     package func zones(
         of database: DatabaseID,
-        after start: UInt64,
-        quiet: UInt64 = .max,
+        after start: SequenceNumber,
+        quiet: SequenceNumber = .max,
         limit: Int
     ) throws(ViewIndexError) -> [ZoneStanding] {
         let key = hash.key(of: database)
@@ -170,15 +173,15 @@ extension ViewPicture {
     /// waits for does not grow with what others write.
     private func overlaidZoneKeys(
         of database: UInt64,
-        after start: UInt64
-    ) throws(ViewIndexError) -> Set<UInt64> {
+        after start: SequenceNumber
+    ) throws(ViewIndexError) -> Set<ZoneKey> {
         let overlaidCount = withCurrent(\.zones.count) + (withFrozen(\.zones.count) ?? 0)
         // Looking for a zone costs several times what taking one does.
         let limit = overlaidCount / 4
         let indexed = try indexedHeads(of: database, from: 1, count: limit + 1)
         guard indexed.count <= limit else { return overlaidZoneKeys(after: start) }
         let bound = bound
-        func isChanged(_ key: UInt64, _ generation: OverlayGeneration) -> Bool {
+        func isChanged(_ key: ZoneKey, _ generation: OverlayGeneration) -> Bool {
             generation.withZone(key) { generation.head(of: $0, through: bound) > start } ?? false
         }
         let keys =
@@ -194,9 +197,9 @@ extension ViewPicture {
     }
 
     /// The zones that something happened to in the overlay after a position, in no order.
-    private func overlaidZoneKeys(after start: UInt64) -> Set<UInt64> {
+    private func overlaidZoneKeys(after start: SequenceNumber) -> Set<ZoneKey> {
         let bound = bound
-        func keys(_ generation: OverlayGeneration) -> [UInt64] {
+        func keys(_ generation: OverlayGeneration) -> [ZoneKey] {
             generation.zones.indices.lazy
                 .filter { generation.head(of: generation.zones[$0], through: bound) > start }
                 .map { generation.zones[$0].key }
@@ -206,17 +209,17 @@ extension ViewPicture {
 
     private func indexedHeads(
         of database: UInt64,
-        from first: UInt64,
+        from first: SequenceNumber,
         count: Int
-    ) throws(ViewIndexError) -> [(zone: UInt64, head: UInt64)] {
-        var scanned: [(zone: UInt64, head: UInt64)] = []
+    ) throws(ViewIndexError) -> [(zone: ZoneKey, head: SequenceNumber)] {
+        var scanned: [(zone: ZoneKey, head: SequenceNumber)] = []
         try snapshot.scan(
             .zoneHeads,
-            from: ViewKey(database, first),
-            through: ViewKey(database, bound)
+            from: ViewKey(database, first.rawValue),
+            through: ViewKey(database, bound.rawValue)
         ) { key, value in
             guard case .word(let zone, _) = value else { return true }
-            scanned.append((zone, key.low))
+            scanned.append((ZoneKey(rawValue: zone), key.sequence))
             return scanned.count < count
         }
         return scanned
@@ -225,7 +228,7 @@ extension ViewPicture {
 
 extension ZoneStanding {
     /// True if it ended where a client that began at a position never has to know.
-    package func isQuiet(below quiet: UInt64) -> Bool {
+    package func isQuiet(below quiet: SequenceNumber) -> Bool {
         end.map { $0.sequence <= quiet } ?? false
     }
 }
@@ -239,7 +242,7 @@ extension ViewPicture {
     package func zones() throws(ViewIndexError) -> [ZoneStanding] {
         var keys = overlaidZoneKeys(after: 0)
         try snapshot.scan(.zones, from: .firstZone, through: ViewKey(.max, .max)) { key, _ in
-            keys.insert(key.high)
+            keys.insert(key.zone)
             return true
         }
         return try keys.map { (key) throws(ViewIndexError) in try zone(key) }
@@ -265,18 +268,19 @@ extension ViewPicture {
     /// O(zones and events in the overlay).
     package func figures() throws(ViewIndexError) -> ViewFigures {
         var figures = ViewFigures()
-        var keys: Set<UInt64> = []
-        func add(_ key: UInt64, _ counts: (live: Int64, tombstones: Int64)) throws(ViewIndexError) {
+        var keys: Set<ZoneKey> = []
+        func add(_ key: ZoneKey, _ counts: (live: Int64, tombstones: Int64)) throws(ViewIndexError)
+        {
             let standing = try zone(key)
             guard standing.end == nil, !standing.identity.isSystem else { return }
             if keys.insert(key).inserted { figures.zoneCount += 1 }
             figures.liveRecordCount += counts.live
             figures.tombstoneCount += counts.tombstones
         }
-        var entries: [(UInt64, Int64, Int64)] = []
+        var entries: [(ZoneKey, Int64, Int64)] = []
         try snapshot.visit(.zones, from: .firstZone) { (key, value) throws(ViewIndexError) in
-            let entry = try ZoneEntry(value, key: key.high)
-            entries.append((key.high, entry.liveCount, entry.tombstoneCount))
+            let entry = try ZoneEntry(value, key: key.zone)
+            entries.append((key.zone, entry.liveCount, entry.tombstoneCount))
         }
         for (key, live, tombstones) in entries { try add(key, (live, tombstones)) }
         let bound = bound
@@ -284,7 +288,7 @@ extension ViewPicture {
         let newer = withCurrent { $0.countChanges(through: bound, isAll: isAll) }
         for change in newer { try add(change.zone, (change.live, change.tombstones)) }
         // A checkpoint that has just gone in is in the index and still here.
-        let indexed = snapshot.checkpoint?.sequence.rawValue ?? 0
+        let indexed = snapshot.checkpoint?.sequence ?? 0
         let older = withFrozen { frozen in
             frozen.lastSequence > indexed ? frozen.countChanges(through: bound, isAll: isAll) : nil
         }

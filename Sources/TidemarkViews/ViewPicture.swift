@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
-import TidemarkLog
+package import TidemarkLog
 import TidemarkModel
 
 /// What the zone views say at one bound: a snapshot of the index, and the overlay up to the bound.
@@ -18,13 +18,13 @@ package struct ViewPicture: Sendable {
     private let frozen: OverlayGeneration?
     private let current: OverlayGeneration
     /// The last position that this picture shows.
-    package let bound: UInt64
+    package let bound: SequenceNumber
     /// Position of the last event that began or ended a zone when this picture was taken, shown or
     /// not.
-    package let lastZoneSequence: UInt64
+    package let lastZoneSequence: SequenceNumber
     /// Position of the last commit's end that changed a system zone since the store was opened, shown
     /// or not.
-    package let lastSystemSequence: UInt64
+    package let lastSystemSequence: SequenceNumber
     /// How many blobs collections had taken away when this picture was taken.
     package let takenBlobCount: UInt64
 
@@ -34,9 +34,9 @@ package struct ViewPicture: Sendable {
         snapshot: any ViewSnapshot,
         frozen: OverlayGeneration?,
         current: OverlayGeneration,
-        bound: UInt64,
-        lastZoneSequence: UInt64,
-        lastSystemSequence: UInt64,
+        bound: SequenceNumber,
+        lastZoneSequence: SequenceNumber,
+        lastSystemSequence: SequenceNumber,
         takenBlobCount: UInt64
     ) {
         self.views = views
@@ -78,15 +78,15 @@ extension ViewPicture {
         at slots: [ViewKey]
     ) throws(ViewIndexError) -> [RecordVersion?] {
         var versions = withCurrent { current in
-            slots.map { current.newest(zone: $0.high, slot: $0.low, through: bound)?.version }
+            slots.map { current.newest(zone: $0.zone, slot: $0.slot, through: bound)?.version }
         }
         for index in versions.indices where versions[index] == nil {
-            let slot = slots[index]
-            if let entry = frozen?.newest(zone: slot.high, slot: slot.low, through: bound) {
+            let place = slots[index]
+            if let entry = frozen?.newest(zone: place.zone, slot: place.slot, through: bound) {
                 versions[index] = entry.version
-            } else if case .word(let word, let tag) = try snapshot.value(in: .names, for: slot) {
+            } else if case .word(let word, let tag) = try snapshot.value(in: .names, for: place) {
                 versions[index] = RecordVersion(
-                    slot: slot.low,
+                    slot: place.slot,
                     sequence: SequenceNumber(rawValue: word),
                     state: try RecordState(indexTag: tag)
                 )
@@ -102,16 +102,16 @@ extension ViewPicture {
         if !withCurrent({ !$0.horizons.isEmpty }), frozen?.horizons.isEmpty ?? true { return }
         for index in versions.indices {
             guard let version = versions[index], version.state == .tombstone else { continue }
-            if version.sequence.rawValue <= overlaidHorizon(of: slots[index].high) {
+            if version.sequence <= overlaidHorizon(of: slots[index].zone) {
                 versions[index] = nil
             }
         }
     }
 
     /// How far the tombstones of a zone are forgotten, as far as the overlay says; else zero.
-    func overlaidHorizon(of zone: UInt64) -> UInt64 {
+    func overlaidHorizon(of zone: ZoneKey) -> SequenceNumber {
         let bound = bound
-        func horizon(_ generation: OverlayGeneration) -> UInt64 {
+        func horizon(_ generation: OverlayGeneration) -> SequenceNumber {
             guard let raised = generation.horizons[zone], raised.sequence <= bound else { return 0 }
             return raised.horizon
         }
@@ -142,13 +142,15 @@ extension ViewPicture {
     /// search in the index. O(referrers).
     package func referrers(
         of target: UInt64,
-        in zone: UInt64,
+        in zone: ZoneKey,
         limit: Int = .max
     ) throws(ViewIndexError) -> [Referrer] {
         let key = ReferenceChange.key(of: target, in: zone)
-        var bindings: [UInt64: Binding] = [:]
+        var bindings: [Slot: Binding] = [:]
         try snapshot.scan(.references, from: ViewKey(key, 0), through: ViewKey(key, .max)) {
-            if case .word(zone, let tag) = $1 { bindings[$0.low] = Binding(rawValue: tag) }
+            if case .word(zone.rawValue, let tag) = $1 {
+                bindings[$0.slot] = Binding(rawValue: tag)
+            }
             return bindings.count < limit
         }
         var changes: [ReferenceChange] = []
@@ -166,7 +168,7 @@ extension ViewPicture {
     }
 
     /// The first position of the commit that answered a request; `nil` if none did.
-    package func firstSequence(of request: RequestKey) throws(ViewIndexError) -> UInt64? {
+    package func firstSequence(of request: RequestKey) throws(ViewIndexError) -> SequenceNumber? {
         let overlaid = withCurrent { $0.requests[request] }
         if let first = (overlaid ?? frozen?.requests[request])?.first, first <= bound {
             return first
@@ -177,14 +179,14 @@ extension ViewPicture {
                 for: ViewKey(request.high, request.low)
             )
         else { return nil }
-        return first
+        return SequenceNumber(rawValue: first)
     }
 }
 
 extension OverlayGeneration.Entry {
     /// The version that the entry is.
     package var version: RecordVersion {
-        RecordVersion(slot: slot, sequence: SequenceNumber(rawValue: sequence), state: state)
+        RecordVersion(slot: slot, sequence: sequence, state: state)
     }
 }
 

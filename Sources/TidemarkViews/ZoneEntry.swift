@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
-import TidemarkLog
+package import TidemarkLog
 import TidemarkModel
 
 /// What the view index knows about a zone: the value under its key in the table `zones`.
@@ -14,23 +14,23 @@ package struct ZoneEntry: Hashable, Sendable {
     /// When it came into being, in milliseconds since 1970.
     package var createdTime: Int64
     /// Position of its last event.
-    package var head: UInt64
+    package var head: SequenceNumber
     /// How many records it has.
     package var liveCount: Int64 = 0
     /// How many tombstones it has.
     package var tombstoneCount: Int64 = 0
     /// The position up to which tombstones may have been forgotten; tokens below it are expired.
-    package var tombstoneHorizon: UInt64 = 0
+    package var tombstoneHorizon: SequenceNumber = 0
     /// Why and where it ended; `nil` while it lives.
     package var end: OverlayZone.End?
     /// Whether the name of one of its records was ever given another slot than its hash.
     package var isProbed = false
 
-    package init(_ creation: ZoneCreation, key: UInt64) {
+    package init(_ creation: ZoneCreation, key: ZoneKey) {
         identity = creation.identity
         place = creation.place
         createdTime = creation.time
-        head = key
+        head = key.creation
     }
 
     /// The format's version, the first byte of every entry.
@@ -43,18 +43,18 @@ package struct ZoneEntry: Hashable, Sendable {
         bytes.append(integer: place.high)
         bytes.append(integer: place.low)
         bytes.append(integer: createdTime)
-        bytes.append(integer: head)
+        bytes.append(integer: head.rawValue)
         bytes.append(integer: liveCount)
         bytes.append(integer: tombstoneCount)
-        bytes.append(integer: tombstoneHorizon)
-        bytes.append(integer: end?.sequence ?? 0)
+        bytes.append(integer: tombstoneHorizon.rawValue)
+        bytes.append(integer: end?.sequence.rawValue ?? 0)
         bytes.append(integer: UInt64(isProbed ? 1 : 0))
         bytes.append(contentsOf: identity.bytes)
         return bytes
     }
 
     /// Reads what `bytes` made.
-    package init(_ value: ViewValue, key: UInt64) throws(ViewIndexError) {
+    package init(_ value: ViewValue, key: ZoneKey) throws(ViewIndexError) {
         guard case .bytes(let bytes) = value else { throw Self.damage(key) }
         let span = bytes.span.bytes
         var offset = Self.identityOffset
@@ -64,20 +64,20 @@ package struct ZoneEntry: Hashable, Sendable {
         self.identity = identity
         place = ViewKey(span.integer(at: 2), span.integer(at: 10))
         createdTime = span.integer(at: 18)
-        head = span.integer(at: 26)
+        head = span.sequence(at: 26)
         liveCount = span.integer(at: 34)
         tombstoneCount = span.integer(at: 42)
-        tombstoneHorizon = span.integer(at: 50)
+        tombstoneHorizon = span.sequence(at: 50)
         isProbed = span.byte(at: 66) != 0
         if span.byte(at: 1) != 0 {
             guard let reason = ZoneDeletionReason(rawValue: span.byte(at: 1) - 1) else {
                 throw Self.damage(key)
             }
-            end = OverlayZone.End(sequence: span.integer(at: 58), reason: reason)
+            end = OverlayZone.End(sequence: span.sequence(at: 58), reason: reason)
         }
     }
 
-    private static func damage(_ key: UInt64) -> ViewIndexError {
+    private static func damage(_ key: ZoneKey) -> ViewIndexError {
         ViewIndexError(
             .damaged,
             "The view index's entry for zone \(key) is not of the expected form; "
@@ -88,5 +88,5 @@ package struct ZoneEntry: Hashable, Sendable {
 
 extension ViewKey {
     /// Where the table `zones` keeps what is known about a zone.
-    package static func zone(_ key: UInt64) -> ViewKey { ViewKey(key, 0) }
+    package static func zone(_ key: ZoneKey) -> ViewKey { ViewKey(key.rawValue, 0) }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+import TidemarkLog
 
 /// Epochs that were found, so that request after request to one zone does not search for it.
 ///
@@ -11,13 +12,13 @@ struct ZoneEpochs: Sendable {
 
     private var epochs: [ZoneIdentity: ZoneEpoch] = [:]
     /// The last beginning or end of a zone when the epochs were found.
-    private var sequence: UInt64 = 0
+    private var sequence: SequenceNumber = 0
 
-    func epoch(of zone: ZoneIdentity, asOf sequence: UInt64) -> ZoneEpoch? {
+    func epoch(of zone: ZoneIdentity, asOf sequence: SequenceNumber) -> ZoneEpoch? {
         sequence == self.sequence ? epochs[zone] : nil
     }
 
-    mutating func keep(_ epoch: ZoneEpoch, of zone: ZoneIdentity, asOf sequence: UInt64) {
+    mutating func keep(_ epoch: ZoneEpoch, of zone: ZoneIdentity, asOf sequence: SequenceNumber) {
         guard sequence >= self.sequence else { return }
         if sequence > self.sequence || epochs.count >= Self.countLimit { epochs = [:] }
         self.sequence = sequence

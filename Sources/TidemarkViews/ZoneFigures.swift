@@ -25,7 +25,7 @@ extension ViewPicture {
         let isAll = snapshot.checkpoint == nil
         var changes = withCurrent { $0.countChanges(through: bound, isAll: isAll) }
         // A checkpoint that has just gone in is in the index and still here.
-        let indexed = snapshot.checkpoint?.sequence.rawValue ?? 0
+        let indexed = snapshot.checkpoint?.sequence ?? 0
         changes +=
             withFrozen {
                 $0.lastSequence > indexed ? $0.countChanges(through: bound, isAll: isAll) : []

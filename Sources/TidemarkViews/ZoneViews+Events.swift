@@ -27,7 +27,7 @@ extension ZoneViews {
     }
 
     private struct Found: Sendable {
-        var zone: UInt64
+        var zone: ZoneKey
         var payload: ArraySlice<UInt8>
     }
 
@@ -36,7 +36,7 @@ extension ZoneViews {
         // it.
         var found = overlay.withLock { overlay in
             sequences.map { sequence -> Found? in
-                guard let (commit, index) = overlay.pending.find(sequence.rawValue) else {
+                guard let (commit, index) = overlay.pending.find(sequence) else {
                     return nil
                 }
                 return Found(zone: commit.events[index].zone, payload: commit.payload(at: index))

@@ -30,7 +30,7 @@ package final class ZoneViews: Sendable {
         source: any EventSource,
         index: any ViewIndex,
         hash: StoreHash,
-        checkpoint: UInt64,
+        checkpoint: SequenceNumber,
         checkpointWeight: Int
     ) {
         self.source = source
@@ -47,16 +47,16 @@ package struct Overlay: Sendable {
     /// The stretch before it, while its checkpoint is being written.
     package var frozen: OverlayGeneration?
     /// Everything after this position is in `current` or `frozen`.
-    package private(set) var reach: UInt64
+    package private(set) var reach: SequenceNumber
     /// The weight of `current` at which the next checkpoint begins.
     package var checkpointWeight: Int
     /// The last position that was given out.
-    package var appended: UInt64
+    package var appended: SequenceNumber
     /// Commits that are not durable yet.
     package var pending = PendingCommits()
 
     /// An overlay over an index that is exact at a position.
-    package init(over checkpoint: UInt64, checkpointWeight: Int) {
+    package init(over checkpoint: SequenceNumber, checkpointWeight: Int) {
         reach = checkpoint
         appended = checkpoint
         self.checkpointWeight = checkpointWeight
@@ -67,18 +67,18 @@ package struct Overlay: Sendable {
 
     /// Position of the last event that began or ended a zone since the store was opened, or in the
     /// stretch that opening folded.
-    package var lastZoneSequence: UInt64 {
+    package var lastZoneSequence: SequenceNumber {
         max(current.lastZoneSequence, lastZoneSequenceBefore)
     }
 
     /// Where the last commit ended that changed a system zone since the store was opened.
-    package var lastSystemSequence: UInt64 = 0
+    package var lastSystemSequence: SequenceNumber = 0
 
     /// What commits and collections of assets know of each other.
     package var assets = AssetNaming()
 
     /// The last zone sequence before `current` began.
-    private var lastZoneSequenceBefore: UInt64 = 0
+    private var lastZoneSequenceBefore: SequenceNumber = 0
 
     /// Freezes what has grown, for a checkpoint to take it in, and starts anew.
     ///
@@ -121,7 +121,7 @@ extension ZoneViews {
                 frozen: overlay.frozen,
                 current: overlay.current,
                 // Read inside the lock: what is durable was appended, and so is in the overlay.
-                bound: extent == .visible ? source.durableSequence.rawValue : overlay.appended,
+                bound: extent == .visible ? source.durableSequence : overlay.appended,
                 lastZoneSequence: overlay.lastZoneSequence,
                 lastSystemSequence: overlay.lastSystemSequence,
                 takenBlobCount: overlay.assets.takenCount
@@ -134,7 +134,7 @@ extension ZoneViews {
     package func begin(with generation: OverlayGeneration, through last: SequenceNumber) {
         overlay.withLock { overlay in
             overlay.current = generation
-            overlay.appended = last.rawValue
+            overlay.appended = last
         }
     }
 }

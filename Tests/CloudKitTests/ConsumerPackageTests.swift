@@ -75,8 +75,8 @@ struct ConsumerPackageTests {
         for mode in ["Swift5", "Swift6"] { #expect(text.contains("Consumer\(mode)Tests")) }
     }
 
-    @Test(arguments: ["", "Shims", "Server"])
-    func `only a package that asks for the shims or the server resolves what they need`(
+    @Test(arguments: ["", "Shims", "Observing", "Client", "Server"])
+    func `only a package that asks for a trait resolves what it needs`(
         trait: String
     ) throws {
         let folder = FileManager.default.temporaryDirectory
@@ -99,8 +99,14 @@ struct ConsumerPackageTests {
         )
         #expect(resolved.contains("swift-crypto"))
         #expect(resolved.lowercased().contains("opencombine") == (trait == "Shims"))
-        for package in ["hummingbird", "swift-nio", "swift-log"] {
-            #expect(resolved.contains("\"\(package)\"") == (trait == "Server"), "\(package)")
+        #expect(resolved.contains("\"hummingbird\"") == (trait == "Server"))
+        for package in ["async-http-client", "swift-nio", "swift-async-algorithms"] {
+            let isWanted = ["Client", "Server"].contains(trait)
+            #expect(resolved.contains("\"\(package)\"") == isWanted, "\(package)")
+        }
+        let observing = ["Observing", "Server"].contains(trait)
+        for package in ["swift-log", "swift-metrics", "swift-distributed-tracing"] {
+            #expect(resolved.contains("\"\(package)\"") == observing, "\(package)")
         }
     }
 

@@ -5,6 +5,7 @@ import Testing
 import TidemarkModel
 
 @testable import CloudKit
+@testable import TidemarkCloudKit
 
 struct ErrorTests {
     private func fail(_ code: CKError.Code) throws { throw CKError(code) }

@@ -5,6 +5,7 @@ import Testing
 import TidemarkModel
 
 @testable import CloudKit
+@testable import TidemarkCloudKit
 
 /// Whether a device comes to hear of changes.
 @Suite struct HearingTests {

@@ -5,6 +5,7 @@ import Testing
 import TidemarkModel
 
 @testable import CloudKit
+@testable import TidemarkCloudKit
 
 struct NotificationTests {
     @Test func `a query's notification says what happened to which record`() throws {

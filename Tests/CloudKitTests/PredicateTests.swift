@@ -5,6 +5,7 @@ import Testing
 import TidemarkModel
 
 @testable import CloudKit
+@testable import TidemarkCloudKit
 
 struct PredicateTests {
     private func tree(_ predicate: NSPredicate) throws -> Query.Predicate {

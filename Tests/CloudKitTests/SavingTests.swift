@@ -6,6 +6,7 @@ import Tidemark
 import TidemarkModel
 
 @testable import CloudKit
+@testable import TidemarkCloudKit
 
 /// Records of this module through a store and back.
 final class SavingTests {

@@ -15,7 +15,7 @@ import Testing
     }
 
     /// Functions of the shell: `start` serves `s.tide` on a free port, and `signin` prints a web token.
-    private static let functions = """
+    static let functions = """
         start() {
             "$tidemark" serve s.tide --port 0 "$@" >said 2>errors & server=$!
             until grep -q signin said; do kill -0 $server || { cat errors; exit 9; }; sleep 0.05; done
@@ -58,6 +58,39 @@ import Testing
                 ready
                 status 0
                 Sound
+
+                """
+        )
+    }
+
+    @Test func `a stream hears of changes, and SIGTERM ends it`() async throws {
+        let outcome = try await script(
+            """
+            start
+            web=$(signin new=1)
+            ask() {
+                curl -s "$place/private/$1?ckAPIToken=$token&ckWebAuthToken=$web&clientId=a" -d "$2" >answer
+            }
+            ask zones/modify '{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"Z"}}}]}'
+            ask subscriptions/modify '{"operations":[{"operationType":"create","subscription":{
+                "subscriptionID":"s","subscriptionType":"zone","zoneID":{"zoneName":"Z"}}}]}'
+            curl -sN "$place/private/changes/stream?ckAPIToken=$token&ckWebAuthToken=$web&clientId=b" >told & curl=$!
+            until grep -q ready told; do sleep 0.05; done
+            ask records/modify '{"zoneID":{"zoneName":"Z"},"operations":[{"operationType":"create",
+                "record":{"recordName":"n","recordType":"Note","fields":{}}}]}'
+            until grep -q notification told; do sleep 0.05; done
+            stop
+            wait $curl; echo "curl $?"
+            grep -o '"fet":{"sid":"s","dbs":2,"zid":"Z"' told
+            grep retry told
+            """
+        )
+        #expect(
+            outcome.output == """
+                status 0
+                curl 0
+                "fet":{"sid":"s","dbs":2,"zid":"Z"
+                retry: 1000
 
                 """
         )
@@ -243,6 +276,93 @@ import Testing
                 """
         )
         #expect(outcome.errors.contains("There is no account with the address ben@example.org."))
+    }
+
+    @Test func `containers have limits, on the files and on a server that runs`() async throws {
+        let outcome = try await script(
+            """
+            save() {
+                curl -s "$place/public/records/modify?ckAPIToken=$token&ckWebAuthToken=$web" \\
+                    -d "{\\"operations\\":[{\\"operationType\\":\\"forceUpdate\\",\\"record\\":{\\"recordName\\":\\"$1\\",\\"recordType\\":\\"Note\\",\\"fields\\":{\\"t\\":{\\"value\\":\\"$(head -c $2 /dev/zero | tr '\\0' x)\\"}}}}]}" |
+                    grep -o 'QUOTA_EXCEEDED\\|recordChangeTag'
+            }
+            "$tidemark" containers add s.tide iCloud.tidemark --public-quota 4K
+            "$tidemark" containers list s.tide --json
+            start
+            web=$(signin new=1)
+            save a 3000; save b 3000
+            "$tidemark" containers set s.tide iCloud.tidemark --public-quota none --requests 7
+            save b 3000
+            "$tidemark" containers list s.tide --json
+            "$tidemark" containers add s.tide iCloud.tidemark 2>&1 | cut -c1-55
+            "$tidemark" containers set s.tide iCloud.none --quota 5 2>&1 | cut -c1-49
+            "$tidemark" containers set s.tide iCloud.tidemark --quota many 2>&1 | head -1 | cut -c1-50
+            "$tidemark" containers remove s.tide iCloud.tidemark
+            curl -s -o answer -w '%{http_code}\\n' "$place/public/zones/list?ckAPIToken=$token"
+            stop
+            """
+        )
+        #expect(
+            outcome.output == """
+                {"container":"iCloud.tidemark","tokens":0,"keys":0,"publicQuota":4096,"records":false}
+                recordChangeTag
+                QUOTA_EXCEEDED
+                recordChangeTag
+                {"container":"iCloud.tidemark","tokens":1,"keys":0,"requests":7,"records":true}
+                Error: The container iCloud.tidemark is registered. Cha
+                Error: The server knows no container iCloud.none.
+                Error: The value 'many' is invalid for '--quota <b
+                401
+                status 0
+
+                """
+        )
+    }
+
+    @Test func `a store that was restored or forked has ended all sessions and kept all accounts`()
+        async throws
+    {
+        let outcome = try await script(
+            """
+            status() {
+                curl -s -o /dev/null -w '%{http_code}\\n' \\
+                    "$place/private/zones/list?ckAPIToken=$token&ckWebAuthToken=$web"
+            }
+            start
+            web=$(signin new=1); status
+            "$tidemark" backup s.tide b.tide >said2
+            stop
+            "$tidemark" restore b.tide r.tide >said2; "$tidemark" fork s.tide f.tide >said2
+            mv s.tide old.tide
+            for store in r.tide f.tide; do
+                mv $store s.tide
+                start
+                status
+                "$tidemark" sessions list s.tide --json | grep -c session
+                web2=$web; web=$(signin x=1); status; web=$web2
+                stop
+                rm -r s.tide
+            done
+            mv old.tide s.tide; start; status; stop
+            """
+        )
+        #expect(
+            outcome.output == """
+                200
+                status 0
+                421
+                0
+                200
+                status 0
+                421
+                0
+                200
+                status 0
+                200
+                status 0
+
+                """
+        )
     }
 
     /// Kills the server at random moments while clients save.

@@ -60,7 +60,7 @@ import Testing
     private func exampleStripe() -> (offset: Int, bytes: [UInt8]) {
         var stripe = StripeBuilder(first: SequenceNumber(rawValue: 3))
         for (position, zone, text) in [(3, 1, "hello, tide"), (4, 2, "ebb"), (6, 1, "bye")]
-            as [(UInt64, UInt64, String)]
+            as [(UInt64, ZoneKey, String)]
         {
             let sequence = SequenceNumber(rawValue: position)
             let commit = LogCommit(

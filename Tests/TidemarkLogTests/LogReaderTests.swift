@@ -99,7 +99,7 @@ import Testing
     @Test func `a zone's events are found through the postings`() throws {
         let lines = try makeClosedStore()
         let reader = try LogReader(path, fileSystem: PosixFileSystem())
-        for zone: UInt64 in [0, 3, 10, 77] {
+        for zone: ZoneKey in [0, 3, 10, 77] {
             var found: [UInt64] = []
             try reader.scan(
                 zone: zone,

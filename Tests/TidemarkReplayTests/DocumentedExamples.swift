@@ -37,7 +37,7 @@ private enum DocumentedExamples {
     }
 
     static func ofSteps(_ store: Store) async throws {
-        var steps = try await store.steps(from: SequenceNumber(rawValue: 1_000))
+        var steps = try await store.steps(from: 1_000)
         while let step = try await steps.next() {
             print(step.origin.sequence, step.change.map { "\($0.happening)" } ?? "")
         }

@@ -9,12 +9,12 @@ import TidemarkRules
 /// Facts in dictionaries: a store without files, log or views.
 struct StatedFacts: Facts {
     let hash: StoreHash
-    private(set) var bound: UInt64 = 0
+    private(set) var bound = SequenceNumber.zero
     private var epochs: [ZoneIdentity: ZoneEpoch] = [:]
-    private var ends: [UInt64: ZoneDeletionReason] = [:]
+    private var ends: [ZoneKey: ZoneDeletionReason] = [:]
     private var newest: [ViewKey: RecordVersion] = [:]
     private var events: [SequenceNumber: StoredRecord] = [:]
-    private var bindings: [ViewKey: (zone: UInt64, binding: Binding)] = [:]
+    private var bindings: [ViewKey: (zone: ZoneKey, binding: Binding)] = [:]
 
     /// An empty store, whose names have as many hashes as a mask lets through.
     init(slotMask: UInt64 = .max) {
@@ -24,27 +24,26 @@ struct StatedFacts: Facts {
     /// Takes in what a plan does, as the log and the views do when it is committed.
     mutating func commit(_ plan: CommitPlan) throws {
         var plan = plan
-        let first = bound + 1
+        let first = bound.next
         plan.place(at: first)
         var start = 0
         for (index, effect) in plan.effects.enumerated() {
             let event = plan.draft.events[index]
-            bound = first + UInt64(index)
+            bound = first + index
             let payload = plan.draft.payloads[start..<event.payloadEnd]
             start = event.payloadEnd
             switch effect {
             case .record(let change):
-                let sequence = SequenceNumber(rawValue: bound)
                 let version = RecordVersion(
                     slot: change.slot,
-                    sequence: sequence,
+                    sequence: bound,
                     state: change.state
                 )
-                newest[ViewKey(change.zone, change.slot)] = version
-                events[sequence] = try StoredRecord(sequence, zone: change.zone, payload)
+                newest[ViewKey(zone: change.zone, slot: change.slot)] = version
+                events[bound] = try StoredRecord(bound, zone: change.zone, payload)
             case .zoneCreated(let creation):
                 epochs[creation.identity] = ZoneEpoch(
-                    key: bound,
+                    key: ZoneKey(createdAt: bound),
                     end: nil,
                     place: creation.place,
                     probeCount: 0
@@ -66,11 +65,14 @@ struct StatedFacts: Facts {
     // MARK: Facts
 
     func epoch(of zone: ZoneIdentity) -> ZoneEpoch {
-        let place = ViewKey(hash.key(of: zone.database), hash.slot(ofZone: zone.zoneName.string))
+        let place = ViewKey(
+            hash.key(of: zone.database),
+            hash.slot(ofZone: zone.zoneName.string).rawValue
+        )
         return epochs[zone] ?? ZoneEpoch(key: nil, end: nil, place: place, probeCount: 0)
     }
 
-    func endReason(of zone: UInt64) -> ZoneDeletionReason? { ends[zone] }
+    func endReason(of zone: ZoneKey) -> ZoneDeletionReason? { ends[zone] }
 
     func zones(of database: DatabaseID) -> [LivingZone] {
         epochs.compactMap { identity, epoch in
@@ -83,8 +85,8 @@ struct StatedFacts: Facts {
 
     func versions(at slots: [ViewKey]) -> [RecordVersion?] { slots.map { newest[$0] } }
 
-    func liveVersions(in zone: UInt64) -> [RecordVersion] {
-        newest.filter { $0.key.high == zone && $0.value.state == .live }.map(\.value)
+    func liveVersions(in zone: ZoneKey) -> [RecordVersion] {
+        newest.filter { $0.key.zone == zone && $0.value.state == .live }.map(\.value)
             .sorted { $0.sequence < $1.sequence }
     }
 
@@ -97,13 +99,13 @@ struct StatedFacts: Facts {
         }
     }
 
-    func referrers(of target: UInt64, in zone: UInt64, limit: Int) -> [Referrer] {
+    func referrers(of target: UInt64, in zone: ZoneKey, limit: Int) -> [Referrer] {
         let key = ReferenceChange.key(of: target, in: zone)
         let found = bindings.filter { $0.key.high == key && $0.value.zone == zone }
-            .map { Referrer(slot: $0.key.low, binding: $0.value.binding) }
+            .map { Referrer(slot: $0.key.slot, binding: $0.value.binding) }
             .sorted { $0.slot < $1.slot }
         return Array(found.prefix(limit))
     }
 
-    func audience(of record: ViewKey) -> UInt64? { nil }
+    func audience(of record: ViewKey) -> ZoneKey? { nil }
 }

@@ -4,6 +4,7 @@
 #if Server
 import HTTPTypes
 import Testing
+import TidemarkWire
 
 @testable import TidemarkServer
 

@@ -122,6 +122,53 @@ import TidemarkModel
         }
     }
 
+    @Test func `the store itself shows the server's container to administrators alone`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            func fetch(_ authentication: Authentication, _ user: UserID?) async throws {
+                let database = DatabaseID(
+                    container: .server,
+                    scope: user == nil ? .public : .private,
+                    owner: UserID("_server")
+                )
+                let caller = Caller(
+                    database: database,
+                    user: user,
+                    authentication: authentication
+                )
+                _ = try await server.store.zones(as: caller)
+            }
+            let own = UserID("_server")
+            try await fetch(.administrator(id: "a"), own)
+            for authentication: Authentication in [
+                .session(id: "s"), .serverKey(id: "k"), .identityProvider(issuer: "i"), .inProcess,
+            ] {
+                let error = await #expect(throws: SyncError.self) {
+                    try await fetch(authentication, own)
+                }
+                #expect(error?.code == .badContainer)
+            }
+            let anonymous = await #expect(throws: SyncError.self) {
+                try await fetch(.inProcess, nil)
+            }
+            #expect(anonymous?.code == .badContainer)
+        }
+    }
+
+    @Test func `a session of before ends where the server's key is another`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let same = try await Directory(of: server.store, at: server.folder)
+            #expect(try await same.session(ofWebToken: web) != nil)
+            try FileManager.default.removeItem(atPath: server.folder + "/server.key")
+            let restored = try await Directory(of: server.store, at: server.folder)
+            #expect(try await restored.session(ofWebToken: web) == nil)
+            #expect(try await restored.sessions().isEmpty)
+            #expect(try await restored.accounts().count == 1)
+        }
+    }
+
     @Test func `pages of other origins are told what they may do`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let token = try await server.server.directory.makeToken(

@@ -121,6 +121,7 @@ private struct Names {
         ("UUID", "[0-9A-F]{8}-[0-9A-F]{4}-4[0-9A-F]{3}-[0-9A-F]{4}-[0-9A-F]{12}"),
         ("ADDRESS", "http://localhost/[a-z/]*(?:[?]s=)?[A-Za-z0-9_-]{60,}"),
         ("RECEIPT", "(?<=\"receipt\":\")[^\"]+"),
+        ("PLACE", "r[.][A-Za-z0-9_-]*[.][A-Za-z0-9_.-]{40,}"),
         ("TOKEN", "t[.][A-Za-z0-9_-]{20,}"),
         ("MARKER", "(?<=\"continuationMarker\":\")[^\"]+"),
         ("TAG", "(?<=\"recordChangeTag\":\")[0-9a-z]+-[0-9a-z]+"),

@@ -7,6 +7,8 @@ import TestSupport
 import Testing
 import TidemarkWire
 
+@testable import TidemarkServer
+
 /// `Docs/openapi.yaml` beside what the server answers.
 ///
 /// The file keeps to one layout, which is read here: a path, a method and a schema begin a line each, at two, four
@@ -54,6 +56,16 @@ import TidemarkWire
             expected.insert(Operation(path: path, method: "post"))
             if endpoint.allowsGET { expected.insert(Operation(path: path, method: "get")) }
         }
+        for endpoint in PushEndpoint.allCases {
+            for method in endpoint.methods {
+                expected.insert(
+                    Operation(
+                        path: Self.prefix + endpoint.rawValue,
+                        method: method.rawValue.lowercased()
+                    )
+                )
+            }
+        }
         let told = Set(operations.keys.filter { $0.path.hasPrefix(Self.prefix) })
         #expect(told == expected)
         let sources = ["documented", "seen live", "inferred", "ours"]
@@ -61,6 +73,12 @@ import TidemarkWire
             let source = lines.first { $0.hasPrefix("      x-source: ") }?.dropFirst(16)
             #expect(source.map { sources.contains(String($0)) } == true, "\(operation)")
         }
+    }
+
+    @Test func `it names every method of the service`() throws {
+        let line = try #require(lines.first { $0.hasPrefix("    method: ") })
+        let names = DatabaseMethods.all.map(\.name) + ServiceStream.allCases.map(\.rawValue)
+        #expect(line.contains("enum: [\(names.joined(separator: ", "))]"))
     }
 
     @Test func `every other path is one of the server`() async throws {

@@ -10,6 +10,7 @@ import HummingbirdTesting
 import Logging
 import TestSupport
 import Tidemark
+import Tracing
 
 @testable import TidemarkServer
 
@@ -31,10 +32,12 @@ struct ServerUnderTest {
     static func run(
         _ setup: TestingSetup = .live,
         options: ServerOptions = ServerOptions(),
+        in scratch: ScratchFolder? = nil,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        tracer: any Tracer = NoOpTracer(),
         _ body: @Sendable (ServerUnderTest) async throws -> Void
     ) async throws {
-        let folder = try ScratchFolder()
+        let folder = try scratch ?? ScratchFolder()
         let path = folder.path("server.tide")
         var storeOptions = StoreOptions()
         storeOptions.requiresAuthentication = true
@@ -43,7 +46,8 @@ struct ServerUnderTest {
             store: store,
             at: path,
             options: options,
-            logger: logger
+            logger: logger,
+            tracer: tracer
         )
         let token = try await server.directory.developmentToken()
         let key = P256.Signing.PrivateKey()
@@ -53,20 +57,26 @@ struct ServerUnderTest {
             container: .standard,
             environment: .development
         )
-        let router = Router(context: ServerContext.self)
-        server.addRoutes(to: router)
-        try await Application(router: router).test(setup) { client in
-            try await body(
-                ServerUnderTest(
-                    server: server,
-                    store: store,
-                    folder: path,
-                    token: token,
-                    client: client,
-                    key: key,
-                    keyID: keyID
+        try await server.push.begin()
+        try await server.makeApplication().test(setup) { client in
+            do {
+                try await body(
+                    ServerUnderTest(
+                        server: server,
+                        store: store,
+                        folder: path,
+                        token: token,
+                        client: client,
+                        key: key,
+                        keyID: keyID
+                    )
                 )
-            )
+            } catch {
+                await server.push.end()
+                throw error
+            }
+            // Before the application waits for open requests, as in a server that is run.
+            await server.push.end()
         }
         try store.close()
     }

@@ -5,6 +5,7 @@
 import Foundation
 import HTTPTypes
 import Testing
+import TidemarkWire
 
 @testable import TidemarkServer
 
@@ -44,6 +45,8 @@ import Testing
             #expect(page.text.contains("<form method=\"post\""))
             // A page that cannot see its opener cannot hand over the token.
             #expect(page.header("Cross-Origin-Opener-Policy") == nil)
+            // Any stricter policy, and browsers send the page's form with `Origin: null`.
+            #expect(page.header("Referrer-Policy") == "same-origin")
             let policy = try #require(page.header("Content-Security-Policy"))
             #expect(policy.contains("frame-ancestors 'none'"))
             let new = ann.merging(["new": "1", "given": "Ann \"<b>\""]) { first, _ in first }

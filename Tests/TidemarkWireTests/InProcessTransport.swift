@@ -13,6 +13,7 @@ struct InProcessTransport: ServiceTransport {
     let service: any DatabaseService
     let user: UserID?
     let losses: Losses
+    var form = WireForm.json
 
     /// Makes the call on the other side, where the connection is not lost before; may lose the answer.
     private func carry<Answer>(
@@ -42,16 +43,22 @@ struct InProcessTransport: ServiceTransport {
     }
 
     func send(
-        _ request: [UInt8],
+        _ request: WireMessage,
         to method: String,
         as caller: Caller
-    ) async throws(SyncError) -> [UInt8] {
+    ) async throws(SyncError) -> ReceivedMessage {
         try await carry(caller) { (caller) throws(SyncError) in
             guard let method = DatabaseMethods.named(method) else {
                 throw SyncError(.invalidArguments, "There is no method '\(method)'.")
             }
             do throws(SyncError) {
-                return try await method.answer(to: request, by: service, as: caller)
+                let answer = try await method.answer(
+                    to: ReceivedMessage(request.form, request.bytes),
+                    in: request.form,
+                    by: service,
+                    as: caller
+                )
+                return ReceivedMessage(answer.form, answer.bytes)
             } catch {
                 throw try coded(error)
             }

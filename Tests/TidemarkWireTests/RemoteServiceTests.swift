@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import ServiceConformance
 import TestSupport
 import Testing
 import Tidemark
@@ -12,7 +13,7 @@ import TidemarkModel
 @Suite struct RemoteServiceTests {
     @Test func `nobody speaks for a user who has not signed in`() async throws {
         let hosted = try ServiceHost.bytes.open()
-        let anna = hosted.device("anna")
+        let anna = try await hosted.device("anna")
         try await anna.createZone()
         // Ben's connection, Anna's name.
         let stolen = HostedDevice(service: hosted.service(of: "ben"), caller: anna.caller)
@@ -70,21 +71,36 @@ import TidemarkModel
         #expect(refused > 500)
     }
 
-    @Test func `only a lost connection is repeated, and only so often`() async throws {
+    @Test func `only a lost connection is repeated and what is to be, and only so often`()
+        async throws
+    {
         let counter = Counter()
         let patience = Patience(repetitions: 3, wait: { _ in })
-        for (code, count) in [
-            (SyncError.Code.networkFailure, 4), (.zoneNotFound, 1), (.zoneBusy, 1),
+        for (error, count) in [
+            (SyncError(.networkFailure, ""), 4), (SyncError(.zoneNotFound, ""), 1),
+            (SyncError(.zoneBusy, ""), 1),
+            // A service that says when to come back is asked again then, unless that is long.
+            (SyncError(.zoneBusy, "", retryAfter: .seconds(10)), 4),
+            (SyncError(.zoneBusy, "", retryAfter: .seconds(11)), 1),
+            (SyncError(.invalidArguments, "", retryAfter: .seconds(1)), 1),
         ] {
             await counter.reset()
             await #expect(throws: SyncError.self) {
                 try await patience.repeating { () throws(SyncError) in
                     await counter.add()
-                    throw SyncError(code, "")
+                    throw error
                 }
             }
             #expect(await counter.count == count)
         }
+        let waits = Waits()
+        let asked = Patience(repetitions: 2, wait: { await waits.add($0) })
+        await #expect(throws: SyncError.self) {
+            try await asked.repeating { () throws(SyncError) in
+                throw SyncError(.requestRateLimited, "", retryAfter: .seconds(3))
+            }
+        }
+        #expect(await waits.all == [.seconds(3), .seconds(3)])
         #expect((0..<12).map { patience.wait(before: $0) }.max() == .seconds(30))
     }
 
@@ -108,13 +124,13 @@ import TidemarkModel
         seed: Int
     ) async throws {
         let hosted = try ServiceHost.lossy.open()
-        let first = hosted.device("anna")
+        let first = try await hosted.device("anna")
         try await first.createZone()
         let acknowledged = try await withThrowingTaskGroup(of: [String: Int].self) { group in
             for number in 0..<4 {
                 group.addTask {
                     var random = SeededGenerator(seed: UInt64(seed * 10 + number))
-                    let device = hosted.device("anna", "d\(number)")
+                    let device = try await hosted.device("anna", "d\(number)")
                     var saved: [String: Int] = [:]
                     for step in 0..<25 {
                         let name = "d\(number)-\(Int.random(in: 0..<6, using: &random))"
@@ -142,6 +158,12 @@ import TidemarkModel
         }
         #expect(count == 101)
     }
+}
+
+private actor Waits {
+    private(set) var all: [Duration] = []
+
+    func add(_ wait: Duration) { all.append(wait) }
 }
 
 private actor Counter {

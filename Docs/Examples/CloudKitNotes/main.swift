@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Notes that sync: all of it is code as it is written for Apple's CloudKit, but for the one call that
-// says where containers point.
+// says where containers point. With a server in the environment (TIDEMARK_URL), that call is left out.
 //
 // Usage: CloudKitNotesExample STORE DEVICE [list | add NAME TEXT | edit NAME TEXT | remove NAME]
 // Each DEVICE has a file beside the store with what it knows. Everything but `edit` syncs first.
@@ -16,8 +16,9 @@ guard arguments.count > 2 else {
 }
 
 // The one call: everything below is what Apple's framework has.
-let cloud = TidemarkCloud(storeAt: arguments[1])
-TidemarkDevice(cloud, name: arguments[2]).makeDefault()
+let isAtServer = ProcessInfo.processInfo.environment["TIDEMARK_URL"] != nil
+let cloud = isAtServer ? nil : TidemarkCloud(storeAt: arguments[1])
+if let cloud { TidemarkDevice(cloud, name: arguments[2]).makeDefault() }
 
 let file = URL(fileURLWithPath: arguments[1]).deletingPathExtension()
     .appendingPathExtension("\(arguments[2]).plist")
@@ -37,4 +38,4 @@ default:
     try await notes.sync()
 }
 for line in await notes.lines { print(line) }
-await cloud.close()
+await cloud?.close()

@@ -19,6 +19,7 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
         var generation: UInt64 = 0
         var lastID: UInt64 = 0
         var cancelled: Set<UInt64> = []
+        var followers: [@Sendable (Set<Topic>) -> Void] = []
         var isClosed = false
     }
 
@@ -66,9 +67,18 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
         state.withLock { _ = $0.cancelled.remove(id) }
     }
 
+    /// Calls a closure with the topics of whatever is told from now on, on the thread that tells it.
+    ///
+    /// The closure must return soon and wait for nothing.
+    func follow(_ body: @escaping @Sendable (Set<Topic>) -> Void) {
+        state.withLock { $0.followers.append(body) }
+    }
+
     /// Tells those who wait for some topics.
     func tell(about topics: Set<Topic>) {
-        if !topics.isEmpty { tell { topics.contains($0) } }
+        guard !topics.isEmpty else { return }
+        tell { topics.contains($0) }
+        for follower in state.withLock(\.followers) { follower(topics) }
     }
 
     /// Tells everybody.
@@ -88,7 +98,10 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
     func close() {
         let woken = state.withLock { state in
             state.isClosed = true
-            defer { state.waiting = [] }
+            defer {
+                state.waiting = []
+                state.followers = []
+            }
             return state.waiting.map(\.continuation)
         }
         for continuation in woken { continuation.resume() }

@@ -4,7 +4,7 @@
 public import TidemarkLog
 
 /// What a backup holds, and what had to be copied for it.
-public struct BackupReport: Hashable, Sendable {
+public struct BackupReport: Hashable, Codable, Sendable {
     /// The last event that it holds; zero if there is none.
     public internal(set) var lastSequence: SequenceNumber
     /// Segments of the log that it holds.

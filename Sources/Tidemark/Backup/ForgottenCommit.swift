@@ -45,7 +45,7 @@ struct ForgottenCommit {
         } catch {
             throw LogError(.unreadable, "\(error)", path: path)
         }
-        guard run.history <= last.rawValue else {
+        guard run.history <= last else {
             throw LogError(
                 .pruned,
                 "History pruned: compaction has dropped what the store held as of event \(last). The "
@@ -71,19 +71,19 @@ struct ForgottenCommit {
             hash: hash
         )
         let all = try picture.zones()
-        let zones = all.filter { $0.key <= last.rawValue && $0.tombstoneHorizon > 0 }
+        let zones = all.filter { $0.key.creation <= last && $0.tombstoneHorizon > 0 }
         // An erasure raises a horizon to its own position, which may come later.
-        let next = last.next.rawValue
+        let next = last.next
         plan.compact(
             run.capped(at: last),
             horizons: zones.map { ($0.key, min($0.tombstoneHorizon, next)) }
         )
-        let marks = all.filter { $0.identity.isErasureMark && $0.key > last.rawValue }
+        let marks = all.filter { $0.identity.isErasureMark && $0.key.creation > last }
             .map(\.identity.database)
         plan.draft.appendErasure(
             Set(marks).sorted { $0.description < $1.description },
             raising: [],
-            at: next + UInt64(plan.eventCount)
+            at: next + plan.eventCount
         )
         plan.draft.envelope = CommitEnvelope().bytes
         return plan

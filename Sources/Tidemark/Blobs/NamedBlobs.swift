@@ -8,7 +8,7 @@ import TidemarkModel
 /// Reads out of the log's events which blobs they name, one event after another in the log's order.
 package struct NamedBlobs: Sendable {
     /// Who holds the assets of each zone's records, by the zone's key.
-    private var holders: [UInt64: BlobHolder] = [:]
+    private var holders: [ZoneKey: BlobHolder] = [:]
 
     /// Begins before the log's first event.
     package init() {}
@@ -34,7 +34,7 @@ package struct NamedBlobs: Sendable {
         switch EventKind(of: payload) {
         case .zoneCreated:
             let database = try ZoneEvent.readCreation(payload).identity.database
-            holders[event.sequence.rawValue] = BlobHolder(database)
+            holders[ZoneKey(createdAt: event.sequence)] = BlobHolder(database)
             return []
         case .recordSaved, .recordTouched:
             guard let holder = holders[event.zone] else { return [] }

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLog
 import TidemarkModel
 
 /// Whose account is meant: a user, where system zones lie for a container and environment.
@@ -17,12 +18,12 @@ struct AccountStatuses: Sendable {
 
     private var statuses: [AccountPlace: AccountStatus] = [:]
     /// The last change of a system zone when the statuses were read.
-    private var sequence: UInt64 = 0
+    private var sequence: SequenceNumber = 0
 
     func status(
         of user: UserID,
         in database: DatabaseID,
-        asOf sequence: UInt64
+        asOf sequence: SequenceNumber
     ) -> AccountStatus? {
         guard sequence == self.sequence else { return nil }
         return statuses[AccountPlace(database: database, user: user)]
@@ -32,7 +33,7 @@ struct AccountStatuses: Sendable {
         _ status: AccountStatus,
         of user: UserID,
         in database: DatabaseID,
-        asOf sequence: UInt64
+        asOf sequence: SequenceNumber
     ) {
         guard sequence >= self.sequence else { return }
         if sequence > self.sequence || statuses.count >= Self.countLimit { statuses = [:] }

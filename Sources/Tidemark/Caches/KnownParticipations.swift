@@ -16,12 +16,12 @@ struct KnownParticipations: Sendable {
 
     private static let countLimit = 256
     private var known: [Key: [KnownParticipation]] = [:]
-    private var sequence: UInt64 = 0
+    private var sequence: SequenceNumber = 0
 
     func participations(
         of user: UserID,
         in database: DatabaseID,
-        asOf sequence: UInt64
+        asOf sequence: SequenceNumber
     ) -> [KnownParticipation]? {
         sequence == self.sequence ? known[Key(user: user, database: database)] : nil
     }
@@ -30,7 +30,7 @@ struct KnownParticipations: Sendable {
         _ participations: [KnownParticipation],
         of user: UserID,
         in database: DatabaseID,
-        asOf sequence: UInt64
+        asOf sequence: SequenceNumber
     ) {
         guard sequence >= self.sequence else { return }
         if sequence > self.sequence || known.count >= Self.countLimit { known = [:] }

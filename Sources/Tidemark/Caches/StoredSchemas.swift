@@ -2,32 +2,91 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
+import TidemarkLock
+import TidemarkLog
 import TidemarkModel
 import TidemarkRules
-import TidemarkViews
 
-/// Schemas that were read, so that request after request does not read them again.
-///
-/// All of them go when a system zone changes, or when there are too many.
+/// Schemas as far as requests have read them, so that the next ones do not read that again.
 struct StoredSchemas: Sendable {
     private static let countLimit = 1_000
 
-    private var schemas: [DatabaseID: StoredSchema] = [:]
-    /// The last change of a system zone when the schemas were read.
-    private var sequence: UInt64 = 0
-
-    func schema(of database: DatabaseID, asOf sequence: UInt64) -> StoredSchema? {
-        sequence == self.sequence ? schemas[database] : nil
+    private struct Known {
+        let types: KnownTypes
+        /// The last change of a system zone when the schema was looked at.
+        let asOf: SequenceNumber
     }
 
-    mutating func keep(
-        _ schema: StoredSchema,
+    private var schemas: [DatabaseID: Known] = [:]
+
+    /// What is known of a schema, and whether no system zone has changed since it was looked at.
+    func known(
         of database: DatabaseID,
-        asOf sequence: UInt64
-    ) {
-        guard sequence >= self.sequence else { return }
-        if sequence > self.sequence || schemas.count >= Self.countLimit { schemas = [:] }
-        self.sequence = sequence
-        schemas[database] = schema
+        asOf sequence: SequenceNumber
+    ) -> (types: KnownTypes, isCurrent: Bool)? {
+        schemas[database].map { ($0.types, $0.asOf == sequence) }
     }
+
+    mutating func keep(_ types: KnownTypes, of database: DatabaseID, asOf sequence: SequenceNumber)
+    {
+        if let known = schemas[database], known.asOf > sequence { return }
+        if schemas.count >= Self.countLimit { schemas = [:] }
+        schemas[database] = Known(types: types, asOf: sequence)
+    }
+}
+
+/// What is known of one schema as it is between two changes of it.
+final class KnownTypes: Sendable {
+    /// The key of the zone with the schema; `nil` if there is none.
+    let zone: ZoneKey?
+    /// Position of the last event in it; zero if there is no zone.
+    let lastSequence: SequenceNumber
+    private let state: Lock<State>
+
+    /// So many record types are known at most.
+    private static let countLimit = 10_000
+
+    struct State {
+        /// Record types that were asked for, also those that are not there.
+        var excerpts: [Name: StoredSchema] = [:]
+        var whole: Schema?
+        var typeCountBound: Int?
+    }
+
+    init(zone: ZoneKey?, lastSequence: SequenceNumber, _ state: State = State()) {
+        self.zone = zone
+        self.lastSequence = lastSequence
+        self.state = Lock(state)
+    }
+
+    func excerpt(_ name: Name) -> StoredSchema? { state.withLock { $0.excerpts[name] } }
+
+    func keep(_ excerpt: StoredSchema, _ name: Name) {
+        state.withLock { state in
+            if state.excerpts.count >= Self.countLimit { state.excerpts = [:] }
+            state.excerpts[name] = excerpt
+        }
+    }
+
+    /// The whole schema; read if it was not before.
+    func whole(_ read: () throws(SyncError) -> Schema) throws(SyncError) -> Schema {
+        if let known = state.withLock({ $0.whole }) { return known }
+        let whole = try read()
+        state.withLock { state in
+            state.whole = whole
+            state.typeCountBound = whole.recordTypes.count
+        }
+        return whole
+    }
+
+    /// A bound of the number of record types; counted if it was not before.
+    func typeCountBound(_ count: () throws(SyncError) -> Int) throws(SyncError) -> Int {
+        if let known = state.withLock({ $0.typeCountBound }) { return known }
+        let bound = try count()
+        state.withLock { $0.typeCountBound = bound }
+        return bound
+    }
+
+    /// What is known.
+    var content: State { state.withLock { $0 } }
 }

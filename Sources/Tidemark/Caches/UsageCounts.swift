@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkLog
 package import TidemarkModel
 
 /// How many bytes databases take up that have a quota: counted once after an opening, then carried
@@ -14,9 +15,9 @@ package struct UsageCounts: Sendable {
 
     private enum Count {
         /// The count is under way; what commits have added since it began, by their last position.
-        case begun([(sequence: UInt64, growth: Int)])
+        case begun([(sequence: SequenceNumber, growth: Int)])
         /// The sum, with what is reserved, of a count that looked as far as `bound`.
-        case ended(byteCount: Int, bound: UInt64)
+        case ended(byteCount: Int, bound: SequenceNumber)
     }
 
     private struct Entry {
@@ -25,7 +26,17 @@ package struct UsageCounts: Sendable {
         var count: Count
     }
 
+    /// What the databases of a container take up together.
+    private struct Sum {
+        /// The sum of those that are counted; wider than their sums, so that what was added can be taken away.
+        var byteCount: Int128 = 0
+        /// Those that are not.
+        var uncounted: Set<DatabaseID> = []
+    }
+
     private var entries: [DatabaseID: Entry] = [:]
+    /// By container; of those alone that have a quota.
+    private var sums: [ContainerID: Sum] = [:]
     private var lastID: UInt64 = 0
 
     package init() {}
@@ -52,21 +63,35 @@ package struct UsageCounts: Sendable {
         case refused(byteCount: Int)
         /// The database has to be counted first.
         case notCounted
+        /// The container would have too much; without the reservation there are so many bytes.
+        case refusedByContainer(byteCount: Int)
+        /// The databases of the container have to be listed first.
+        case notListed
+        /// These databases of the container have to be counted first.
+        case othersNotCounted(Set<DatabaseID>)
     }
 
     /// Adds to a database's sum what a commit will add, unless there is more then than a quota
     /// allows; what gets smaller or stays is always allowed.
-    package mutating func reserve(_ wanted: Reservation, quota: Int) -> Outcome {
+    package mutating func reserve(
+        _ wanted: Reservation,
+        quota: Int,
+        containerQuota: Int? = nil
+    ) -> Outcome {
         guard let entry = entries[wanted.database],
             case .ended(let byteCount, let bound) = entry.count
         else { return .notCounted }
         if wanted.growth > 0, byteCount.clampedSum(wanted.growth) > quota {
             return .refused(byteCount: byteCount)
         }
-        entries[wanted.database]?.count = .ended(
-            byteCount: byteCount.clampedSum(wanted.growth),
-            bound: bound
-        )
+        if let containerQuota {
+            guard let sum = sums[wanted.database.container] else { return .notListed }
+            guard sum.uncounted.isEmpty else { return .othersNotCounted(sum.uncounted) }
+            if wanted.growth > 0, sum.byteCount + Int128(wanted.growth) > Int128(containerQuota) {
+                return .refusedByContainer(byteCount: Int(clamping: sum.byteCount))
+            }
+        }
+        set(byteCount.clampedSum(wanted.growth), instead: byteCount, bound, wanted.database)
         var reservation = wanted
         reservation.id = entry.id
         return .reserved(reservation)
@@ -77,28 +102,52 @@ package struct UsageCounts: Sendable {
         guard let entry = entries[reservation.database], entry.id == reservation.id,
             case .ended(let byteCount, let bound) = entry.count
         else { return }
-        entries[reservation.database]?.count = .ended(
-            byteCount: byteCount.clampedSum(-max(reservation.growth, -.max)),
-            bound: bound
-        )
+        let less = byteCount.clampedSum(-max(reservation.growth, -.max))
+        set(less, instead: byteCount, bound, reservation.database)
     }
 
     /// Takes note that the commit of a reservation, or of what nobody had to reserve, has a place.
-    package mutating func settle(_ reservation: Reservation, at sequence: UInt64) {
-        guard let entry = entries[reservation.database], entry.id != reservation.id else { return }
+    package mutating func settle(_ reservation: Reservation, at sequence: SequenceNumber) {
+        let database = reservation.database
+        guard let entry = entries[database] else {
+            sums[database.container]?.uncounted.insert(database)
+            return
+        }
+        guard entry.id != reservation.id else { return }
         switch entry.count {
         case .begun(let late):
-            entries[reservation.database]?.count = .begun(
-                late + [(sequence, reservation.growth)]
-            )
+            entries[database]?.count = .begun(late + [(sequence, reservation.growth)])
         case .ended(let byteCount, let bound) where sequence > bound:
-            entries[reservation.database]?.count = .ended(
-                byteCount: byteCount.clampedSum(reservation.growth),
-                bound: bound
-            )
+            set(byteCount.clampedSum(reservation.growth), instead: byteCount, bound, database)
         case .ended:
             break
         }
+    }
+
+    /// Changes a database's sum, and its container's.
+    private mutating func set(
+        _ byteCount: Int,
+        instead before: Int,
+        _ bound: SequenceNumber,
+        _ database: DatabaseID
+    ) {
+        entries[database]?.count = .ended(byteCount: byteCount, bound: bound)
+        sums[database.container]?.byteCount += Int128(byteCount) - Int128(before)
+    }
+
+    /// Begins the sum of a container, of which these databases are known.
+    package mutating func list(_ databases: [DatabaseID], of container: ContainerID) {
+        guard sums[container] == nil else { return }
+        var sum = Sum(uncounted: Set(databases))
+        for (database, entry) in entries where database.container == container {
+            if case .ended(let byteCount, _) = entry.count {
+                sum.byteCount += Int128(byteCount)
+                sum.uncounted.remove(database)
+            } else {
+                sum.uncounted.insert(database)
+            }
+        }
+        sums[container] = sum
     }
 
     /// Begins to count a database, or joins whoever does; returns the count's id, `nil` if it was
@@ -108,7 +157,8 @@ package struct UsageCounts: Sendable {
             if case .ended = entry.count { return nil }
             return entry.id
         }
-        if entries.count >= Self.countLimit { entries = [:] }
+        // The sum of a container stands for as long as all of its databases are remembered.
+        if entries.count >= Self.countLimit, sums.isEmpty { entries = [:] }
         lastID += 1
         entries[database] = Entry(id: lastID, count: .begun([]))
         return lastID
@@ -119,16 +169,27 @@ package struct UsageCounts: Sendable {
         _ id: UInt64,
         of database: DatabaseID,
         byteCount: Int,
-        bound: UInt64
+        bound: SequenceNumber
     ) {
         guard let entry = entries[database], entry.id == id, case .begun(let late) = entry.count
         else { return }
         let missed = late.reduce(0) { $0.clampedSum($1.sequence > bound ? $1.growth : 0) }
-        entries[database]?.count = .ended(byteCount: byteCount.clampedSum(missed), bound: bound)
+        set(byteCount.clampedSum(missed), instead: 0, bound, database)
+        sums[database.container]?.uncounted.remove(database)
     }
 
     /// Forgets a database that has to be counted anew.
     package mutating func forget(_ database: DatabaseID) {
+        if case .ended(let byteCount, _)? = entries[database]?.count {
+            sums[database.container]?.byteCount -= Int128(byteCount)
+        }
         entries[database] = nil
+        sums[database.container]?.uncounted.insert(database)
+    }
+
+    /// Forgets everything: commits were made that were not told to it.
+    package mutating func forgetAll() {
+        entries = [:]
+        sums = [:]
     }
 }

@@ -22,6 +22,8 @@ package final class Checkpointer: Sendable {
     private let awaitDurable: @Sendable (SequenceNumber) throws(LogError) -> Void
     /// Whether checkpoints run on the thread that starts them, for simulations in one thread.
     private let runsInline: Bool
+    /// Hears of checkpoints.
+    private let observer: (any StoreObserver)?
     private let queue = DispatchQueue(label: "tidemark.checkpoint", qos: .utility)
     private let state = Lock(State())
     /// Whether the overlay is much too large.
@@ -43,13 +45,15 @@ package final class Checkpointer: Sendable {
         source: any EventSource,
         budget: Int,
         runsInline: Bool,
-        awaitDurable: @escaping @Sendable (SequenceNumber) throws(LogError) -> Void
+        awaitDurable: @escaping @Sendable (SequenceNumber) throws(LogError) -> Void,
+        observer: (any StoreObserver)? = nil
     ) {
         self.index = index
         self.source = source
         self.budget = budget
         self.runsInline = runsInline
         self.awaitDurable = awaitDurable
+        self.observer = observer
     }
 
     /// Starts a checkpoint if an opening has found enough for one.
@@ -99,9 +103,23 @@ package final class Checkpointer: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Takes a generation into the index, once it is durable.
+    /// Takes a generation into the index, once it is durable, and tells who observes.
     private func write(_ generation: OverlayGeneration) throws(SyncError) {
-        let last = SequenceNumber(rawValue: generation.lastSequence)
+        guard let observer else { return try take(generation) }
+        let work = observer.begins(.checkpoint)
+        do throws(SyncError) {
+            try take(generation)
+            let last = generation.lastSequence
+            observer.notes(.checkpointed(through: last))
+            work?.ends(nil)
+        } catch {
+            work?.ends(error)
+            throw error
+        }
+    }
+
+    private func take(_ generation: OverlayGeneration) throws(SyncError) {
+        let last = generation.lastSequence
         try SyncError.wrapping { () throws(LogError) in
             try awaitDurable(last)
         }
@@ -148,7 +166,7 @@ package final class Checkpointer: Sendable {
     /// Takes into the index what was appended up to a position, while commits go on.
     package func advance(
         _ views: ZoneViews,
-        through position: UInt64
+        through position: SequenceNumber
     ) async throws(SyncError) {
         while true {
             let isThere = views.overlay.withLock { overlay in
@@ -211,10 +229,10 @@ extension ViewIndex {
         _ line: IncarnationLine,
         compactedThrough: SequenceNumber
     ) throws(ViewIndexError) {
-        let last = SequenceNumber(rawValue: generation.lastSequence)
+        let last = generation.lastSequence
         let batch = try generation.makeBatch(
             over: try snapshot(),
-            compactedThrough: compactedThrough.rawValue
+            compactedThrough: compactedThrough
         )
         let checkpoint = ViewCheckpoint(
             store: store,

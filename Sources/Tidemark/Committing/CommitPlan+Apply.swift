@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
+package import TidemarkLog
 import TidemarkRules
 package import TidemarkViews
 
 extension CommitPlan {
     /// Applies what the events do to a generation.
-    package func apply(to generation: OverlayGeneration, at first: UInt64) {
+    package func apply(to generation: OverlayGeneration, at first: SequenceNumber) {
         var next = 0
         for (index, effect) in effects.enumerated() {
             defer {
@@ -20,15 +21,15 @@ extension CommitPlan {
             case .record(let change):
                 generation.apply(change)
             case .zoneCreated(let creation):
-                generation.apply(creation, key: first + UInt64(index))
+                generation.apply(creation, key: ZoneKey(createdAt: first + index))
             case .zoneDeleted(let key, let reason):
-                generation.applyDeletion(of: key, at: first + UInt64(index), reason: reason)
+                generation.applyDeletion(of: key, at: first + index, reason: reason)
             case .tombstonesForgotten(let zone, let horizon):
-                generation.applyHorizon(horizon, of: zone, at: first + UInt64(index))
+                generation.applyHorizon(horizon, of: zone, at: first + index)
             case .compactionBegun(let run):
-                generation.apply(run, at: first + UInt64(index))
+                generation.apply(run, at: first + index)
             case .nothing:
-                generation.applyNothing(at: first + UInt64(index))
+                generation.applyNothing(at: first + index)
             }
         }
         for (_, change) in references { generation.apply(change) }

@@ -65,7 +65,7 @@ package final class Committer: Sendable {
     ) throws(LogError) -> Placed {
         let lastTime = log.lastTime
         if lastTime > plan.draft.time { plan.raiseTime(to: lastTime) }
-        let first = overlay.appended + 1
+        let first = overlay.appended.next
         plan.place(at: first)
         let payloads = plan.draft.payloads
         let events = plan.draft.events
@@ -77,18 +77,18 @@ package final class Committer: Sendable {
             received: plan.draft.received
         )
         let position = try log.append(plan.draft, beginsSegment: beginsSegment)
-        precondition(position.rawValue == first, "the log gave out a position that was not next")
+        precondition(position == first, "the log gave out a position that was not next")
         plan.apply(to: overlay.current, at: first)
         overlay.current.countPayloads(byteCount: payloads.count)
-        overlay.pending.drop(through: log.durableSequence.rawValue)
+        overlay.pending.drop(through: log.durableSequence)
         overlay.pending.append(commit)
-        overlay.appended = first + UInt64(events.count) - 1
+        overlay.appended = first + (events.count - 1)
         if let assets = plan.assets { overlay.assets.note(assets.blobs) }
         if plan.changesSystemZone { overlay.lastSystemSequence = overlay.appended }
         checkpointer.grew(&overlay, of: views)
         return Placed(
             first: position,
-            last: SequenceNumber(rawValue: overlay.appended),
+            last: overlay.appended,
             payloads: payloads,
             events: events
         )
@@ -134,25 +134,25 @@ extension CommitPlan {
 
 extension Overlay {
     /// The last position that a slot has in the overlay; zero if it has none.
-    fileprivate func lastSequence(at slot: ViewKey) -> UInt64 {
-        current.newest(zone: slot.high, slot: slot.low)?.sequence
-            ?? frozen?.newest(zone: slot.high, slot: slot.low)?.sequence ?? 0
+    fileprivate func lastSequence(at place: ViewKey) -> SequenceNumber {
+        current.newest(zone: place.zone, slot: place.slot)?.sequence
+            ?? frozen?.newest(zone: place.zone, slot: place.slot)?.sequence ?? 0
     }
 
     /// The last position at which something was bound under a reference key, or released; zero if
     /// none is in the overlay.
-    fileprivate func lastReference(under key: UInt64) -> UInt64 {
+    fileprivate func lastReference(under key: UInt64) -> SequenceNumber {
         let last = current.references.lastSequence(under: key)
         return last > 0 ? last : frozen?.references.lastSequence(under: key) ?? 0
     }
 
     /// The last position at which a record came to an audience, or left one.
-    fileprivate var lastAudienceSequence: UInt64 {
+    fileprivate var lastAudienceSequence: SequenceNumber {
         max(current.audiences.lastSequence, frozen?.audiences.lastSequence ?? 0)
     }
 
     /// The first position of the commit that answered a request, if that is in the overlay.
-    fileprivate func firstSequence(of request: RequestKey) -> UInt64? {
+    fileprivate func firstSequence(of request: RequestKey) -> SequenceNumber? {
         (current.requests[request] ?? frozen?.requests[request])?.first
     }
 }

@@ -62,11 +62,11 @@ extension Writer {
         to request: RequestKey,
         in picture: ViewPicture
     ) throws(SyncError) -> FirstAnswer? {
-        let first: UInt64? = try SyncError.wrapping { () throws(ViewIndexError) in
+        let first: SequenceNumber? = try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.firstSequence(of: request)
         }
         guard let first else { return nil }
-        let (envelope, received) = try reader.envelope(ofCommitAt: SequenceNumber(rawValue: first))
+        let (envelope, received) = try reader.envelope(ofCommitAt: first)
         guard let known = envelope.request, known.key == request else { return nil }
         let lifetime = reader.options.requestLifetime.inMilliseconds
         let isForgotten =
@@ -77,10 +77,10 @@ extension Writer {
         }
         return FirstAnswer(
             contentHash: known.contentHash,
-            first: SequenceNumber(rawValue: first),
+            first: first,
             received: received,
             outcomes: envelope.outcomes,
-            last: SequenceNumber(rawValue: first + UInt64(lastIndex))
+            last: first + lastIndex
         )
     }
 }

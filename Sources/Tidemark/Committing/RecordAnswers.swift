@@ -61,7 +61,7 @@ extension Writer {
                     result.deletions.append(.success(request.record(at: index)))
                     continue
                 }
-                let position = SequenceNumber(rawValue: placed.first.rawValue + UInt64(event))
+                let position = placed.first + event
                 let record = Record(
                     zone: request.saves[index].recordID.zone,
                     changeTag: TagContent(of: position, in: reader.line).tag,
@@ -102,7 +102,7 @@ extension Writer {
             let isSave = index < request.saves.count
             switch outcome {
             case .event(let event) where isSave:
-                let position = SequenceNumber(rawValue: answer.first.rawValue + UInt64(event))
+                let position = answer.first + event
                 let stored = try reader.views.records(at: [position])[0]
                 result.saves.append(
                     .success(try reader.record(stored, in: request.saves[index].recordID.zone))
@@ -153,25 +153,25 @@ extension ModifyRecordsResult {
     func withoutUnreadable(
         to access: PublicAccess?,
         _ request: ModifyRecordsRequest
-    ) -> ModifyRecordsResult {
+    ) throws(SyncError) -> ModifyRecordsResult {
         guard let access else { return self }
         var result = self
         for (index, save) in zip(saves.indices, request.saves) {
             switch saves[index] {
             case .success(let record):
-                if access.refusal(of: .read, on: record.body) == nil { continue }
+                if try access.refusal(of: .read, on: record.body) == nil { continue }
                 let sent = FieldSelection(save.fields.map(\.name))
                 result.saves[index] = .success(record.narrowed(to: sent))
             case .failure(let error):
                 guard let server = error.conflict?.server,
-                    access.refusal(of: .read, on: server.body) != nil
+                    try access.refusal(of: .read, on: server.body) != nil
                 else { continue }
                 result.saves[index] = .failure(SyncError(error.code, error.message))
             }
         }
         for index in deletions.indices {
             guard case .failure(let error) = deletions[index], let server = error.conflict?.server,
-                access.refusal(of: .read, on: server.body) != nil
+                try access.refusal(of: .read, on: server.body) != nil
             else { continue }
             result.deletions[index] = .failure(SyncError(error.code, error.message))
         }

@@ -21,8 +21,15 @@ extension Writer {
         over picture: ViewPicture,
         isLimited: Bool = true
     ) async throws(SyncError) -> Committer.Placed? {
-        guard reader.options.limits.hasQuota else { return try committer.append(&plan) }
-        let effect = try usageEffect(of: plan, over: picture)
+        let known = quotas.withLock { $0 }
+        defer {
+            // Quotas may have been set since, and databases counted that this commit is missing in.
+            if quotas.withLock({ $0.generation }) != known.generation {
+                usages.withLock { $0.forgetAll() }
+            }
+        }
+        guard known.isSome else { return try committer.append(&plan) }
+        let effect = try usageEffect(of: plan, over: picture, known)
         var reservations: [UsageCounts.Reservation] = []
         do throws(SyncError) {
             for wanted in effect.growths {
@@ -34,7 +41,7 @@ extension Writer {
             }
             usages.withLock { usages in
                 for reservation in reservations {
-                    usages.settle(reservation, at: placed.last.rawValue)
+                    usages.settle(reservation, at: placed.last)
                 }
                 for database in effect.endings { usages.forget(database) }
             }

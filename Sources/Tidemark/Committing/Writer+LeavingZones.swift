@@ -30,7 +30,7 @@ extension Writer {
             var decision = try decide(leaving, as: caller, with: nil, picture)
             let outcomes = request.outcomes(of: decision.outcomes, shares, in: caller.database)
             if decision.isEmpty {
-                let last = SequenceNumber(rawValue: shared?.lookedAt ?? 0)
+                let last = shared?.lookedAt ?? 0
                 try await committer.waitUntilDurable(max(last, decision.lookedAt))
                 return request.result(of: outcomes)
             }

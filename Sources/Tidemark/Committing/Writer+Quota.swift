@@ -12,9 +12,6 @@ extension Limits {
     func quota(of scope: DatabaseScope) -> Int? {
         scope == .public ? bytesPerPublicDatabase : bytesPerPrivateDatabase
     }
-
-    /// Whether a database of some kind has a quota.
-    var hasQuota: Bool { bytesPerPublicDatabase != nil || bytesPerPrivateDatabase != nil }
 }
 
 extension Writer {
@@ -43,14 +40,15 @@ extension Writer {
 
     func usageEffect(
         of plan: CommitPlan,
-        over picture: ViewPicture
+        over picture: ViewPicture,
+        _ quotas: Quotas
     ) throws(SyncError) -> UsageEffect {
         var effect = UsageEffect()
         for (index, change) in plan.effects.enumerated() {
             switch change {
             case .record(let change):
                 let identity = try identity(of: change.zone, in: plan, picture)
-                if identity.isSystem { continue }
+                if identity.isSystem || !quotas.has(identity.database) { continue }
                 var growth = 0
                 if change.state == .live {
                     let end = plan.draft.events[index].payloadEnd
@@ -58,7 +56,7 @@ extension Writer {
                     growth = RecordBody(sound: bytes).countedByteCount
                 }
                 if change.previousState == .live {
-                    let previous = SequenceNumber(rawValue: change.previous)
+                    let previous = change.previous
                     let old = try reader.views.records(at: [previous])[0]
                     growth = growth.clampedSum(-(try old.readBody().countedByteCount))
                 }
@@ -74,7 +72,7 @@ extension Writer {
 
     /// Which zone a key of a plan stands for.
     private func identity(
-        of zone: UInt64,
+        of zone: ZoneKey,
         in plan: CommitPlan,
         _ picture: ViewPicture
     ) throws(SyncError) -> ZoneIdentity {
@@ -90,15 +88,35 @@ extension Writer {
         _ committer: Committer
     ) async throws(SyncError) -> UsageCounts.Reservation {
         let database = wanted.database
-        guard let quota = reader.options.limits.quota(of: database.scope) else { return wanted }
+        let (quota, containerQuota) = quotas.withLock { $0.quotas(of: database) }
+        guard quota != nil || containerQuota != nil else { return wanted }
         while true {
-            switch usages.withLock({ $0.reserve(wanted, quota: quota) }) {
+            let outcome = usages.withLock {
+                $0.reserve(wanted, quota: quota ?? .max, containerQuota: containerQuota)
+            }
+            switch outcome {
             case .reserved(let reservation):
                 return reservation
             case .refused(let byteCount):
-                throw .quotaExceeded(database, byteCount.clampedSum(wanted.growth), quota: quota)
+                throw .quotaExceeded(
+                    "The database \(database)",
+                    byteCount.clampedSum(wanted.growth),
+                    quota: quota ?? .max
+                )
+            case .refusedByContainer(let byteCount):
+                throw .quotaExceeded(
+                    "The container \(database.container.identifier)",
+                    byteCount.clampedSum(wanted.growth),
+                    quota: containerQuota ?? .max
+                )
             case .notCounted:
                 try await count(database, committer)
+            case .notListed:
+                let databases = try reader.databases(try reader.picture(.visible))
+                    .filter { $0.container == database.container }
+                usages.withLock { $0.list(databases, of: database.container) }
+            case .othersNotCounted(let others):
+                for other in others { try await count(other, committer) }
             }
         }
     }
@@ -107,7 +125,7 @@ extension Writer {
         guard let id = usages.withLock({ $0.begin(database) }) else { return }
         // Commits that were appended before the count began are not told to it: it must see them.
         let appended = reader.views.overlay.withLock { $0.appended }
-        try await committer.waitUntilDurable(SequenceNumber(rawValue: appended))
+        try await committer.waitUntilDurable(appended)
         let picture = try reader.picture(.visible)
         let byteCount = try reader.usage(of: database, picture).total.byteCount
         usages.withLock {
@@ -117,16 +135,15 @@ extension Writer {
 }
 
 extension SyncError {
-    /// A commit that would make a database too large.
+    /// A commit that would make a database or a container too large.
     fileprivate static func quotaExceeded(
-        _ database: DatabaseID,
+        _ place: String,
         _ byteCount: Int,
         quota: Int
     ) -> SyncError {
         SyncError(
             .quotaExceeded,
-            "The database \(database) would have \(byteCount) bytes of records and assets; its quota "
-                + "is \(quota)."
+            "\(place) would have \(byteCount) bytes of records and assets; its quota is \(quota)."
         )
     }
 }

@@ -37,13 +37,13 @@ extension Writer {
                 try await committer.waitUntilDurable(decision.lookedAt)
                 let answer = try answers(to: request, as: caller, decision, nil)
                 reader.reportDrift(of: request, answer, as: caller, picture)
-                return answer.withoutUnreadable(to: access, request)
+                return try answer.withoutUnreadable(to: access, request)
             }
             guard let placed = try await append(&decision.plan, over: picture) else { continue }
             try await committer.waitUntilDurable(placed.last)
             let answer = try answers(to: request, as: caller, decision, placed)
             reader.reportDrift(of: request, answer, as: caller, picture)
-            return answer.withoutUnreadable(to: access, request)
+            return try answer.withoutUnreadable(to: access, request)
         }
     }
 

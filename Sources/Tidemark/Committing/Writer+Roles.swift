@@ -19,9 +19,10 @@ extension Writer {
         while true {
             let picture = try reader.picture(.appended)
             let schema = try reader.schema(of: database, picture)
-            if let role = roles.first(where: { $0.isBuiltIn || !schema.schema.knows($0) }) {
+            let known = try schema.whole()
+            if let role = roles.first(where: { $0.isBuiltIn || !known.knows($0) }) {
                 try await committer.waitUntilDurable(
-                    SequenceNumber(rawValue: schema.lastSequence)
+                    schema.lastSequence
                 )
                 throw SyncError(
                     .invalidArguments,
@@ -35,7 +36,7 @@ extension Writer {
             }
             let change = try RoleRecords.change(roles, of: user)
             let caller = Caller(database: database)
-            guard let last = try append(change, as: caller, picture, committer) else { continue }
+            guard let last = try append(change, as: caller, picture) else { continue }
             return try await committer.waitUntilDurable(last)
         }
     }

@@ -24,10 +24,8 @@ extension Writer {
             let picture = try reader.picture(.appended)
             let development = try reader.schema(of: database(.development), picture)
             let production = try reader.schema(of: database(.production), picture)
-            let wanted = try plan((development.schema, production.schema))
-            let lookedAt = SequenceNumber(
-                rawValue: max(development.lastSequence, production.lastSequence)
-            )
+            let wanted = try plan((try development.whole(), try production.whole()))
+            let lookedAt = max(development.lastSequence, production.lastSequence)
             let change = try SystemChange.schema(from: wanted.current, to: wanted.target)
             if wanted.error != nil || change.isEmpty {
                 try await committer.waitUntilDurable(lookedAt)
@@ -35,7 +33,7 @@ extension Writer {
                 return wanted
             }
             guard
-                let last = try append(change, as: caller, picture, committer)
+                let last = try append(change, as: caller, picture)
             else { continue }
             try await committer.waitUntilDurable(last)
             return wanted
@@ -44,11 +42,13 @@ extension Writer {
 
     /// Appends a commit that does nothing but change a system zone; `nil` if something that it rests
     /// on has changed since the picture was taken.
+    ///
+    /// The zone is one of the caller's database, if none is named.
     func append(
         _ change: SystemChange,
+        to database: DatabaseID? = nil,
         as caller: Caller,
-        _ picture: ViewPicture,
-        _ committer: Committer
+        _ picture: ViewPicture
     ) throws(SyncError) -> SequenceNumber? {
         let time = reader.now()
         var plan = CommitPlan(
@@ -58,7 +58,7 @@ extension Writer {
             hash: reader.views.hash
         )
         let author = Authorship(time: time, user: caller.user, device: caller.device)
-        try plan.add(change, of: caller.database, by: author, over: picture.facts)
+        try plan.add(change, of: database ?? caller.database, by: author, over: picture.facts)
         plan.seal(as: caller, nil, outcomes: [])
         return try committer.append(&plan)?.last
     }

@@ -104,7 +104,7 @@ extension Writer {
     private func plan(
         making share: Share,
         of found: Reader.Found,
-        in key: UInt64,
+        in key: ZoneKey,
         as caller: Caller
     ) throws(SyncError) -> CommitPlan {
         let time = reader.now()

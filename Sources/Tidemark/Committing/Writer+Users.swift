@@ -38,11 +38,11 @@ extension Writer {
             }
             let change = try AccountRecords.change(from: old?.account, to: account)
             if change.isEmpty {
-                let last = SequenceNumber(rawValue: old?.lastSequence ?? 0)
+                let last = old?.lastSequence ?? 0
                 return try await committer.waitUntilDurable(last)
             }
             let caller = Caller(database: database)
-            guard let last = try append(change, as: caller, picture, committer) else { continue }
+            guard let last = try append(change, as: caller, picture) else { continue }
             try await committer.waitUntilDurable(last)
             let place = AccountPlace(database: database.ofSystemZones, user: account.user)
             return reader.accountNews.tell(about: [place])

@@ -17,6 +17,8 @@ final class Writer: Sendable {
     let checkpointer: Checkpointer
     /// What databases take up that have a quota.
     let usages = Lock(UsageCounts())
+    /// What they may take up.
+    let quotas: Lock<Quotas>
 
     init(
         _ reader: Reader,
@@ -28,6 +30,7 @@ final class Writer: Sendable {
         self.log = log
         self.committer = committer
         self.checkpointer = checkpointer
+        quotas = Lock(Quotas(limits: reader.options.limits))
     }
 }
 

@@ -18,9 +18,9 @@ struct EventFates {
     private(set) var requestCount: UInt64 = 0
     private var marks: HistoryMarks
     /// How far tombstones of each list are forgotten.
-    private let horizons: [UInt64: UInt64]
+    private let horizons: [ZoneKey: SequenceNumber]
     /// The lists whose horizon the run raises.
-    private let raised: Set<UInt64>
+    private let raised: Set<ZoneKey>
     private var commit = SequenceNumber.zero
     private var request = KeptRequest.none
 
@@ -33,7 +33,7 @@ struct EventFates {
         case answer
     }
 
-    init(_ marks: HistoryMarks, horizons: [UInt64: UInt64], raised: Set<UInt64>) {
+    init(_ marks: HistoryMarks, horizons: [ZoneKey: SequenceNumber], raised: Set<ZoneKey>) {
         self.marks = marks
         self.horizons = horizons
         self.raised = raised
@@ -41,7 +41,7 @@ struct EventFates {
 
     /// What becomes of the next event.
     mutating func add(_ event: LogEvent) throws(EventFormatError) -> EventFate {
-        let position = event.sequence.rawValue
+        let position = event.sequence
         guard position <= marks.last, try mayGo(event) else { return .kept }
         readRequest(of: event)
         if request == .answer {
@@ -57,7 +57,7 @@ struct EventFates {
 
     /// What was decided about an event before.
     func fate(of event: LogEvent) -> EventFate {
-        let position = event.sequence.rawValue
+        let position = event.sequence
         guard dropped.contains(position) else { return .kept }
         return noted.contains(position) ? .replaced(Self.note) : .dropped
     }
@@ -65,7 +65,7 @@ struct EventFates {
     private static let note: [UInt8] = [EventKind.requestNoted.rawValue, 0, 0, 0]
 
     private func mayGo(_ event: LogEvent) throws(EventFormatError) -> Bool {
-        let position = event.sequence.rawValue
+        let position = event.sequence
         if let listed = try ListedEvent(event) {
             if marks.unforgotten.contains(event.zone) { return false }
             if let previous = listed.previous, marks.ends[event.zone] == nil {
@@ -97,10 +97,10 @@ struct EventFates {
 
     /// Whether an event is not needed in one of its lists.
     private func goes(
-        _ position: UInt64,
-        _ list: UInt64,
+        _ position: SequenceNumber,
+        _ list: ZoneKey,
         _ listed: ListedEvent,
-        over previous: UInt64,
+        over previous: SequenceNumber,
         isOfAudience: Bool
     ) -> Bool {
         let isReplaced = (isOfAudience ? marks.replacedInAudience : marks.replaced)
@@ -121,7 +121,7 @@ struct EventFates {
             } else if CommitEnvelope.requestNeverExpires(in: envelope) {
                 .note
             } else {
-                commit.rawValue > marks.run.requests ? .answer : .none
+                commit > marks.run.requests ? .answer : .none
             }
     }
 }

@@ -21,7 +21,7 @@ struct HistoryMarks {
     }
 
     /// How far the walk went.
-    private(set) var last: UInt64 = 0
+    private(set) var last: SequenceNumber = 0
     /// The horizons.
     private(set) var run: CompactionRun
     /// When the commit at the history horizon was made.
@@ -37,15 +37,15 @@ struct HistoryMarks {
     /// Zones whose end is old enough for all that they held to go, each with its end: at or below
     /// the history horizon, or, since an audience's list tells who left what is gone, at or below the
     /// tombstone horizon.
-    private(set) var ends: [UInt64: UInt64] = [:]
-    private var audiences: Set<UInt64> = []
+    private(set) var ends: [ZoneKey: SequenceNumber] = [:]
+    private var audiences: Set<ZoneKey> = []
     /// Zones of which everything stays: who took part in which share, and when, answers tokens of
     /// any age.
-    private(set) var unforgotten: Set<UInt64> = []
+    private(set) var unforgotten: Set<ZoneKey> = []
     /// The last event that raised the tombstone horizon of each zone.
-    private(set) var raised: [UInt64: UInt64] = [:]
+    private(set) var raised: [ZoneKey: SequenceNumber] = [:]
     /// Tombstones that are old enough to go, each with the list that it stands in.
-    private var expired: [(position: UInt64, list: UInt64, isOfAudience: Bool)] = []
+    private var expired: [(position: SequenceNumber, list: ZoneKey, isOfAudience: Bool)] = []
     private var history: Prefix
     private var tombstones: Prefix
     private var requests: Prefix
@@ -53,13 +53,13 @@ struct HistoryMarks {
     /// The positions up to the first commit that is younger than a limit.
     private struct Prefix {
         /// Positions up to here belong to it in any case.
-        let least: UInt64
+        let least: SequenceNumber
         /// Commits received after this end it, in milliseconds since 1970.
         let limit: Int64
         var isOpen = true
-        var end: UInt64
+        var end: SequenceNumber
 
-        init(_ retention: CompactionPolicy.Retention, since least: UInt64, now: Int64) {
+        init(_ retention: CompactionPolicy.Retention, since least: SequenceNumber, now: Int64) {
             self.least = least
             end = least
             switch retention {
@@ -71,7 +71,7 @@ struct HistoryMarks {
 
         /// Whether an event belongs to it.
         mutating func take(_ event: LogEvent) -> Bool {
-            let position = event.sequence.rawValue
+            let position = event.sequence
             if isOpen, event.commit.received > limit { isOpen = false }
             if isOpen { end = max(end, position) }
             return isOpen || position <= least
@@ -95,7 +95,7 @@ struct HistoryMarks {
 
     /// Takes in the next event.
     mutating func add(_ event: LogEvent) throws(EventFormatError) {
-        let position = event.sequence.rawValue
+        let position = event.sequence
         last = position
         present.insert(position)
         let isHistory = history.take(event)
@@ -116,8 +116,8 @@ struct HistoryMarks {
         switch event.kind {
         case .zoneCreated:
             let identity = try ZoneEvent.readCreation(event.payload.span.bytes).identity
-            if identity.isAudience { audiences.insert(position) }
-            if identity.systemZone == .shares { unforgotten.insert(position) }
+            if identity.isAudience { audiences.insert(ZoneKey(createdAt: position)) }
+            if identity.systemZone == .shares { unforgotten.insert(ZoneKey(createdAt: position)) }
         case .zoneDeleted:
             if audiences.contains(event.zone) ? mayExpire : isHistory {
                 ends[event.zone] = position
@@ -128,7 +128,7 @@ struct HistoryMarks {
     }
 
     private mutating func note(
-        _ previous: UInt64,
+        _ previous: SequenceNumber,
         _ marks: WritableKeyPath<HistoryMarks, PositionSet>
     ) {
         if previous > 0 { self[keyPath: marks].insert(previous) }
@@ -143,7 +143,7 @@ struct HistoryMarks {
     }
 
     /// The last tombstone to go in each list that has some, and the ends of audiences that go.
-    func horizons() -> [UInt64: UInt64] {
+    func horizons() -> [ZoneKey: SequenceNumber] {
         var horizons = ends.filter { audiences.contains($0.key) }
         for (position, list, isOfAudience) in expired
         where ends[list] == nil && !unforgotten.contains(list)
@@ -155,7 +155,7 @@ struct HistoryMarks {
     }
 
     /// Whether no event has replaced another in its list.
-    func isLast(_ position: UInt64, isOfAudience: Bool) -> Bool {
+    func isLast(_ position: SequenceNumber, isOfAudience: Bool) -> Bool {
         !(isOfAudience ? replacedInAudience : replaced).contains(position)
             && !replacedLater.contains(position)
     }

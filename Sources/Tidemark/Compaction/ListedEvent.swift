@@ -10,7 +10,7 @@ import TidemarkLog
 struct ListedEvent {
     /// The record's event before this one in its zone, zero for its first; `nil` if this one is none
     /// of the zone's.
-    var previous: UInt64?
+    var previous: SequenceNumber?
     /// The audience that it stands in.
     var audience: AudiencePlace?
     /// Whether the record is gone from there on.

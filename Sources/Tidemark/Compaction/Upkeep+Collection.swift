@@ -19,7 +19,7 @@ extension Upkeep {
         if candidates.isEmpty { return [] }
         let start = reader.views.overlay.withLock { overlay in
             overlay.assets.beginCollection()
-            return SequenceNumber(rawValue: overlay.appended)
+            return overlay.appended
         }
         defer { reader.views.overlay.withLock { $0.assets.endCollection() } }
         try await committer.waitUntilDurable(start)
@@ -58,7 +58,7 @@ extension Upkeep {
     ) throws(SyncError) -> [HeldBlob: StoredAsset] {
         var left = candidates
         var named = NamedBlobs()
-        try reader.source.visit(from: SequenceNumber(rawValue: 1), through: last) {
+        try reader.source.visit(from: 1, through: last) {
             (event) throws(EventFormatError) in
             for asset in try named.assets(of: event) { left[asset.blob] = nil }
             return !left.isEmpty

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
-import TidemarkLog
+package import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 import TidemarkViews
@@ -26,6 +26,24 @@ extension Upkeep {
             throw SyncError(.zoneBusy, "A compaction of this store is under way.")
         }
         defer { compacting.withLock { $0.end() } }
+        let work = reader.observer?.begins(.compaction)
+        do throws(SyncError) {
+            let report = try await runUsingReserve(policy, bytesPerSecond, log)
+            reader.observer?.notes(.compacted(report))
+            work?.ends(nil)
+            return report
+        } catch {
+            work?.ends(error)
+            throw error
+        }
+    }
+
+    /// Compacts once; with the room that is kept back, if there is no other.
+    private func runUsingReserve(
+        _ policy: CompactionPolicy,
+        _ bytesPerSecond: Int?,
+        _ log: SegmentLog
+    ) async throws(SyncError) -> CompactionReport {
         do throws(SyncError) {
             return try await run(policy, bytesPerSecond)
         } catch {
@@ -48,14 +66,14 @@ extension Upkeep {
     ) async throws(SyncError) -> CompactionReport {
         let writer = try writer()
         // What follows the log reads all that comes before the horizons once more, and then never.
-        let start = reader.source.durableSequence.rawValue
+        let start = reader.source.durableSequence
         try await notifications.notifier().settle(through: start, notifications)
         let marks = try await reader.blockingWork.run { () throws(SyncError) in
             try self.marks(policy, bytesPerSecond)
         }
         let begun = try await begin(marks, writer)
-        try await writer.checkpointer.advance(reader.views, through: begun.last.rawValue)
-        try await queries.indexes?.advance(through: begun.last.rawValue)
+        try await writer.checkpointer.advance(reader.views, through: begun.last)
+        try await queries.indexes?.advance(through: begun.last)
         try await waitForReaders()
         var report = try await reader.blockingWork.run { () throws(SyncError) in
             try self.rewrite(marks, begun.plan, through: begun.first, bytesPerSecond)
@@ -69,8 +87,8 @@ extension Upkeep {
 
     /// The horizons of zones that a compaction raises, and how far those of all others are.
     private struct Plan: Sendable {
-        var raised: [(zone: ZoneStanding, horizon: UInt64)] = []
-        var horizons: [UInt64: UInt64] = [:]
+        var raised: [(zone: ZoneStanding, horizon: SequenceNumber)] = []
+        var horizons: [ZoneKey: SequenceNumber] = [:]
 
         func fates(_ marks: HistoryMarks) -> EventFates {
             EventFates(marks, horizons: horizons, raised: Set(raised.map(\.zone.key)))
@@ -95,8 +113,7 @@ extension Upkeep {
         )
         var marks = HistoryMarks(question)
         try SyncError.wrapping { () throws(LogError) in
-            let first = SequenceNumber(rawValue: 1)
-            try visit(from: first, through: reader.source.durableSequence, bytesPerSecond) {
+            try visit(from: 1, through: reader.source.durableSequence, bytesPerSecond) {
                 (event) throws(EventFormatError) in try marks.add(event)
             }
         }
@@ -236,7 +253,7 @@ extension Upkeep {
         var pace = pace(bytesPerSecond)
         var fates = plan.fates(marks)
         return try SyncError.wrapping { () throws(LogError) in
-            let last = SequenceNumber(rawValue: first.rawValue - 1)
+            let last = first.previous
             let finished = try log.finishedSegments(through: last)
             let loads = try loads(of: finished, &fates, bytesPerSecond)
             let groups = log.rewrites(of: loads)
@@ -284,7 +301,7 @@ extension Upkeep {
         of loads: [SegmentLoad]
     ) -> CompactionReport {
         var report = CompactionReport()
-        report.historyHorizon = SequenceNumber(rawValue: marks.run.history)
+        report.historyHorizon = marks.run.history
         report.historyTime = marks.historyTime
         report.oldByteCount = loads.reduce(0) { $0 + $1.byteCount }
         report.newByteCount = report.oldByteCount
@@ -304,7 +321,7 @@ extension Upkeep {
                 zoneName: String(decoding: name, as: UTF8.self),
                 isOfShare: identity.isAudience,
                 database: identity.database,
-                position: SequenceNumber(rawValue: horizon)
+                position: horizon
             )
         }
         return report
@@ -342,7 +359,7 @@ struct Compacting: Sendable {
 
 extension SyncError {
     /// What is asked for is below the history horizon.
-    static func historyPruned(_ position: SequenceNumber, _ horizon: UInt64) -> SyncError {
+    static func historyPruned(_ position: SequenceNumber, _ horizon: SequenceNumber) -> SyncError {
         SyncError(
             .invalidArguments,
             "History pruned: compaction has dropped what the store held as of event \(position). "

@@ -61,7 +61,7 @@ struct DeltaPage {
             if AudienceEvent.isOne(payload) {
                 let (state, version) = try AudienceEvent.version(in: payload)
                 if state == .live, !isGone {
-                    let sequence = SequenceNumber(rawValue: version)
+                    let sequence = version
                     versions.append(Wanted(sequence: sequence, place: place))
                     return true
                 }

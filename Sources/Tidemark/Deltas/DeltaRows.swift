@@ -70,11 +70,11 @@ struct DeltaRows {
 
     /// Appends that a record has left the audience that an event is about.
     mutating func append(gone event: AudienceEvent) {
-        let bits = incarnations.bits(of: SequenceNumber(rawValue: event.version))
+        let bits = incarnations.bits(of: event.version)
         rows.appendDeletion(
             of: event.name.string.utf8,
             event.type.string.utf8,
-            event.version,
+            event.version.rawValue,
             bits
         )
     }
@@ -107,9 +107,7 @@ struct IncarnationReader {
     private mutating func find(_ sequence: SequenceNumber) {
         let next = line.entries.firstIndex { $0.first > sequence } ?? line.entries.count
         first = next == 0 ? .zero : line.entries[next - 1].first
-        end =
-            next < line.entries.count
-            ? line.entries[next].first : SequenceNumber(rawValue: .max)
+        end = next < line.entries.count ? line.entries[next].first : .max
         bits = UInt32(truncatingIfNeeded: line.incarnation(of: sequence).rawValue)
     }
 }

@@ -14,13 +14,13 @@ struct DeltaScan<Entry> {
     /// The entries that are told.
     private(set) var entries: [Entry] = []
     /// The position up to which the list was read, if the budget ended before the list did.
-    private(set) var end: UInt64?
+    private(set) var end: SequenceNumber?
 
     /// The entries of a run that are told.
     struct Told {
         var entries: [Entry]
         /// The position up to which the run was decided, if the budget ended before the run did.
-        var end: UInt64?
+        var end: SequenceNumber?
     }
 
     /// Reads a list behind a position until `limit` entries are told, the list ends, or the budget does.
@@ -35,11 +35,11 @@ struct DeltaScan<Entry> {
     ///
     /// - Throws: What `read` and `tell` throw.
     init(
-        after start: UInt64,
+        after start: SequenceNumber,
         limit: Int,
         budget: inout Int,
-        position: (Entry) -> UInt64,
-        read: (_ start: UInt64, _ count: Int) throws(SyncError) -> [Entry],
+        position: (Entry) -> SequenceNumber,
+        read: (_ start: SequenceNumber, _ count: Int) throws(SyncError) -> [Entry],
         tell: ([Entry], inout Int) throws(SyncError) -> Told
     ) throws(SyncError) {
         var last = start

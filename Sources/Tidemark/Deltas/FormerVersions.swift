@@ -30,7 +30,7 @@ struct FormerVersions {
     let source: any EventSource
     /// The position at which the client's copy of the zone was complete: a version counts that was there
     /// at this position or came later, if the client may read it.
-    let known: UInt64
+    let known: SequenceNumber
     /// The client, if it began without a token: of the versions that ended before `known` those count
     /// whose record it created.
     let creator: Creator?
@@ -99,17 +99,17 @@ struct FormerVersions {
             let stored = try record(in: event)
             if step.position != step.entry, stored.event.state == .live {
                 let body = try stored.readBody()
-                if counts(body, endingAt: step.end) {
+                if try counts(body, endingAt: step.end) {
                     found[step.entry] = Found(end: step.end, recordType: body.recordType)
                     return true
                 }
             }
             if let state = stored.event.previousState,
-                step.position.rawValue > known || creator != nil
+                step.position > known || creator != nil
             {
                 next.append(
                     Step(
-                        position: SequenceNumber(rawValue: stored.event.previous),
+                        position: stored.event.previous,
                         entry: step.entry,
                         end: step.position,
                         state: state
@@ -122,9 +122,12 @@ struct FormerVersions {
         return next
     }
 
-    private func counts(_ body: RecordBody, endingAt end: SequenceNumber) -> Bool {
-        if let access, access.refusal(of: .read, on: body) != nil { return false }
-        if end.rawValue > known { return true }
+    private func counts(
+        _ body: RecordBody,
+        endingAt end: SequenceNumber
+    ) throws(SyncError) -> Bool {
+        if let access, try access.refusal(of: .read, on: body) != nil { return false }
+        if end > known { return true }
         guard let creator, let device = body.created.device else { return false }
         return Creator(user: body.created.user, device: device) == creator
     }
@@ -134,8 +137,8 @@ struct FormerVersions {
     /// Of versions that ended before the client began, nobody knows any more who created them: they do
     /// not count. A reader passes over what is damaged.
     private func miss(_ step: Step) throws(SyncError) {
-        guard step.end.rawValue > known, step.position <= source.compactedThrough else { return }
-        if step.state == .live || step.position.rawValue > known {
+        guard step.end > known, step.position <= source.compactedThrough else { return }
+        if step.state == .live || step.position > known {
             throw SyncError(TokenDefect.belowHorizon)
         }
     }

@@ -26,7 +26,7 @@ protocol ZoneDelta {
 /// An entry of a list of changes: the last event of a record.
 struct DeltaEntry {
     /// The record's slot.
-    var slot: UInt64
+    var slot: Slot
     /// Position of the event: the record's own, or one of a share's.
     var sequence: SequenceNumber
     /// Whether the record is to go whatever the event says, because the caller left the share.

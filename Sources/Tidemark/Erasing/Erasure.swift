@@ -112,7 +112,7 @@ struct Erasure {
         defer { if hasReserve { log.restoreReserve() } }
         let first = try appendMarks(findings.redaction.traces, to: log)
         let written = try LongWork.run { () throws(LogError) in
-            try log.writeAnew(through: SequenceNumber(rawValue: first.rawValue - 1)) {
+            try log.writeAnew(through: first.previous) {
                 (event) throws(LogError) in
                 try LogError.reading { () throws(EventFormatError) in
                     try findings.redaction.form(of: event)
@@ -159,11 +159,11 @@ struct Erasure {
         draft.appendErasure(
             sorted,
             raising: traces.raisedZones,
-            at: log.lastSequence.next.rawValue
+            at: log.lastSequence.next
         )
-        let eventCount = UInt64(draft.events.count)
+        let eventCount = draft.events.count
         let first = try log.append(draft, beginsSegment: true, withoutDictionary: true)
-        try log.blockUntilDurable(SequenceNumber(rawValue: first.rawValue + eventCount - 1))
+        try log.blockUntilDurable(first + (eventCount - 1))
         return first
     }
 
@@ -210,7 +210,7 @@ extension EventSource {
         _ body: (LogEvent) throws(EventFormatError) -> Void
     ) throws(LogError) {
         var failure: LogError?
-        try scan(from: SequenceNumber(rawValue: 1), through: durableSequence) { event in
+        try scan(from: 1, through: durableSequence) { event in
             do throws(EventFormatError) {
                 try body(event)
                 return true

@@ -13,8 +13,8 @@ extension CommitDraft {
     /// The draft must have a place in the log already: its next event is at `next`.
     mutating func appendErasure(
         _ marks: some Sequence<DatabaseID>,
-        raising zones: some Sequence<UInt64>,
-        at next: UInt64
+        raising zones: some Sequence<ZoneKey>,
+        at next: SequenceNumber
     ) {
         var position = next
         for database in marks {
@@ -22,8 +22,10 @@ extension CommitDraft {
                 let identity = ZoneIdentity.erasureMark(of: database)
                 ZoneEvent.appendCreation(of: identity, probeCount: 0, to: &payload)
             }
-            append(zone: position) { ZoneEvent.appendDeletion(.purged, to: &$0) }
-            position += 2
+            append(zone: ZoneKey(createdAt: position)) {
+                ZoneEvent.appendDeletion(.purged, to: &$0)
+            }
+            position = position + 2
         }
         for zone in zones { append(zone: zone) { TombstoneHorizon.append(next, to: &$0) } }
     }

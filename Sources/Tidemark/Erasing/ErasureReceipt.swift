@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What an erasure removed, and from where; or, of a dry run, what it would.
-public struct ErasureReceipt: Hashable, Sendable {
+public struct ErasureReceipt: Hashable, Codable, Sendable {
     /// What something is found in whose files are removed or written anew.
-    public struct Files: Hashable, Sendable {
+    public struct Files: Hashable, Codable, Sendable {
         /// How many there were.
         public internal(set) var count = 0
         /// Their bytes.

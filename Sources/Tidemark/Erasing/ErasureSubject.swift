@@ -6,7 +6,7 @@ import TidemarkLog
 public import TidemarkModel
 
 /// Whom or what an erasure is about.
-public enum ErasureSubject: Hashable, Sendable {
+public enum ErasureSubject: Hashable, Codable, Sendable {
     /// A user, in all containers and environments of the store.
     case user(UserID)
     /// A zone of a database, with all zones of that name that were there before it.

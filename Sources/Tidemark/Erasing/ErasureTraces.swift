@@ -14,7 +14,7 @@ import TidemarkRules
 struct ErasureTraces {
     let subject: ErasureSubject
     /// The keys of zones that go, and of lists of what their shares show.
-    private(set) var zones: Set<UInt64> = []
+    private(set) var zones: Set<ZoneKey> = []
     /// How many of them are zones.
     private(set) var zoneCount = 0
     /// The databases of zones that go.
@@ -22,7 +22,7 @@ struct ErasureTraces {
     /// The public databases of all containers and environments.
     private(set) var homes: Set<DatabaseID> = []
     /// Of records that go, in each zone: the last position that does.
-    private(set) var limits: [UInt64: [Name: UInt64]] = [:]
+    private(set) var limits: [ZoneKey: [Name: SequenceNumber]] = [:]
     /// The user's addresses and numbers, in the form in which they are compared.
     private(set) var addresses: Set<UserLookup> = []
     /// The same as they were written.
@@ -30,13 +30,13 @@ struct ErasureTraces {
     /// The shared databases of users who see what goes.
     private(set) var participants: Set<DatabaseID> = []
     /// Places of the zone's own database: what is said there of refused items may be about the zone.
-    private(set) var kin: Set<UInt64> = []
-    private var places: [UInt64: Place] = [:]
-    private var ended: Set<UInt64> = []
+    private(set) var kin: Set<ZoneKey> = []
+    private var places: [ZoneKey: Place] = [:]
+    private var ended: Set<ZoneKey> = []
     /// Zones in which a name was given another slot than its hash.
-    private var probed: Set<UInt64> = []
+    private var probed: Set<ZoneKey> = []
     /// Addresses of which there is a record in each zone of accounts, or was before it was deleted.
-    private var knownAddresses: [UInt64: Set<Name>] = [:]
+    private var knownAddresses: [ZoneKey: Set<Name>] = [:]
 
     /// A zone in which some records may be about the subject.
     private enum Place {
@@ -55,7 +55,7 @@ struct ErasureTraces {
     }
 
     /// Zones that stay and whose change tokens cannot be answered any more.
-    var raisedZones: [UInt64] {
+    var raisedZones: [ZoneKey] {
         limits.keys.filter { key in
             if ended.contains(key) { return false }
             switch places[key] {
@@ -67,7 +67,7 @@ struct ErasureTraces {
     }
 
     /// Whether a zone has the accounts of users.
-    func isOfUsers(_ zone: UInt64) -> Bool {
+    func isOfUsers(_ zone: ZoneKey) -> Bool {
         if case .users = places[zone] { true } else { false }
     }
 
@@ -82,7 +82,7 @@ struct ErasureTraces {
         switch event.kind {
         case .zoneCreated:
             addZone(
-                event.sequence.rawValue,
+                ZoneKey(createdAt: event.sequence),
                 try ZoneEvent.readCreation(event.payload.span.bytes).identity
             )
         case .zoneDeleted:
@@ -100,7 +100,7 @@ struct ErasureTraces {
         }
     }
 
-    private mutating func addZone(_ key: UInt64, _ identity: ZoneIdentity) {
+    private mutating func addZone(_ key: ZoneKey, _ identity: ZoneIdentity) {
         homes.insert(identity.database.ofSystemZones)
         if subject.includes(identity) {
             zones.insert(key)
@@ -133,12 +133,12 @@ struct ErasureTraces {
             isMeant = isMeant && Name(body.recordType) == Schema.RecordType.users.name
         }
         if isMeant || isAboutSubject(body, place) {
-            limits[stored.zone, default: [:]][name] = stored.sequence.rawValue
+            limits[stored.zone, default: [:]][name] = stored.sequence
         }
     }
 
     private mutating func addTombstone(_ name: Name, _ stored: StoredRecord, _ place: Place) {
-        let position = stored.sequence.rawValue
+        let position = stored.sequence
         let limit = limits[stored.zone]?[name]
         // The end of what goes, and not of what somebody else had under the name since.
         let isEnd = limit.map { stored.event.previous <= $0 } ?? false

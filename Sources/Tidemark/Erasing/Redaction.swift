@@ -35,8 +35,8 @@ struct Redaction {
 
     /// Takes an event's commit in; before anything is asked about any event.
     mutating func add(_ event: LogEvent) throws(EventFormatError) {
-        if traces.kin.contains(event.zone) { kin.insert(event.commit.first.rawValue) }
-        if try drops(event) { hurt.insert(event.commit.first.rawValue) }
+        if traces.kin.contains(event.zone) { kin.insert(event.commit.first) }
+        if try drops(event) { hurt.insert(event.commit.first) }
     }
 
     /// Whether an event goes.
@@ -52,7 +52,7 @@ struct Redaction {
         let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
         let name =
             stored.event.state == .live ? try stored.body().recordName : try stored.tombstone().name
-        return limits[Name(name)].map { event.sequence.rawValue <= $0 } ?? false
+        return limits[Name(name)].map { event.sequence <= $0 } ?? false
     }
 
     // MARK: Staying
@@ -74,7 +74,7 @@ struct Redaction {
     /// A request of which something is gone cannot be answered again.
     private func redactedEnvelope(of event: LogEvent) throws(EventFormatError) -> [UInt8]? {
         let bytes = event.envelope
-        let commit = event.commit.first.rawValue
+        let commit = event.commit.first
         let isHurt = hurt.contains(commit)
         let isKin = kin.contains(commit)
         guard isHurt || isKin || isNamed(in: bytes.span.bytes) else { return nil }

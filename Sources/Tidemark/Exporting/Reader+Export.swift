@@ -15,20 +15,11 @@ extension Reader {
         asOf position: SequenceNumber?,
         _ visit: (Record) -> Bool
     ) throws(SyncError) {
-        let picture = try picture(.visible)
+        let now = try picture(.visible)
         // It keeps in the log what is read below.
-        defer { withExtendedLifetime(picture) {} }
-        let bound = try check(position, picture)
-        let past =
-            bound == picture.bound
-            ? nil
-            : try PastState(
-                of: source,
-                hash: views.hash,
-                through: SequenceNumber(rawValue: bound)
-            )
-        var zones = if let past { past.zones } else { try livingZones(of: database, picture) }
-        zones = zones.filter { $0.value.database == database }
+        defer { withExtendedLifetime(now) {} }
+        let picture = try picture(throughChecked: check(position, now), now)
+        var zones = try picture.livingZones(of: database)
         if let zone {
             let name = Name(zone.zoneName)
             zones = zones.filter { $0.value.zoneName == name }
@@ -39,38 +30,13 @@ extension Reader {
             zones = zones.filter { !$0.value.isSystem }
         }
         for (key, identity) in zones.sorted(by: { $0.value.zoneName < $1.value.zoneName }) {
-            let sequences =
-                if let past { past.liveSequences(in: key) } else {
-                    try liveSequences(in: key, picture)
-                }
-            let records = try ZoneRecords(sequences, from: source)
+            let records = try ZoneRecords(picture.liveSequences(in: key), from: source)
             let zone = identity.zone
             let goesOn = try records.visit { (sequence, body) throws(SyncError) in
                 let tag = TagContent(of: sequence, in: line).tag
                 return visit(Record(zone: zone, changeTag: tag, body: body))
             }
             if !goesOn { return }
-        }
-    }
-
-    func livingZones(
-        of database: DatabaseID,
-        _ picture: ViewPicture
-    ) throws(SyncError) -> [UInt64: ZoneIdentity] {
-        try SyncError.wrapping { () throws(ViewIndexError) in
-            let zones = try picture.zones(of: database, after: 0, limit: .max)
-            return Dictionary(uniqueKeysWithValues: zones.map { ($0.key, $0.identity) })
-        }
-    }
-
-    func liveSequences(
-        in zone: UInt64,
-        _ picture: ViewPicture,
-        limit: Int = .max
-    ) throws(SyncError) -> [SequenceNumber] {
-        try SyncError.wrapping { () throws(ViewIndexError) in
-            try picture.changes(in: zone, after: 0, quiet: .max, limit: limit)
-                .map(\.sequence)
         }
     }
 
@@ -83,25 +49,25 @@ extension Reader {
     func check(
         _ position: SequenceNumber?,
         _ picture: ViewPicture
-    ) throws(SyncError) -> UInt64 {
+    ) throws(SyncError) -> SequenceNumber {
         guard let position else { return picture.bound }
-        guard position.rawValue <= picture.bound else {
+        guard position <= picture.bound else {
             throw SyncError(
                 .invalidArguments,
                 "The store's last event is \(picture.bound); there is no event \(position)."
             )
         }
         let horizon = try historyHorizon(picture)
-        guard position.rawValue >= horizon else { throw .historyPruned(position, horizon) }
-        return position.rawValue
+        guard position >= horizon else { throw .historyPruned(position, horizon) }
+        return position
     }
 
     /// The first position that can be asked for.
     func historyHorizon() throws(SyncError) -> SequenceNumber {
-        SequenceNumber(rawValue: try historyHorizon(picture(.visible)))
+        try historyHorizon(picture(.visible))
     }
 
-    private func historyHorizon(_ picture: ViewPicture) throws(SyncError) -> UInt64 {
+    private func historyHorizon(_ picture: ViewPicture) throws(SyncError) -> SequenceNumber {
         try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.compaction()?.history ?? 0
         }
@@ -125,15 +91,15 @@ extension Reader {
             picture.facts,
             options.limits
         )
-        if zones[0].key.map({ $0 > bound }) ?? true {
+        if zones[0].key.map({ $0.creation > bound }) ?? true {
             // The zone of that time, if there was one, is another epoch, which views do not list.
             return try pastRecord(id, of: database, asOf: position)
         }
         let name = Name(id.recordName)
         let item = ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
         var stored = try ConsultedItems([item], in: zones, picture.facts).items[0].old
-        while let version = stored, version.sequence.rawValue > bound {
-            let previous = SequenceNumber(rawValue: version.event.previous)
+        while let version = stored, version.sequence > bound {
+            let previous = version.event.previous
             stored = previous == .zero ? nil : try views.records(at: [previous])[0]
         }
         guard let stored, stored.event.state == .live else { throw .recordNotFound(id) }

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkEvents
 import TidemarkLog
 public import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 extension Store {
@@ -69,7 +71,7 @@ public struct ChangeImport: Sendable {
     /// Throws for a line that is not valid: then nothing of it is applied, and all before it is kept.
     public mutating func add(_ line: ChangeStreamLine) async throws(SyncError) -> Outcome {
         let known = LineIdentity(line)
-        let request = requestIdentity(of: line, known)
+        let request = request(of: line, known)
         try await writer.committer.waitForRoom()
         try waiting.consult(line.database, in: writer.reader)
         while true {
@@ -79,10 +81,10 @@ public struct ChangeImport: Sendable {
                 count(line, known)
                 return .skipped
             }
-            var decision = try ImportDecision(line, by: writer, over: picture, waiting)
+            var decision = try decision(of: line, over: picture)
             let outcome = Outcome.applied(missingDeletionCount: decision.missingDeletionCount)
             if decision.plan.eventCount == 0 { decision.plan.noteRequest() }
-            decision.seal(line, request.identity, isDerived: request.isDerived)
+            decision.seal(line, request)
             guard
                 let placed = try await writer.append(
                     &decision.plan,
@@ -95,8 +97,8 @@ public struct ChangeImport: Sendable {
             decision.note(in: &waiting)
             if decision.changes(.subscriptions) {
                 try await notifications.notifier().imported(
-                    placed.first.rawValue,
-                    placed.last.rawValue
+                    placed.first,
+                    placed.last
                 )
             }
             if decision.changes(.users) { tellOfAccounts(placed.last) }
@@ -145,23 +147,52 @@ public struct ChangeImport: Sendable {
         xxh3(Array(line.idStem.utf8).span.bytes, seed: 0)
     }
 
-    /// The id of a line: its own, or one that is derived from its content.
-    private func requestIdentity(
+    /// Decides a line over a picture.
+    private func decision(
+        of line: ChangeStreamLine,
+        over picture: ViewPicture
+    ) throws(SyncError) -> ImportDecision {
+        let reader = writer.reader
+        var decision = try ImportDecision(
+            line,
+            receivedAt: reader.now(),
+            by: RecordRules(
+                limits: reader.options.limits,
+                line: reader.line,
+                scope: line.database.scope,
+                isImport: true
+            ),
+            over: picture.facts,
+            waiting
+        )
+        if decision.namingAssets.isEmpty { return decision }
+        var assets = ConsultedAssets(takenCount: picture.takenBlobCount)
+        for (database, fields) in decision.namingAssets {
+            assets.add(fields, of: BlobHolder(database))
+        }
+        decision.plan.assets = assets
+        return decision
+    }
+
+    /// What a line asks: its id is its own, or one that is derived from its content.
+    private func request(
         of line: ChangeStreamLine,
         _ known: LineIdentity
-    ) -> (identity: RequestIdentity, isDerived: Bool) {
+    ) -> CommitEnvelope.Request {
         let id =
             line.requestID ?? known.idStem + String(occurrences[Self.key(of: known), default: 0])
-        let identity = RequestIdentity(
+        return CommitEnvelope.Request(
             id: id,
             key: writer.reader.views.hash.key(
                 ofRequest: id,
                 user: line.user.userRecordName,
                 database: line.database
             ),
-            contentHash: known.contentHash
+            contentHash: known.contentHash,
+            isDerived: line.requestID == nil,
+            neverExpires: true,
+            database: line.database
         )
-        return (identity, line.requestID == nil)
     }
 
     /// The first position of the commit that a line's id names, if it is this line's; `nil` if there is
@@ -171,16 +202,15 @@ public struct ChangeImport: Sendable {
     /// commit changed, and so may differ from the line that was imported.
     private func commit(
         of line: ChangeStreamLine,
-        as request: (identity: RequestIdentity, isDerived: Bool),
+        as request: CommitEnvelope.Request,
         in picture: ViewPicture
     ) async throws(SyncError) -> SequenceNumber? {
-        let (request, isDerived) = request
         guard let answer = try writer.firstAnswer(to: request.key, in: picture) else {
             return nil
         }
         // An id that was made of the line is of this line, also where an export of what it changed was
         // imported under the id before it.
-        if isDerived || answer.contentHash == request.contentHash { return answer.first }
+        if request.isDerived || answer.contentHash == request.contentHash { return answer.first }
         try await writer.committer.waitUntilDurable(answer.first)
         let exported = try writer.reader.line(ofCommitAt: answer.first)
         guard exported.map({ LineIdentity($0).contentHash }) == request.contentHash else {

@@ -5,7 +5,7 @@ public import TidemarkLog
 public import TidemarkModel
 
 /// What was asked of a store, and answered, as far as the log does not say it: `Docs/journal.md`.
-public struct JournalEntry: Hashable, Sendable {
+public struct JournalEntry: Hashable, Codable, Sendable {
     /// When, by the store's own clock, in milliseconds since 1970.
     public var time: Int64
     /// How many entries before it are lost because they could not be written.
@@ -14,7 +14,7 @@ public struct JournalEntry: Hashable, Sendable {
     public var content: Content
 
     /// What happened.
-    public enum Content: Hashable, Sendable {
+    public enum Content: Hashable, Codable, Sendable {
         /// The store was opened for writing, and the journal holds so much from here on.
         case began(StoreOptions.Journal)
         /// The store was closed.
@@ -37,7 +37,7 @@ public struct JournalEntry: Hashable, Sendable {
     /// What a client asked for.
     ///
     /// Raw values are on disk: never renumber them.
-    public enum Call: UInt8, Hashable, CaseIterable, Sendable {
+    public enum Call: UInt8, Hashable, CaseIterable, Codable, Sendable {
         /// To save and delete records.
         case modifyRecords = 1
         /// To fetch records.
@@ -65,7 +65,7 @@ public struct JournalEntry: Hashable, Sendable {
     }
 
     /// One thing that was refused, and why.
-    public struct Refusal: Hashable, Sendable {
+    public struct Refusal: Hashable, Codable, Sendable {
         /// What it is about; `nil` for the call as a whole.
         public var item: SyncError.Item?
         /// CloudKit's code.
@@ -84,7 +84,7 @@ public struct JournalEntry: Hashable, Sendable {
     }
 
     /// What of a call was refused.
-    public struct Refused: Hashable, Sendable {
+    public struct Refused: Hashable, Codable, Sendable {
         /// What was asked for.
         public var call: Call
         /// By whom, from where, under which request id.
@@ -114,7 +114,7 @@ public struct JournalEntry: Hashable, Sendable {
     ///
     /// It comes with a token up to which the device has been told, and says with which it came: by that
     /// the device acknowledged all that it was told before.
-    public struct Told: Hashable, Sendable {
+    public struct Told: Hashable, Codable, Sendable {
         /// Changes of a zone, of a database, or notifications.
         public var call: Call
         /// Who was told.

@@ -62,7 +62,7 @@ package struct FoldedViews {
         do throws(ViewIndexError) {
             batch = try generation.makeBatch(
                 over: index.snapshot(),
-                compactedThrough: compactedThrough.rawValue
+                compactedThrough: compactedThrough
             )
         } catch {
             throw .views(error.message)

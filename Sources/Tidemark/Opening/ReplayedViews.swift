@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+package import TidemarkLog
 package import TidemarkModel
 import TidemarkViews
 
@@ -28,7 +29,7 @@ package struct ReplayedViews {
         }
     }
 
-    private func isSame(_ zone: UInt64) throws(ViewIndexError) -> Bool? {
+    private func isSame(_ zone: ZoneKey) throws(ViewIndexError) -> Bool? {
         guard let found else { return nil }
         for table in Self.tables {
             let (replayed, onDisk) = (
@@ -41,10 +42,10 @@ package struct ReplayedViews {
 
     private static func entries(
         of views: any ViewSnapshot
-    ) throws(ViewIndexError) -> [UInt64: ZoneEntry] {
-        var entries: [UInt64: ZoneEntry] = [:]
+    ) throws(ViewIndexError) -> [ZoneKey: ZoneEntry] {
+        var entries: [ZoneKey: ZoneEntry] = [:]
         try views.visit(.zones, from: .firstZone) { (key, value) throws(ViewIndexError) in
-            entries[key.high] = try ZoneEntry(value, key: key.high)
+            entries[key.zone] = try ZoneEntry(value, key: key.zone)
         }
         return entries
     }
@@ -55,17 +56,17 @@ package struct ReplayedZone: Sendable {
     /// Which zone it is.
     package let identity: ZoneIdentity
     /// The position of the event that created it.
-    package let key: UInt64
+    package let key: ZoneKey
     /// How many records it has.
     package let liveCount: Int64
     /// How many tombstones it has.
     package let tombstoneCount: Int64
     /// The position of its last event.
-    package let head: UInt64
+    package let head: SequenceNumber
     /// True if the views on disk say the same; `nil` if nothing was compared.
     package let isSame: Bool?
 
-    fileprivate init(_ entry: ZoneEntry, key: UInt64, isSame: Bool?) {
+    fileprivate init(_ entry: ZoneEntry, key: ZoneKey, isSame: Bool?) {
         identity = entry.identity
         self.key = key
         liveCount = entry.liveCount

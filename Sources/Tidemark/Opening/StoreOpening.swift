@@ -9,7 +9,8 @@ extension Store {
     ///
     /// A store that was not closed is recovered: everything that was acknowledged is there. Zone
     /// views that are missing or damaged are rebuilt from the log, which is the one case where
-    /// opening takes time in proportion to the log; `progress` hears of that.
+    /// opening takes time in proportion to the log; `progress` hears of that. An `observer` hears of all that
+    /// the store does, for logs, metrics and traces.
     ///
     /// Throws `notAStore`, `locked` (another process has it open for writing), `corrupted` (open it
     /// for reading, or salvage it), `newerVersion`, `foreignFile`, `unreadable` or `full`.
@@ -17,6 +18,7 @@ extension Store {
         at path: String,
         access: StoreAccess = .writing,
         options: StoreOptions = StoreOptions(),
+        observer: (any StoreObserver)? = nil,
         progress: (RebuildProgress) -> Void = { _ in }
     ) throws(LogError) -> Store {
         try open(
@@ -24,6 +26,7 @@ extension Store {
             access: access,
             options: options,
             environment: StoreEnvironment(),
+            observer: observer,
             progress: progress
         )
     }
@@ -34,17 +37,26 @@ extension Store {
         access: StoreAccess,
         options: StoreOptions,
         environment: StoreEnvironment,
+        observer: (any StoreObserver)? = nil,
         progress: (RebuildProgress) -> Void = { _ in }
     ) throws(LogError) -> Store {
         let opening = StoreOpening(
             folder: StoreFolder(path),
             options: options,
-            environment: environment
+            environment: environment.observed(by: observer),
+            observer: observer
         )
-        switch access {
-        case .writing: return try opening.openForWriting(creating: false, progress)
-        case .creating: return try opening.openForWriting(creating: true, progress)
-        case .reading: return try opening.openForReading(progress)
+        let work = observer?.begins(.opening)
+        do throws(LogError) {
+            let store = try opening.open(access, progress)
+            observer?.notes(
+                .opened(last: store.lastSequence, wasClean: store.recovery?.wasClean ?? true)
+            )
+            work?.ends(nil)
+            return store
+        } catch {
+            work?.ends(error)
+            throw error
         }
     }
 }
@@ -54,6 +66,19 @@ struct StoreOpening {
     let folder: StoreFolder
     let options: StoreOptions
     let environment: StoreEnvironment
+    /// Hears of what the store does.
+    var observer: (any StoreObserver)?
+
+    fileprivate func open(
+        _ access: StoreAccess,
+        _ progress: (RebuildProgress) -> Void
+    ) throws(LogError) -> Store {
+        switch access {
+        case .writing: try openForWriting(creating: false, progress)
+        case .creating: try openForWriting(creating: true, progress)
+        case .reading: try openForReading(progress)
+        }
+    }
 
     func openForWriting(
         creating: Bool,
@@ -91,7 +116,8 @@ struct StoreOpening {
             blobs: BlobStore(folder, log.environment.fileSystem),
             journalReader: JournalReader(folder, of: log.store, log.environment.fileSystem),
             journal: OpenJournal(folder, of: log.store, line.current, options, log.environment),
-            environment: log.environment
+            environment: log.environment,
+            observer: observer
         )
         let writer = Writer(
             reader,
@@ -208,7 +234,8 @@ struct StoreOpening {
                 blobs: BlobStore(folder, reader.fileSystem),
                 journalReader: JournalReader(folder, of: reader.store, reader.fileSystem),
                 journal: nil,
-                environment: environment.log
+                environment: environment.log,
+                observer: observer
             ),
             nil,
             indexes: nil,
@@ -285,7 +312,8 @@ struct StoreOpening {
             source: log,
             budget: options.checkpointWeight,
             runsInline: environment.log.writesInline,
-            awaitDurable: { (sequence) throws(LogError) in try log.blockUntilDurable(sequence) }
+            awaitDurable: { (sequence) throws(LogError) in try log.blockUntilDurable(sequence) },
+            observer: observer
         )
     }
 }

@@ -82,7 +82,7 @@ private final class RecordMending: SalvageMending {
     /// zones, and an event that the log had.
     private var views: (any ViewSnapshot)?
     /// The last surviving event of each record, in each list that it stands in.
-    private var last: [ViewKey: (sequence: UInt64, state: RecordState)] = [:]
+    private var last: [ViewKey: (sequence: SequenceNumber, state: RecordState)] = [:]
 
     init(_ folder: StoreFolder, _ environment: StoreEnvironment) {
         self.folder = folder
@@ -135,8 +135,8 @@ private final class RecordMending: SalvageMending {
     private func amendedMove(_ event: LogEvent) -> [UInt8]? {
         guard let old = try? AudienceEvent(event.payload.span.bytes) else { return nil }
         var moved = old
-        let slot = hash.slot(ofName: old.name) &+ UInt64(old.probeCount)
-        let previous = take(slot, in: old.place.key, event.sequence.rawValue, old.state)
+        let slot = hash.slot(ofName: old.name).probed(old.probeCount)
+        let previous = take(slot, in: old.place.key, event.sequence, old.state)
         moved.place.previous = previous?.sequence ?? 0
         moved.place.previousState = previous?.state
         guard moved != old else { return nil }
@@ -147,17 +147,17 @@ private final class RecordMending: SalvageMending {
 
     /// The event about a record before this one in a list, of those that survive.
     private func take(
-        _ slot: UInt64,
-        in list: UInt64,
-        _ sequence: UInt64,
+        _ slot: Slot,
+        in list: ZoneKey,
+        _ sequence: SequenceNumber,
         _ state: RecordState
-    ) -> (sequence: UInt64, state: RecordState)? {
-        let place = ViewKey(list, slot)
+    ) -> (sequence: SequenceNumber, state: RecordState)? {
+        let place = ViewKey(zone: list, slot: slot)
         defer { last[place] = (sequence, state) }
         return last[place]
     }
 
-    func creation(of zone: UInt64, before commit: LogCommit) -> CommitDraft? {
+    func creation(of zone: ZoneKey, before commit: LogCommit) -> CommitDraft? {
         var identity = ZoneIdentity(database: .standard, zoneName: Name("salvaged-\(zone)"))
         var probeCount: UInt8 = 0
         if let value = try? views?.value(in: .zones, for: .zone(zone)),
@@ -165,7 +165,7 @@ private final class RecordMending: SalvageMending {
         {
             identity = entry.identity
             let slot = hash.slot(ofZone: identity.zoneName.string)
-            probeCount = UInt8(truncatingIfNeeded: entry.place.low &- slot)
+            probeCount = UInt8(truncatingIfNeeded: entry.place.low &- slot.rawValue)
         }
         var draft = CommitDraft(
             time: commit.time,

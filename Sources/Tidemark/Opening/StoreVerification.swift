@@ -5,7 +5,7 @@ import TidemarkEvents
 public import TidemarkLog
 
 /// The result of a check of every byte of a store.
-public struct StoreVerification: Hashable, Sendable {
+public struct StoreVerification: Hashable, Codable, Sendable {
     /// The defects, each with its file and the place in it; empty for a sound store.
     public internal(set) var findings: [LogError] = []
     /// Segments of the log that were read.

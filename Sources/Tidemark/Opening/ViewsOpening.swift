@@ -131,15 +131,15 @@ struct ViewsOpening {
         try check(index.checkpoint)
         let start = index.checkpoint?.sequence ?? .zero
         let last = source.durableSequence
-        let tailCount = last.rawValue - start.rawValue
-        var reach = start.rawValue
+        let tailCount = last - start
+        var reach = start
         let isRebuild = isWritable && (start == .zero || tailCount > Self.rebuildEventCount)
         let form = isRebuild ? Self.rebuildForm : .overlay
         let replay = Replay(source: source, hash: hash, form: form)
         let rest = try replay.run(after: start, through: last) { sequence in
             progress(
                 RebuildProgress(
-                    eventCount: sequence.rawValue - start.rawValue,
+                    eventCount: sequence - start,
                     totalEventCount: tailCount
                 )
             )

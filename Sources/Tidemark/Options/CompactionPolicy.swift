@@ -7,9 +7,9 @@ public import TidemarkModel
 /// What a compaction may forget.
 ///
 /// Lifetimes are counted by our own clock, from when an event was received, to the millisecond.
-public struct CompactionPolicy: Hashable, Sendable {
+public struct CompactionPolicy: Hashable, Codable, Sendable {
     /// How long something is kept.
-    public enum Retention: Hashable, Sendable {
+    public enum Retention: Hashable, Codable, Sendable {
         /// For good.
         case all
         /// Not longer than it has to be.
@@ -33,7 +33,7 @@ public struct CompactionPolicy: Hashable, Sendable {
 }
 
 /// What a compaction came to; or would come to, if it was a dry run.
-public struct CompactionReport: Hashable, Sendable {
+public struct CompactionReport: Hashable, Codable, Sendable {
     /// Reads as of this position and later ones are exact.
     public internal(set) var historyHorizon = SequenceNumber.zero
     /// When the commit at the history horizon was made, in milliseconds since 1970; `nil` if all
@@ -60,7 +60,7 @@ public struct CompactionReport: Hashable, Sendable {
     public internal(set) var isRead = false
 
     /// Change tokens of a zone that expire.
-    public struct TokenExpiry: Hashable, Sendable {
+    public struct TokenExpiry: Hashable, Codable, Sendable {
         /// The zone's name.
         public internal(set) var zoneName: String
         /// Whether only tokens expire by which a share's participants read the zone.

@@ -89,7 +89,7 @@ public struct StoreOptions: Hashable, Sendable {
     /// What the journal takes in: `Docs/journal.md`.
     ///
     /// Raw values are on disk: never renumber them.
-    public enum Journal: UInt8, Hashable, CaseIterable, Sendable {
+    public enum Journal: UInt8, Hashable, CaseIterable, Codable, Sendable {
         /// What was refused, to whom, and why.
         case refusals = 0
         /// That, and what each device was told of changes, by which tokens, and acknowledged.

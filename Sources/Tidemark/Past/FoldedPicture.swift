@@ -2,37 +2,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
+import TidemarkLog
 import TidemarkModel
 
 /// The store as of a position, from a fold of the log.
 ///
 /// Each list is sorted once: a page may read it in several steps.
 final class FoldedPicture: Picture {
-    let bound: UInt64
+    let bound: SequenceNumber
     private let state: PastState
-    private var versions: (zone: UInt64, list: [RecordVersion])?
+    private var versions: (zone: ZoneKey, list: [RecordVersion])?
     private var zones: (database: DatabaseID, list: [ZoneHead])?
 
-    init(_ state: PastState, through bound: UInt64) {
+    init(_ state: PastState, through bound: SequenceNumber) {
         self.state = state
         self.bound = bound
     }
 
-    func zone(_ zone: ZoneIdentity) -> (key: UInt64?, end: ZoneDeletionReason?) {
+    func zone(_ zone: ZoneIdentity) -> (key: ZoneKey?, end: ZoneDeletionReason?) {
         if let key = state.zones.first(where: { $0.value == zone })?.key { return (key, nil) }
         return (nil, state.reason(ofEnd: zone))
     }
 
-    func versions(in zone: UInt64, after start: UInt64, limit: Int) -> [RecordVersion] {
+    func versions(in zone: ZoneKey, after start: SequenceNumber, limit: Int) -> [RecordVersion] {
         if versions?.zone != zone { versions = (zone, state.versions(in: zone, after: 0)) }
         let list = versions?.list ?? []
-        return Array(list.drop { $0.sequence.rawValue <= start }.prefix(limit))
+        return Array(list.drop { $0.sequence <= start }.prefix(limit))
     }
 
     func zones(
         of database: DatabaseID,
-        after start: UInt64,
-        quiet: UInt64,
+        after start: SequenceNumber,
+        quiet: SequenceNumber,
         limit: Int
     ) -> [ZoneHead] {
         if zones?.database != database { zones = (database, state.zones(of: database)) }
@@ -40,5 +41,13 @@ final class FoldedPicture: Picture {
         return Array(
             list.filter { $0.head > start && !$0.isQuiet(below: quiet) }.prefix(limit)
         )
+    }
+
+    func livingZones(of database: DatabaseID) -> [ZoneKey: ZoneIdentity] {
+        state.zones.filter { $0.value.database == database }
+    }
+
+    func liveSequences(in zone: ZoneKey, limit: Int) -> [SequenceNumber] {
+        Array(state.liveSequences(in: zone).prefix(limit))
     }
 }

@@ -4,7 +4,7 @@
 package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
-package import TidemarkViews
+import TidemarkViews
 
 /// What asking the past needs of a store: its zone views at one moment, and the events that led there.
 ///
@@ -28,32 +28,32 @@ package struct PastPicture: Sendable {
     package var hash: StoreHash { picture.hash }
 
     /// The last position that the picture shows.
-    package var last: SequenceNumber { SequenceNumber(rawValue: picture.bound) }
+    package var last: SequenceNumber { picture.bound }
 
     /// All zones of a database, those that have ended included, in the order of their last events.
     ///
     /// O(zones of the database).
-    package func zones(of database: DatabaseID) throws(SyncError) -> [ZoneStanding] {
-        try translated { () throws(ViewIndexError) in
-            try picture.zones(of: database, after: 0, quiet: 0, limit: .max)
+    package func zones(of database: DatabaseID) throws(SyncError) -> [PastZone] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.zones(of: database, after: 0, quiet: 0, limit: .max).map { PastZone($0) }
         }
     }
 
     /// The position up to which records of an epoch of a zone, deleted ones or all, may have been
     /// forgotten without a trace; zero if none were.
-    package func forgottenThrough(_ epoch: ZoneStanding) throws(SyncError) -> SequenceNumber {
+    package func forgottenThrough(_ epoch: PastZone) throws(SyncError) -> SequenceNumber {
         var position = epoch.tombstoneHorizon
-        let run = try translated { () throws(ViewIndexError) in try picture.compaction() }
-        if let run, let end = epoch.end, end.sequence <= run.horizon(of: epoch.identity) {
-            position = max(position, end.sequence)
+        let run = try SyncError.wrapping { () throws(ViewIndexError) in try picture.compaction() }
+        if let run, let end = epoch.end, end <= run.horizon(of: epoch.identity) {
+            position = max(position, end)
         }
-        return SequenceNumber(rawValue: position)
+        return position
     }
 
     /// The lists of what the shares of a zone show or showed, those of shares that have ended included.
     ///
     /// O(shares of the zone's owner).
-    package func audiences(of zone: ZoneIdentity) throws(SyncError) -> [ZoneStanding] {
+    package func audiences(of zone: ZoneIdentity) throws(SyncError) -> [PastZone] {
         let prefix = zone.audience(ofShare: "")
         return try zones(of: prefix.database).filter {
             $0.identity.zoneName.string.utf8.starts(with: prefix.zoneName.string.utf8)
@@ -66,41 +66,34 @@ package struct PastPicture: Sendable {
     /// One look-up, and one read of the log to see that the name is the one that is meant.
     package func newestVersion(
         of name: Name,
-        in epoch: UInt64
+        in epoch: ZoneKey
     ) throws(SyncError) -> RecordVersion? {
         var slot = hash.slot(ofName: name)
         for _ in 0...UInt8.max {
-            guard let version = try newestVersion(at: ViewKey(epoch, slot)) else { return nil }
+            let place = ViewKey(zone: epoch, slot: slot)
+            guard let version = try newestVersion(at: place) else { return nil }
             let stored = try picture.views.records(at: [version.sequence])[0]
             do throws(EventFormatError) {
                 if try stored.hasName(name) { return version }
             } catch {
                 throw SyncError(error)
             }
-            slot &+= 1
+            slot = slot.probed(1)
         }
         return nil
     }
 
     /// The newest event of a slot in a zone or an audience; `nil` if there is none.
     func newestVersion(at slot: ViewKey) throws(SyncError) -> RecordVersion? {
-        try translated { () throws(ViewIndexError) in try picture.version(at: slot) }
+        try SyncError.wrapping { () throws(ViewIndexError) in try picture.version(at: slot) }
     }
 
     /// The last event of every record that an epoch of a zone has or had, oldest first.
     ///
     /// O(records).
-    package func newestVersions(in epoch: UInt64) throws(SyncError) -> [RecordVersion] {
-        try translated { () throws(ViewIndexError) in
-            try picture.changes(in: epoch, after: 0, quiet: 0, limit: .max)
-        }
-    }
-
-    private func translated<Result>(
-        _ body: () throws(ViewIndexError) -> Result
-    ) throws(SyncError) -> Result {
+    package func newestVersions(in epoch: ZoneKey) throws(SyncError) -> [RecordVersion] {
         try SyncError.wrapping { () throws(ViewIndexError) in
-            try body()
+            try picture.changes(in: epoch, after: 0, quiet: 0, limit: .max)
         }
     }
 }
@@ -134,7 +127,7 @@ package struct PastLog: Sendable {
     package func scan(
         from first: SequenceNumber,
         through last: SequenceNumber,
-        zones: Set<UInt64>? = nil,
+        zones: Set<ZoneKey>? = nil,
         _ visit: (LogEvent) throws(EventFormatError) -> Bool
     ) throws(SyncError) {
         var failure: EventFormatError?

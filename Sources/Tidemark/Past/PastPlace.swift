@@ -4,7 +4,7 @@
 package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
-package import TidemarkViews
+import TidemarkViews
 
 /// The place of a record in one epoch of its zone: the same for all its versions there.
 ///
@@ -17,12 +17,12 @@ package struct PastPlace: Hashable, Sendable {
     }
 
     /// The place of a version's record.
-    package init(of version: RecordVersion, in epoch: ZoneStanding) {
-        key = ViewKey(epoch.key, version.slot)
+    package init(of version: RecordVersion, in epoch: PastZone) {
+        key = ViewKey(zone: epoch.key, slot: version.slot)
     }
 
     /// The key of the zone's epoch.
-    package var epoch: UInt64 { key.high }
+    package var epoch: ZoneKey { key.zone }
 }
 
 /// A step from one version of a record to the next.
@@ -30,9 +30,9 @@ package struct PastStep: Sendable {
     /// Which record it is.
     package let place: PastPlace
     /// Position of the version before; zero where the record was not there.
-    package let before: UInt64
+    package let before: SequenceNumber
     /// Position of the version from here on; zero where the record is not there.
-    package let after: UInt64
+    package let after: SequenceNumber
 }
 
 /// Tells which records events are about.
@@ -53,7 +53,7 @@ package struct PastPlaces: Sendable {
             event.payload.span.bytes
         )
         return PastStep(
-            place: PastPlace(ViewKey(change.zone, change.slot)),
+            place: PastPlace(ViewKey(zone: change.zone, slot: change.slot)),
             before: change.previousState == .live ? change.previous : 0,
             after: change.state == .live ? change.sequence : 0
         )
@@ -65,8 +65,8 @@ extension PastPicture {
     /// there.
     package func newestVersion(
         of version: RecordVersion,
-        shownIn audience: ZoneStanding
+        shownIn audience: PastZone
     ) throws(SyncError) -> RecordVersion? {
-        try newestVersion(at: ViewKey(audience.key, version.slot))
+        try newestVersion(at: ViewKey(zone: audience.key, slot: version.slot))
     }
 }

@@ -12,10 +12,10 @@ import TidemarkViews
 struct PastState {
     /// The last event of one slot.
     private struct Entry {
-        var zone: UInt64 = 0
-        var slot: UInt64 = 0
+        var zone: ZoneKey = 0
+        var slot: Slot = 0
         /// Zero for an empty place.
-        var sequence: UInt64 = 0
+        var sequence: SequenceNumber = 0
         var isLive = false
     }
 
@@ -23,7 +23,7 @@ struct PastState {
     private var shift: UInt64 = 64 - 12
     private var count = 0
     /// The zones that were there, by key.
-    private(set) var zones: [UInt64: ZoneIdentity] = [:]
+    private(set) var zones: [ZoneKey: ZoneIdentity] = [:]
     /// The zones that had ended.
     private var endedZones: [ZoneHead] = []
 
@@ -36,7 +36,7 @@ struct PastState {
         through last: SequenceNumber
     ) throws(SyncError) {
         let fold = Fold(hash: hash)
-        try source.visit(from: SequenceNumber(rawValue: 1), through: last) {
+        try source.visit(from: 1, through: last) {
             (event) throws(EventFormatError) in
             try apply(event, fold)
             return true
@@ -48,12 +48,12 @@ struct PastState {
         let payload = bytes.span.bytes
         switch EventKind(of: payload) {
         case .zoneCreated:
-            zones[event.sequence.rawValue] = try ZoneEvent.readCreation(payload).identity
+            zones[ZoneKey(createdAt: event.sequence)] = try ZoneEvent.readCreation(payload).identity
         case .zoneDeleted:
             guard let identity = zones.removeValue(forKey: event.zone) else { break }
             let reason = try ZoneEvent.readDeletion(payload)
             endedZones.append(
-                ZoneHead(identity: identity, head: event.sequence.rawValue, end: reason)
+                ZoneHead(identity: identity, head: event.sequence, end: reason)
             )
         case .requestNoted, .audienceEntered, .audienceLeft, .tombstonesForgotten,
             .compactionBegun:
@@ -79,7 +79,8 @@ struct PastState {
     }
 
     private func place(of entry: Entry) -> Int {
-        let hash = (entry.slot ^ (entry.zone &* 0x9E37_79B9_7F4A_7C15)) &* 0xD6E8_FEB8_6659_FD93
+        let zone = entry.zone.rawValue &* 0x9E37_79B9_7F4A_7C15
+        let hash = (entry.slot.rawValue ^ zone) &* 0xD6E8_FEB8_6659_FD93
         var place = Int(truncatingIfNeeded: hash >> shift)
         while table[place].sequence != 0,
             table[place].slot != entry.slot || table[place].zone != entry.zone
@@ -100,9 +101,9 @@ struct PastState {
     ///
     /// O(records).
     func zones(of database: DatabaseID) -> [ZoneHead] {
-        var found: [UInt64: ZoneHead] = [:]
+        var found: [ZoneKey: ZoneHead] = [:]
         for (key, identity) in zones where identity.database == database {
-            found[key] = ZoneHead(identity: identity, head: key)
+            found[key] = ZoneHead(identity: identity, head: key.creation)
         }
         for entry in table where entry.sequence > 0 {
             guard let head = found[entry.zone]?.head, head < entry.sequence else { continue }
@@ -113,9 +114,9 @@ struct PastState {
     }
 
     /// The positions of a zone's live records, ascending.
-    func liveSequences(in zone: UInt64) -> [SequenceNumber] {
+    func liveSequences(in zone: ZoneKey) -> [SequenceNumber] {
         table.lazy.filter { $0.zone == zone && $0.isLive && $0.sequence != 0 }
-            .map { SequenceNumber(rawValue: $0.sequence) }
+            .map(\.sequence)
             .sorted()
     }
 
@@ -125,12 +126,12 @@ struct PastState {
     }
 
     /// The last events of a zone's records that come after a position, ascending.
-    func versions(in zone: UInt64, after start: UInt64) -> [RecordVersion] {
+    func versions(in zone: ZoneKey, after start: SequenceNumber) -> [RecordVersion] {
         table.lazy.filter { $0.zone == zone && $0.sequence > start }
             .map { entry in
                 RecordVersion(
                     slot: entry.slot,
-                    sequence: SequenceNumber(rawValue: entry.sequence),
+                    sequence: entry.sequence,
                     state: entry.isLive ? .live : .tombstone
                 )
             }

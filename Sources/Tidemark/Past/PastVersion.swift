@@ -24,9 +24,9 @@ package struct PastVersion: Sendable {
     /// Where a version stands in the list of what a share shows.
     package struct Share: Sendable {
         /// The position of the event that made the list.
-        package let key: UInt64
+        package let key: ZoneKey
         /// Position of the record's event in the list before; zero if there is none.
-        package let previous: UInt64
+        package let previous: SequenceNumber
         /// Whether the record was not in the list before.
         package let isNew: Bool
     }
@@ -42,13 +42,13 @@ package struct PastVersion: Sendable {
     package var sequence: SequenceNumber { stored.sequence }
 
     /// The key of the epoch of the record's zone.
-    package var zone: UInt64 { stored.zone }
+    package var zone: ZoneKey { stored.zone }
 
     /// Position of the record's event before this one, a deletion too; zero if there is none.
-    package var previous: UInt64 { stored.event.previous }
+    package var previous: SequenceNumber { stored.event.previous }
 
     /// Position of the version that this one replaces; `nil` if the record was not there.
-    package var replaced: UInt64? {
+    package var replaced: SequenceNumber? {
         stored.event.previousState == .live ? stored.event.previous : nil
     }
 
@@ -90,9 +90,9 @@ package struct PastShowing: Sendable {
     /// Whether the share shows the record from here on.
     package let isShown: Bool
     /// The position of the event that made the list of what the share shows.
-    package let key: UInt64
+    package let key: ZoneKey
     /// Position of the record's event in the list before; zero if there is none.
-    package let previous: UInt64
+    package let previous: SequenceNumber
 
     /// Reads an event by which a record came under a share or left one.
     package init(_ event: LogEvent) throws(EventFormatError) {

@@ -8,32 +8,8 @@ import TidemarkRules
 import TidemarkViews
 
 extension Reader {
-    /// See ``Store/fetchRecords(_:as:asOf:)``.
-    func fetchRecords(
-        _ request: FetchRecordsRequest,
-        as caller: Caller,
-        asOf position: SequenceNumber
-    ) throws(SyncError) -> [Result<Record, SyncError>] {
-        let picture = try pastPicture(for: caller)
-        defer { withExtendedLifetime(picture) {} }
-        _ = try check(position, picture)
-        let limit = options.limits.itemsPerRequest
-        guard request.recordIDs.count <= limit else {
-            throw .tooManyItems(request.recordIDs.count, limit: limit)
-        }
-        let access = try access(of: caller, picture)
-        let selection = request.desiredKeys.map { FieldSelection($0) }
-        return request.recordIDs.map { id in
-            Result { () throws(SyncError) in
-                let record = try self.record(id, as: caller, asOf: position, picture)
-                if let refusal = access?.refusal(of: .read, on: record.body) { throw refusal }
-                return record.narrowed(to: selection)
-            }
-        }
-    }
-
     /// A record as a client fetches it as of a position.
-    private func record(
+    func record(
         _ id: RecordID,
         as caller: Caller,
         asOf position: SequenceNumber,
@@ -57,13 +33,15 @@ extension Reader {
         _ now: ViewPicture
     ) throws(SyncError) -> any Picture {
         guard let position else { return LivePicture(views: now) }
-        return FoldedPicture(try past(position, now), through: position.rawValue)
+        return FoldedPicture(try past(position, now), through: position)
     }
 
-    private func pastPicture(for caller: Caller) throws(SyncError) -> ViewPicture {
-        try checkAccess(of: caller, writes: false)
-        if caller.database.scope == .shared { throw .sharedPast }
-        return try picture(.visible)
+    /// The same for a position that the store has: no fold where nothing happened since.
+    func picture(
+        throughChecked bound: SequenceNumber,
+        _ now: ViewPicture
+    ) throws(SyncError) -> any Picture {
+        try picture(asOf: bound == now.bound ? nil : bound, now)
     }
 
     /// What there was as of a position; the picture keeps it in the log for as long as it is held.
@@ -75,7 +53,7 @@ extension Reader {
         return try PastState(
             of: source,
             hash: views.hash,
-            through: SequenceNumber(rawValue: bound)
+            through: bound
         )
     }
 }

@@ -85,7 +85,10 @@ extension ProjectionMark: LosslessStringConvertible {
             let incarnation = UInt64(parts[1], radix: 16), let position = UInt64(parts[2]),
             let history = UInt64(parts[3]), let tombstones = UInt64(parts[4])
         else { return nil }
-        forgotten = Forgotten(history: history, tombstones: tombstones)
+        forgotten = Forgotten(
+            history: SequenceNumber(rawValue: history),
+            tombstones: SequenceNumber(rawValue: tombstones)
+        )
         store = String(parts[0])
         self.incarnation = Incarnation(rawValue: incarnation)
         self.position = SequenceNumber(rawValue: position)
@@ -128,6 +131,6 @@ public enum ProjectionReset: Hashable, Sendable {
 
 /// How far compactions have forgotten: replaced versions, and deletions.
 struct Forgotten: Hashable, Sendable {
-    var history: UInt64 = 0
-    var tombstones: UInt64 = 0
+    var history: SequenceNumber = 0
+    var tombstones: SequenceNumber = 0
 }

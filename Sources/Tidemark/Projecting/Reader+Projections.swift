@@ -17,7 +17,7 @@ extension Reader {
             try await projection.reset(reason)
             mark = nil
         }
-        let end = SequenceNumber(rawValue: try picture(.visible).bound)
+        let end = try picture(.visible).bound
         var position = mark?.position ?? .zero
         var forgotten = mark?.forgotten
         while position < end {
@@ -74,7 +74,7 @@ extension Reader {
         _ position: SequenceNumber,
         _ held: Forgotten,
         by forgotten: Forgotten
-    ) -> Bool { position.rawValue < forgotten.history && held != forgotten }
+    ) -> Bool { position < forgotten.history && held != forgotten }
 
     /// The next commits, and the position up to which these are all; `nil` if some may have been dropped
     /// since those before were handed out.

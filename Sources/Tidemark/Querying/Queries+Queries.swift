@@ -20,6 +20,7 @@ extension Queries {
         if caller.database.scope == .shared, request.zone == nil { throw .zoneNotNamed }
         let limit = try queryLimit(request.limit)
         guard let indexes, position == nil else {
+            reader.observer?.notes(.queried(byIndex: false))
             return try scan(request, as: caller, asOf: position, limit: limit)
         }
         // Who may read nothing adds no indexes.
@@ -31,6 +32,7 @@ extension Queries {
         if request.cursor == nil, !indexes.isNear(picture.bound),
             let page = try smallPage(query, rules, place, limit, request, picture)
         {
+            reader.observer?.notes(.queried(byIndex: false))
             return page
         }
         let search = IndexSearch(
@@ -52,7 +54,7 @@ extension Queries {
             let any = Query(recordType: query.recordType)
             let all = try await index.page(
                 any,
-                zones: place.zones.keys.sorted(),
+                zones: place.keys,
                 limit: 1,
                 now: search.now,
                 shows: self.shows(in: place)
@@ -60,6 +62,7 @@ extension Queries {
             if all.records.isEmpty { throw SyncError.recordTypeNotFound(Name(any.recordType)) }
             return page
         }
+        reader.observer?.notes(.queried(byIndex: true))
         return QueryPageResult(
             records: found.records,
             cursor: found.next.map { QueryPageCursor(bytes: $0.bytes) }
@@ -100,11 +103,14 @@ extension Queries {
 /// Where a query looks.
 struct QueryPlace: Sendable {
     /// The zones, by key.
-    var zones: [UInt64: ZoneID]
+    var zones: [ZoneKey: ZoneID]
     /// What cursors belong to: that goes on when zones of a whole database come and go between pages.
     var scope: UInt64
     /// What shares show of the zone, where it is somebody else's.
     var shown: SharedPlace?
+
+    /// The keys of the zones as the query index has them, ascending.
+    var keys: [UInt64] { zones.keys.map(\.rawValue).sorted() }
 
     /// How many zones one query can look into; each is a value in SQLite's statement.
     static let zoneLimit = 30_000
@@ -124,7 +130,7 @@ extension Queries {
         _ picture: ViewPicture
     ) throws(SyncError) -> QueryPlace {
         guard let zone else {
-            let zones = try reader.livingZones(of: caller.database, picture)
+            let zones = try LivePicture(views: picture).livingZones(of: caller.database)
                 .filter { !$0.value.isSystem }
                 .mapValues(\.zone)
             guard zones.count <= QueryPlace.zoneLimit else { throw .tooManyZones(zones.count) }
@@ -144,7 +150,7 @@ extension Queries {
         let shown = consulted.access(of: 0).map {
             SharedPlace(zones: consulted, access: $0, picture: picture)
         }
-        return QueryPlace(zones: [key: zone], scope: key, shown: shown)
+        return QueryPlace(zones: [key: zone], scope: key.rawValue, shown: shown)
     }
 
     /// Whether a record is shown where a query looks; `nil` if every record is.
@@ -190,7 +196,7 @@ extension Queries {
     ) async throws -> (records: [Record], next: QueryCursor?) {
         let page = try await index.page(
             search.query,
-            zones: search.place.zones.keys.sorted(),
+            zones: search.place.keys,
             scope: search.place.scope,
             after: cursor,
             limit: search.limit,
@@ -201,7 +207,7 @@ extension Queries {
         )
         var incarnations = IncarnationReader(line: reader.line)
         let records = page.records.compactMap { found -> Record? in
-            guard let zone = search.place.zones[found.zone] else { return nil }
+            guard let zone = search.place.zones[ZoneKey(rawValue: found.zone)] else { return nil }
             let tag = incarnations.tag(of: SequenceNumber(rawValue: found.sequence))
             return Record(zone: zone, changeTag: tag, body: found.body)
                 .shown(to: search.place.shown?.access)

@@ -29,7 +29,9 @@ extension Queries {
     ) async throws(SyncError) -> QueryRules {
         let environment = caller.database.environment
         while true {
-            let schema = try reader.schema(of: caller.database, try reader.picture(.visible)).schema
+            let picture = try reader.picture(.visible)
+            let type = Name(query.recordType)
+            let schema = try reader.schema(of: caller.database, picture).excerpt(type).schema
             let rules = try QueryRules(query, under: schema)
             let growth = try QueryRules.growth(of: schema, for: query, in: environment)
             if growth.isEmpty || writer.ifAny == nil { return rules }
@@ -42,21 +44,22 @@ extension Queries {
         try await committer.waitForRoom()
         while true {
             let picture = try reader.picture(.appended)
-            let old = try reader.schema(of: caller.database, picture)
+            let schema = try reader.schema(of: caller.database, picture)
+            let old = try schema.excerpt(Name(query.recordType)).schema
             let growth = try QueryRules.growth(
-                of: old.schema,
+                of: old,
                 for: query,
                 in: caller.database.environment
             )
             if growth.isEmpty {
-                let last = SequenceNumber(rawValue: old.lastSequence)
+                let last = schema.lastSequence
                 return try await committer.waitUntilDurable(last)
             }
             let change = try SystemChange.schema(
-                from: old.schema,
-                to: old.schema.applying(growth)
+                from: old,
+                to: old.applying(growth)
             )
-            guard let last = try writer().append(change, as: caller, picture, committer) else {
+            guard let last = try writer().append(change, as: caller, picture) else {
                 continue
             }
             return try await committer.waitUntilDurable(last)

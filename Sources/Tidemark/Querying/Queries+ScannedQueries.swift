@@ -22,11 +22,12 @@ extension Queries {
         // Who may read is a question of today.
         let query = try readable(request.query, as: caller, picture)
         let zone = request.zone.map { zone in
-            [reader.views.hash.slot(ofZone: zone.zoneName), reader.views.hash.target(zone.owner)]
+            let slot = reader.views.hash.slot(ofZone: zone.zoneName)
+            return [slot.rawValue, reader.views.hash.target(zone.owner)]
         }
         let signature = QueryCursor.signature(
             of: query,
-            zones: [reader.views.hash.key(of: caller.database), bound] + (zone ?? [])
+            zones: [reader.views.hash.key(of: caller.database), bound.rawValue] + (zone ?? [])
                 + [reader.views.hash.target((caller.user ?? .current).name)]
         )
         var offset = 0
@@ -75,8 +76,9 @@ extension Queries {
             shows: visibility(in: place)
         )
         var room = Self.smallCount
+        let live = LivePicture(views: picture)
         for zone in place.zones.keys.sorted() {
-            let sequences = try reader.liveSequences(in: zone, picture, limit: room + 1)
+            let sequences = try live.liveSequences(in: zone, limit: room + 1)
             guard sequences.count <= room else { return nil }
             room -= sequences.count
             try scan.look(at: sequences, of: reader.source)
@@ -95,28 +97,21 @@ extension Queries {
         _ query: Query,
         _ request: QueryRequest,
         as caller: Caller,
-        through bound: UInt64,
-        _ picture: ViewPicture,
+        through bound: SequenceNumber,
+        _ now: ViewPicture,
         _ signature: UInt64
     ) throws(SyncError) -> ScannedQuery {
-        let last = SequenceNumber(rawValue: bound)
-        let past =
-            bound == picture.bound
-            ? nil : try PastState(of: reader.source, hash: reader.views.hash, through: last)
-        let rules = try rules(for: request.query, as: caller, past, picture)
-        let place = try place(for: request.zone, as: caller, past, picture)
+        let picture = try reader.picture(throughChecked: bound, now)
+        let rules = try rules(for: request.query, as: caller, picture, now)
+        let place = try place(for: request.zone, as: caller, picture, now)
         var scan = try QueryScan(
             query,
-            now: past == nil ? reader.now() : try time(of: last),
+            now: bound == now.bound ? reader.now() : try time(of: bound),
             searchedFields: rules.searchedFields,
             shows: visibility(in: place)
         )
         for zone in place.zones.keys.sorted() {
-            let sequences =
-                if let past { past.liveSequences(in: zone) } else {
-                    try reader.liveSequences(in: zone, picture)
-                }
-            try scan.look(at: sequences, of: reader.source)
+            try scan.look(at: picture.liveSequences(in: zone), of: reader.source)
         }
         guard rules.isTypeKnown || scan.hasMetType else {
             throw .recordTypeNotFound(Name(query.recordType))
@@ -131,29 +126,31 @@ extension Queries {
     private func rules(
         for query: Query,
         as caller: Caller,
-        _ past: PastState?,
-        _ picture: ViewPicture
+        _ picture: any Picture,
+        _ now: ViewPicture
     ) throws(SyncError) -> QueryRules {
         guard reader.options.checksSchema else { return try .unchecked(query) }
+        let isPast = picture.bound != now.bound
         let schema =
-            if let past { try schema(of: caller.database, past) } else {
-                try reader.schema(of: caller.database, picture).schema
-            }
+            isPast
+            ? try schema(of: caller.database, picture)
+            : try reader.schema(of: caller.database, now).excerpt(Name(query.recordType)).schema
         let rules = try QueryRules(query, under: schema)
-        let environment = past == nil ? caller.database.environment : .development
+        let environment = isPast ? .development : caller.database.environment
         _ = try QueryRules.growth(of: schema, for: query, in: environment)
         return rules
     }
 
-    private func schema(of database: DatabaseID, _ past: PastState) throws(SyncError) -> Schema {
+    private func schema(
+        of database: DatabaseID,
+        _ picture: any Picture
+    ) throws(SyncError) -> Schema {
         let identity = ZoneIdentity(
             database: database.ofSystemZones,
             zoneName: SystemZone.schema.zone.name
         )
-        guard let key = past.zones.first(where: { $0.value == identity })?.key else {
-            return Schema()
-        }
-        let records = try reader.views.records(at: past.liveSequences(in: key))
+        guard let key = try picture.zone(identity).key else { return Schema() }
+        let records = try reader.views.records(at: picture.liveSequences(in: key))
         return try SchemaRecords.schema(
             of: try records.map { (record) throws(SyncError) in try record.readBody() }
         )
@@ -162,12 +159,12 @@ extension Queries {
     private func place(
         for zone: ZoneID?,
         as caller: Caller,
-        _ past: PastState?,
-        _ picture: ViewPicture
+        _ picture: any Picture,
+        _ now: ViewPicture
     ) throws(SyncError) -> QueryPlace {
-        guard let past else { return try place(of: zone, as: caller, picture) }
+        if picture.bound == now.bound { return try place(of: zone, as: caller, now) }
         if caller.database.scope == .shared { throw .sharedPast }
-        let all = past.zones.filter { $0.value.database == caller.database && !$0.value.isSystem }
+        let all = try picture.livingZones(of: caller.database).filter { !$0.value.isSystem }
         guard let zone else { return QueryPlace(zones: all.mapValues(\.zone), scope: 0) }
         let owner = caller.database.owner.userRecordName
         let identity = ZoneIdentity(database: caller.database, zoneName: Name(zone.zoneName))
@@ -196,7 +193,7 @@ extension Queries {
     /// The records that some events saved, in the order of the list, as far as a page has room for
     /// their bytes, and where in the list that ends; at least one record.
     private func records(
-        _ sequences: ArraySlice<UInt64>,
+        _ sequences: ArraySlice<SequenceNumber>,
         in place: QueryPlace,
         _ selection: FieldSelection?
     ) throws(SyncError) -> (records: [Record], end: Int) {
@@ -218,15 +215,15 @@ extension Queries {
     }
 
     private func read(
-        _ sequences: ArraySlice<UInt64>,
-        in zones: [UInt64: ZoneID]
-    ) throws(SyncError) -> [UInt64: Record] {
-        var found: [UInt64: Record] = [:]
+        _ sequences: ArraySlice<SequenceNumber>,
+        in zones: [ZoneKey: ZoneID]
+    ) throws(SyncError) -> [SequenceNumber: Record] {
+        var found: [SequenceNumber: Record] = [:]
         found.reserveCapacity(sequences.count)
-        try reader.source.visit(sequences.sorted().map { SequenceNumber(rawValue: $0) }) {
+        try reader.source.visit(sequences.sorted()) {
             (event) throws(SyncError) in
             guard let zone = zones[event.zone] else { return true }
-            found[event.sequence.rawValue] = try reader.record(try stored(event), in: zone)
+            found[event.sequence] = try reader.record(try stored(event), in: zone)
             return true
         }
         return found

@@ -10,8 +10,8 @@ import TidemarkModel
 /// Names and sort values of what is found are held in memory.
 struct QueryScan {
     private struct Match {
-        var sequence: UInt64
-        var zone: UInt64
+        var sequence: SequenceNumber
+        var zone: ZoneKey
         /// The record without the fields that the order does not look at.
         var body: RecordBody
     }
@@ -66,7 +66,7 @@ struct QueryScan {
         let bytes = Array(sortKeys.narrow(body).bytes)
         matches.append(
             Match(
-                sequence: event.sequence.rawValue,
+                sequence: event.sequence,
                 zone: event.zone,
                 body: RecordBody(sound: bytes[...])
             )
@@ -74,7 +74,7 @@ struct QueryScan {
     }
 
     /// The events that saved what was found, in the query's order.
-    consuming func sequences() -> [UInt64] {
+    consuming func sequences() -> [SequenceNumber] {
         let order = order
         matches.sort { first, second in
             let order = order.compare(first.body, second.body)
@@ -104,7 +104,7 @@ struct ScannedQuery: Sendable {
     /// Tells query, place and point.
     var signature: UInt64
     /// The events that saved what was found, in the query's order.
-    var sequences: [UInt64]
+    var sequences: [SequenceNumber]
     /// The zones that were looked into.
     var place: QueryPlace
 }

@@ -19,7 +19,7 @@ final class StoreQueries: Sendable {
     private let place: @Sendable () -> String?
     /// Whether the records of a zone can be asked for; `nil` once the store is closed, which then lets go of its views
     /// although the task that brought the index forward may live on for a moment.
-    private let isQueried: Lock<(@Sendable (UInt64) -> Bool)?>
+    private let isQueried: Lock<(@Sendable (ZoneKey) -> Bool)?>
     /// Who may read a folder that has to be made for it.
     private let permissions: FilePermissions
     /// So many events are taken in before anybody notices.
@@ -55,7 +55,7 @@ final class StoreQueries: Sendable {
         folder place: @escaping @Sendable () -> String?,
         permissions: FilePermissions,
         nearCount: UInt64,
-        isQueried: @escaping @Sendable (UInt64) -> Bool
+        isQueried: @escaping @Sendable (ZoneKey) -> Bool
     ) {
         self.source = source
         self.line = line
@@ -69,7 +69,7 @@ final class StoreQueries: Sendable {
     ///
     /// A damaged one is deleted and made anew.
     func ask<Answer: Sendable>(
-        through bound: UInt64,
+        through bound: SequenceNumber,
         _ body: (QueryIndex) async throws -> Answer
     ) async throws(SyncError) -> Answer {
         var attemptCount = 0
@@ -99,7 +99,7 @@ final class StoreQueries: Sendable {
 
     /// Brings the index forward to a position, if there is one; what cannot be brought forward is
     /// thrown away.
-    func advance(through bound: UInt64) async throws(SyncError) {
+    func advance(through bound: SequenceNumber) async throws(SyncError) {
         let discardCount = state.withLock(\.discardCount)
         do {
             guard try isThere else { return }
@@ -117,20 +117,20 @@ final class StoreQueries: Sendable {
         }
     }
 
-    private func index(through bound: UInt64) async throws -> QueryIndex {
+    private func index(through bound: SequenceNumber) async throws -> QueryIndex {
         while true {
             let index = try open()
-            if index.position.sequence >= bound { return index }
+            if index.position.reached >= bound { return index }
             try await catchUp(through: bound, index).value
         }
     }
 
     /// How far the opened index has come; `nil` if none is open.
-    var position: UInt64? { state.withLock(\.opened)?.position.sequence }
+    var position: SequenceNumber? { state.withLock(\.opened)?.position.reached }
 
     /// Begins to bring an index forward, unless somebody does so already.
     private func catchUp(
-        through bound: UInt64,
+        through bound: SequenceNumber,
         _ index: QueryIndex
     ) throws(SyncError) -> Task<Void, any Error> {
         let task: Task<Void, any Error>? = state.withLock { state in
@@ -161,10 +161,10 @@ final class StoreQueries: Sendable {
     /// Whether the index is at a position, or so near that a query need not look for another way.
     ///
     /// If it is not, it is brought forward from now on, and nobody waits.
-    func isNear(_ bound: UInt64) -> Bool {
+    func isNear(_ bound: SequenceNumber) -> Bool {
         // Whoever waits for the index hears what is wrong with it.
         guard let index = try? open() else { return true }
-        if index.position.sequence + nearCount >= bound { return true }
+        if index.position.sequence + nearCount >= bound.rawValue { return true }
         _ = try? catchUp(through: bound, index)
         return false
     }
@@ -172,7 +172,7 @@ final class StoreQueries: Sendable {
     /// Brings the index forward in the background if there is one: records were asked for before.
     func begin() {
         guard (try? isThere) == true else { return }
-        _ = isNear(source.durableSequence.rawValue)
+        _ = isNear(source.durableSequence)
     }
 
     /// How far the index has come that is being brought forward; `nil` if none is.
@@ -240,7 +240,7 @@ extension StoreQueries {
     /// Whether the log has what an index has taken in: the position is one of this line of the store,
     /// and the event there is from the same moment.
     private func isOfThisLog(_ position: IndexPosition) throws -> Bool {
-        let sequence = SequenceNumber(rawValue: position.sequence)
+        let sequence = position.reached
         if sequence == .zero { return true }
         // Behind a compaction, deletions may be missing between the index and the log.
         guard sequence <= source.durableSequence, sequence >= source.compactedThrough,
@@ -287,9 +287,9 @@ extension StoreQueries {
         var position = IndexPosition()
     }
 
-    private func takeIn(through bound: UInt64, _ index: QueryIndex) async throws {
+    private func takeIn(through bound: SequenceNumber, _ index: QueryIndex) async throws {
         guard index.position.sequence > 0 else { return try await make(through: bound, index) }
-        let count = Int(clamping: bound - index.position.sequence)
+        let count = Int(clamping: bound.rawValue - index.position.sequence)
         try await index.prepare(for: count)
         var last = index.position
         try await forEachBatch(after: last, through: bound) { batch in
@@ -303,7 +303,7 @@ extension StoreQueries {
     ///
     /// In the midst of it the last versions of some records are still to come, so it counts for
     /// nothing before its end, and is thrown away if that is not reached.
-    private func make(through bound: UInt64, _ index: QueryIndex) async throws {
+    private func make(through bound: SequenceNumber, _ index: QueryIndex) async throws {
         let discardCount = state.withLock(\.discardCount)
         do {
             let replaced = try replacedVersions(through: bound)
@@ -324,8 +324,8 @@ extension StoreQueries {
     /// while one is being taken in.
     private func forEachBatch(
         after start: IndexPosition,
-        through bound: UInt64,
-        without replaced: ReplacedVersions? = nil,
+        through bound: SequenceNumber,
+        without replaced: PositionSet? = nil,
         _ take: (Batch) async throws -> Void
     ) async throws {
         var last = start
@@ -334,21 +334,21 @@ extension StoreQueries {
             try Task.checkCancellation()
             note(last, through: bound)
             guard current.position.sequence > last.sequence else {
-                throw SyncError.missingEvent(SequenceNumber(rawValue: last.sequence).next)
+                throw SyncError.missingEvent(last.reached.next)
             }
             last = current.position
             async let next =
-                current.position.sequence < bound
+                current.position.reached < bound
                 ? self.batch(after: current.position, through: bound, without: replaced) : nil
             try await take(current)
             batch = try await next
         }
     }
 
-    private func note(_ position: IndexPosition, through bound: UInt64) {
+    private func note(_ position: IndexPosition, through bound: SequenceNumber) {
         let progress = QueryIndexProgress(
-            position: SequenceNumber(rawValue: position.sequence),
-            last: SequenceNumber(rawValue: bound)
+            position: position.reached,
+            last: bound
         )
         state.withLock { $0.progress = progress }
     }
@@ -356,13 +356,13 @@ extension StoreQueries {
     /// The versions of records that others replace, or delete, before or at a position.
     ///
     /// One walk through the log, and a bit of memory for each position.
-    private func replacedVersions(through bound: UInt64) throws -> ReplacedVersions {
-        var replaced = ReplacedVersions(through: bound)
-        try source.visit(from: SequenceNumber.zero.next, through: SequenceNumber(rawValue: bound)) {
+    private func replacedVersions(through bound: SequenceNumber) throws -> PositionSet {
+        var replaced = PositionSet()
+        try source.visit(from: SequenceNumber.zero.next, through: bound) {
             (event) throws(EventFormatError) in
             let payload = event.block.span.bytes.extracting(event.payloadRange)
             if let previous = try RecordEvent.previous(in: payload),
-                previous < event.sequence.rawValue
+                previous < event.sequence
             {
                 replaced.insert(previous)
             }
@@ -374,18 +374,16 @@ extension StoreQueries {
 
     private func batch(
         after start: IndexPosition,
-        through bound: UInt64,
-        without replaced: ReplacedVersions?
+        through bound: SequenceNumber,
+        without replaced: PositionSet?
     ) throws -> Batch {
         guard let isQueried = isQueried.withLock(\.self) else { throw Self.closing }
         var batch = Batch(position: start)
         // Asked for once: a log of many zones goes from one to the other all the time.
-        var known: [UInt64: Bool] = [:]
-        var zone: (key: UInt64, isQueried: Bool)?
-        try source.visit(
-            from: SequenceNumber(rawValue: start.sequence).next,
-            through: SequenceNumber(rawValue: bound)
-        ) { (event) throws(EventFormatError) in
+        var known: [ZoneKey: Bool] = [:]
+        var zone: (key: ZoneKey, isQueried: Bool)?
+        try source.visit(from: start.reached.next, through: bound) {
+            (event) throws(EventFormatError) in
             if event.sequence == event.commit.first, batch.changes.count >= Self.batchCount {
                 return false
             }
@@ -396,35 +394,21 @@ extension StoreQueries {
                 known[event.zone] = isQueried
                 zone = (event.zone, isQueried)
             }
-            if let replaced, replaced.contains(event.sequence.rawValue) { return true }
+            if let replaced, replaced.contains(event.sequence) { return true }
             if let change = try IndexedChange(event, isQueried: zone?.isQueried ?? false) {
                 // What it replaces was passed over.
                 batch.changes.append(replaced == nil ? change : change.replacingNothing)
             }
             return true
         }
-        let last = SequenceNumber(rawValue: batch.position.sequence)
-        batch.position.incarnation = line.incarnation(of: last).rawValue
+        batch.position.incarnation = line.incarnation(of: batch.position.reached).rawValue
         return batch
     }
 }
 
-/// A set of versions of records, by their positions.
-private struct ReplacedVersions: Sendable {
-    private var words: [UInt64]
-
-    /// An empty set of positions up to one.
-    init(through bound: UInt64) {
-        words = [UInt64](repeating: 0, count: Int(bound / 64) + 1)
-    }
-
-    mutating func insert(_ sequence: UInt64) {
-        words[Int(sequence / 64)] |= 1 << (sequence % 64)
-    }
-
-    func contains(_ sequence: UInt64) -> Bool {
-        words[Int(sequence / 64)] & 1 << (sequence % 64) != 0
-    }
+extension IndexPosition {
+    /// The last position that is taken in.
+    fileprivate var reached: SequenceNumber { SequenceNumber(rawValue: sequence) }
 }
 
 extension IndexedChange {
@@ -438,9 +422,10 @@ extension IndexedChange {
         let bytes = event.payload
         guard let first = bytes.first else { return nil }
         let sequence = event.sequence.rawValue
+        let zone = event.zone.rawValue
         switch EventKind(rawValue: first) {
         case .zoneDeleted:
-            self.init(sequence: sequence, zone: event.zone, previous: 0, content: .zoneDeleted)
+            self.init(sequence: sequence, zone: zone, previous: 0, content: .zoneDeleted)
         case .recordSaved, .recordDeleted, .recordTouched:
             guard isQueried else { return nil }
             let stored = try StoredRecord(event.sequence, zone: event.zone, bytes)
@@ -450,8 +435,8 @@ extension IndexedChange {
                 : .deleted(recordType: try stored.tombstone().type)
             self.init(
                 sequence: sequence,
-                zone: event.zone,
-                previous: stored.event.previousState == .live ? stored.event.previous : 0,
+                zone: zone,
+                previous: stored.event.previousState == .live ? stored.event.previous.rawValue : 0,
                 content: content
             )
         default: return nil

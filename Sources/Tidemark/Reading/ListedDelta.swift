@@ -16,11 +16,13 @@ struct ListedDelta: ZoneDelta {
     let reader: Reader
     let picture: any Picture
     /// The zone's key; `nil` while it has none yet.
-    let key: UInt64?
+    let key: ZoneKey?
     let start: Reader.Start
     let caller: Caller
     /// What the caller may read; `nil` for everything.
     let readable: PublicAccess?
+    /// The same as a number, for tokens.
+    let readability: UInt64
 
     var access: ZoneAccess? { nil }
 
@@ -36,7 +38,7 @@ struct ListedDelta: ZoneDelta {
             // One more says whether there is more.
             limit: limit + 1,
             budget: &budget,
-            position: \.sequence.rawValue,
+            position: \.sequence,
             read: { (start, count) throws(SyncError) -> [RecordVersion] in
                 guard let key else { return [] }
                 return try picture.versions(in: key, after: start, limit: count)
@@ -48,35 +50,34 @@ struct ListedDelta: ZoneDelta {
         )
         var entries = scan.entries
         let next = entries.count > limit ? entries.removeLast().sequence : nil
-        let last = next == nil ? scan.end : entries.last?.sequence.rawValue
+        let last = next == nil ? scan.end : entries.last?.sequence
         return DeltaList(
             entries: entries.map { DeltaEntry(slot: $0.slot, sequence: $0.sequence) },
             place: place(at: last),
-            next: next ?? last.map { SequenceNumber(rawValue: $0 + 1) },
+            next: next ?? last?.next,
             keepsCommits: true
         )
     }
 
     func place(behind count: Int, of list: DeltaList) -> DeltaPlace? {
-        place(at: list.entries[count - 1].sequence.rawValue)
+        place(at: list.entries[count - 1].sequence)
     }
 
     /// The content of the token of a client that has been told everything.
     var end: TokenContent { place(at: nil).token }
 
     /// The place behind a position; at the end of the list without one.
-    private func place(at position: UInt64?) -> DeltaPlace {
-        let readability = readable?.readability(reader.views.hash) ?? 0
+    private func place(at position: SequenceNumber?) -> DeltaPlace {
         let end = position ?? picture.bound
         // Between two pages a client may hold a record that was deleted before the second one begins.
         let keepsQuiet = start.quiet > end || position != nil && readability != 0
         return DeltaPlace(
             token: TokenContent(
                 level: .zone,
-                place: key ?? 0,
+                place: key?.rawValue ?? 0,
                 incarnation: reader.line.current,
-                sequence: SequenceNumber(rawValue: end),
-                quiet: SequenceNumber(rawValue: keepsQuiet ? start.known : 0),
+                sequence: end,
+                quiet: keepsQuiet ? start.known : .zero,
                 readability: readability
             ),
             moreComing: position != nil
@@ -96,12 +97,12 @@ struct ListedDelta: ZoneDelta {
             return .init(entries: run.filter { !$0.isQuiet(below: quiet) })
         }
         let (own, undecided) = try search.find(before: deletions, budget: &budget)
-        let bound = undecided ?? SequenceNumber(rawValue: .max)
+        let bound = undecided ?? .max
         return .init(
             entries: run.filter {
                 $0.sequence < bound && (!$0.isQuiet(below: quiet) || own[$0.sequence] != nil)
             },
-            end: undecided.map { $0.rawValue - 1 }
+            end: undecided?.previous
         )
     }
 
@@ -110,7 +111,7 @@ struct ListedDelta: ZoneDelta {
     func hide(from rows: inout RecordRows) throws(SyncError) -> DeltaPlace? {
         guard let readable else { return nil }
         let all = rows.removeRows()
-        let isShown = all.map { readable.shows($0, of: rows) }
+        let isShown = try all.map { (row) throws(SyncError) in try readable.shows(row, of: rows) }
         let hidden = zip(all, isShown).filter { !$0.1 }
             .map { SequenceNumber(rawValue: $0.0.sequence) }
         var budget = reader.scanBudget(all.count)
@@ -118,10 +119,11 @@ struct ListedDelta: ZoneDelta {
             .find(before: hidden, budget: &budget)
         var incarnations = IncarnationReader(line: reader.line)
         for (row, isShown) in zip(all, isShown) {
-            if row.sequence == undecided?.rawValue { return place(at: row.sequence - 1) }
+            let sequence = SequenceNumber(rawValue: row.sequence)
+            if sequence == undecided { return place(at: sequence.previous) }
             if isShown {
                 rows.append(again: row)
-            } else if let former = found[SequenceNumber(rawValue: row.sequence)] {
+            } else if let former = found[sequence] {
                 rows.appendDeletion(
                     of: rows.nameAndType(of: row).name,
                     former.recordType.utf8,
@@ -149,11 +151,14 @@ extension FormerVersions {
 
 extension PublicAccess {
     /// Tells whether the caller may see a row of a delta.
-    fileprivate func shows(_ row: RecordRows.Row, of rows: RecordRows) -> Bool {
+    fileprivate func shows(
+        _ row: RecordRows.Row,
+        of rows: RecordRows
+    ) throws(SyncError) -> Bool {
         switch row.kind {
-        case .changed: refusal(of: .read, on: rows.body(of: row)) == nil
+        case .changed: try refusal(of: .read, on: rows.body(of: row)) == nil
         case .deleted, .gone:
-            mayHear(
+            try mayHear(
                 ofDeletionOf: Name(
                     String(decoding: rows.nameAndType(of: row).type, as: UTF8.self)
                 )

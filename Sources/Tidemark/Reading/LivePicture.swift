@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
+import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
@@ -9,11 +10,11 @@ import TidemarkViews
 struct LivePicture: Picture {
     let views: ViewPicture
 
-    var bound: UInt64 { views.bound }
+    var bound: SequenceNumber { views.bound }
 
     func zone(
         _ zone: ZoneIdentity
-    ) throws(SyncError) -> (key: UInt64?, end: ZoneDeletionReason?) {
+    ) throws(SyncError) -> (key: ZoneKey?, end: ZoneDeletionReason?) {
         try SyncError.wrapping { () throws(ViewIndexError) in
             let epoch = try views.epoch(of: zone)
             guard let key = epoch.key else { return (nil, nil) }
@@ -22,8 +23,8 @@ struct LivePicture: Picture {
     }
 
     func versions(
-        in zone: UInt64,
-        after start: UInt64,
+        in zone: ZoneKey,
+        after start: SequenceNumber,
         limit: Int
     ) throws(SyncError) -> [RecordVersion] {
         try SyncError.wrapping { () throws(ViewIndexError) in
@@ -33,14 +34,27 @@ struct LivePicture: Picture {
 
     func zones(
         of database: DatabaseID,
-        after start: UInt64,
-        quiet: UInt64,
+        after start: SequenceNumber,
+        quiet: SequenceNumber,
         limit: Int
     ) throws(SyncError) -> [ZoneHead] {
         try SyncError.wrapping { () throws(ViewIndexError) in
             try views.zones(of: database, after: start, quiet: quiet, limit: limit).map {
                 ZoneHead(identity: $0.identity, head: $0.head, end: $0.end?.reason)
             }
+        }
+    }
+
+    func livingZones(of database: DatabaseID) throws(SyncError) -> [ZoneKey: ZoneIdentity] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            let zones = try views.zones(of: database, after: 0, limit: .max)
+            return Dictionary(uniqueKeysWithValues: zones.map { ($0.key, $0.identity) })
+        }
+    }
+
+    func liveSequences(in zone: ZoneKey, limit: Int) throws(SyncError) -> [SequenceNumber] {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try views.changes(in: zone, after: 0, quiet: .max, limit: limit).map(\.sequence)
         }
     }
 }

@@ -12,13 +12,13 @@ private struct PictureFacts: Facts {
     let picture: ViewPicture
 
     var hash: StoreHash { picture.hash }
-    var bound: UInt64 { picture.bound }
+    var bound: SequenceNumber { picture.bound }
 
     func epoch(of zone: ZoneIdentity) throws(SyncError) -> ZoneEpoch {
         try SyncError.wrapping { () throws(ViewIndexError) in try picture.epoch(of: zone) }
     }
 
-    func endReason(of zone: UInt64) throws(SyncError) -> ZoneDeletionReason? {
+    func endReason(of zone: ZoneKey) throws(SyncError) -> ZoneDeletionReason? {
         try SyncError.wrapping { () throws(ViewIndexError) in try picture.zone(zone).end?.reason }
     }
 
@@ -32,7 +32,7 @@ private struct PictureFacts: Facts {
         try SyncError.wrapping { () throws(ViewIndexError) in try picture.versions(at: slots) }
     }
 
-    func liveVersions(in zone: UInt64) throws(SyncError) -> [RecordVersion] {
+    func liveVersions(in zone: ZoneKey) throws(SyncError) -> [RecordVersion] {
         try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.changes(in: zone, after: 0, quiet: .max, limit: .max)
         }
@@ -44,7 +44,7 @@ private struct PictureFacts: Facts {
 
     func referrers(
         of target: UInt64,
-        in zone: UInt64,
+        in zone: ZoneKey,
         limit: Int
     ) throws(SyncError) -> [Referrer] {
         try SyncError.wrapping { () throws(ViewIndexError) in
@@ -52,7 +52,7 @@ private struct PictureFacts: Facts {
         }
     }
 
-    func audience(of record: ViewKey) throws(SyncError) -> UInt64? {
+    func audience(of record: ViewKey) throws(SyncError) -> ZoneKey? {
         try SyncError.wrapping { () throws(ViewIndexError) in try picture.audience(of: record) }
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
+import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 import TidemarkViews
@@ -13,11 +14,14 @@ extension Reader {
         guard options.checksSchema, caller.database.scope == .public else { return nil }
         let schema = try schema(of: caller.database, picture)
         var accessor = Accessor(caller.user)
-        var rolesSequence: UInt64 = 0
-        if let user = caller.user, !schema.schema.roles.isEmpty {
-            let record = try rolesRecord(of: user, in: caller.database, picture)
+        var rolesSequence: SequenceNumber = 0
+        // Most users have no roles.
+        if let user = caller.user,
+            let record = try rolesRecord(of: user, in: caller.database, picture),
+            !(try schema.whole().roles.isEmpty)
+        {
             accessor.roles = try RoleRecords.roles(in: record)
-            rolesSequence = record?.sequence.rawValue ?? 0
+            rolesSequence = record.sequence
         }
         return PublicAccess(
             schema,

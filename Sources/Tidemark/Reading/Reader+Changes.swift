@@ -31,17 +31,21 @@ extension Reader {
     func currentToken(
         of zone: ZoneID,
         as caller: Caller
-    ) throws(SyncError) -> ChangeToken? {
+    ) throws(SyncError) -> ChangeToken {
         try checkAccess(of: caller, writes: false)
-        guard caller.database.scope != .shared else { return nil }
         let now = try picture(.visible)
         defer { withExtendedLifetime(now) {} }
         let request = ZoneChangesRequest(zone: zone)
-        let delta = try listedDelta(request, as: caller, asOf: nil, now)
-        return delta.end.token(of: id, hash: views.hash)
+        let end =
+            if caller.database.scope == .shared {
+                try endOfSharedChanges(request, as: caller, now)
+            } else {
+                try listedDelta(request, as: caller, asOf: nil, now).end
+            }
+        return end.token(of: id, hash: views.hash)
     }
 
-    private func listedDelta(
+    func listedDelta(
         _ request: ZoneChangesRequest,
         as caller: Caller,
         asOf position: SequenceNumber?,
@@ -57,7 +61,7 @@ extension Reader {
         if key == nil, !zone.isImplicit { throw .zoneGone(request.zone, end ?? .deleted) }
         if options.isStrict, zone.isImplicit { throw .noDelta(of: request.zone) }
         let access = try access(of: caller, now)
-        let readability = access?.readability(views.hash) ?? 0
+        let readability = try access?.readability(views.hash) ?? 0
         let start = try start(of: request, zone, key, quiet: picture.bound, readability, now)
         if let position { try check(start, isWithin: position) }
         return ListedDelta(
@@ -66,7 +70,8 @@ extension Reader {
             key: key,
             start: start,
             caller: caller,
-            readable: access
+            readable: access,
+            readability: readability
         )
     }
 
@@ -81,7 +86,7 @@ extension Reader {
 
     func check(_ start: Start, isWithin position: SequenceNumber) throws(SyncError) {
         let handedOut = max(start.sequence, start.quiet)
-        guard handedOut <= position.rawValue else {
+        guard handedOut <= position else {
             throw SyncError(
                 .invalidArguments,
                 "The token was handed out at event \(handedOut), after event \(position), as of "
@@ -90,12 +95,13 @@ extension Reader {
         }
     }
 
-    /// A page of changes, once the journal has it.
-    private func noted(
+    /// A page of changes, once the journal has it; with the token that it leads to, if that is not its own.
+    func noted(
         _ changes: ZoneChanges,
         _ request: ZoneChangesRequest,
         _ caller: Caller,
-        _ picture: ViewPicture
+        _ picture: ViewPicture,
+        token: ChangeToken? = nil
     ) -> ZoneChanges {
         note(
             JournalEntry.Told(
@@ -103,8 +109,8 @@ extension Reader {
                 caller,
                 zone: request.zone,
                 since: request.since,
-                token: changes.token,
-                shownThrough: SequenceNumber(rawValue: picture.bound),
+                token: token ?? changes.token,
+                shownThrough: picture.bound,
                 changeCount: changes.changes.count,
                 moreComing: changes.moreComing
             )
@@ -114,12 +120,12 @@ extension Reader {
 
     /// Where a delta begins.
     struct Start {
-        var sequence: UInt64 = 0
+        var sequence: SequenceNumber = 0
         /// Deletions up to here are not told.
-        var quiet: UInt64
+        var quiet: SequenceNumber
 
         /// Where the client's copy of the zone was complete, or where it began without a token.
-        var known: UInt64 { quiet > 0 ? quiet : sequence }
+        var known: SequenceNumber { quiet > 0 ? quiet : sequence }
     }
 
     /// Where the token of a request leaves off; without a token, at the beginning, and with the deletions
@@ -127,8 +133,8 @@ extension Reader {
     func start(
         of request: ZoneChangesRequest,
         _ zone: ZoneIdentity,
-        _ key: UInt64?,
-        quiet: UInt64,
+        _ key: ZoneKey?,
+        quiet: SequenceNumber,
         _ readability: UInt64,
         _ picture: ViewPicture
     ) throws(SyncError) -> Start {
@@ -137,29 +143,29 @@ extension Reader {
         do throws(TokenDefect) {
             content = try TokenContent(token, store: id, hash: views.hash)
             // A default zone that was empty had no key yet; it came into being after the token.
-            if let key, content.place == 0, key > content.sequence.rawValue {
-                content.place = key
+            if let key, content.place == 0, key.creation > content.sequence {
+                content.place = key.rawValue
             }
             try content.check(
                 level: .zone,
-                place: key ?? 0,
+                place: key?.rawValue ?? 0,
                 line: line,
-                visible: SequenceNumber(rawValue: picture.bound),
+                visible: picture.bound,
                 horizon: try horizon(of: key, picture),
                 readability: readability
             )
         } catch {
             throw try explain(error, of: token, for: zone, picture)
         }
-        return Start(sequence: content.sequence.rawValue, quiet: content.quiet.rawValue)
+        return Start(sequence: content.sequence, quiet: content.quiet)
     }
 
     private func horizon(
-        of key: UInt64?,
+        of key: ZoneKey?,
         _ picture: ViewPicture
     ) throws(TokenDefect) -> SequenceNumber {
         guard let key, let standing = try? picture.zone(key) else { return .zero }
-        return SequenceNumber(rawValue: standing.tombstoneHorizon)
+        return standing.tombstoneHorizon
     }
 
     /// The error for a token that cannot be answered.
@@ -172,7 +178,7 @@ extension Reader {
         guard defect == .otherPlace,
             let content = try? TokenContent(token, store: id, hash: views.hash)
         else { return SyncError(defect) }
-        guard let standing = try? picture.zone(content.place) else {
+        guard let standing = try? picture.zone(ZoneKey(rawValue: content.place)) else {
             return content.place == 0
                 ? SyncError(defect) : .tokenExpired("the zone that it is of was erased")
         }
@@ -201,16 +207,16 @@ extension Reader {
     func token(
         _ level: TokenContent.Level,
         place: UInt64,
-        at sequence: UInt64,
-        quiet: UInt64 = 0,
+        at sequence: SequenceNumber,
+        quiet: SequenceNumber = 0,
         readability: UInt64 = 0
     ) -> ChangeToken {
         TokenContent(
             level: level,
             place: place,
             incarnation: line.current,
-            sequence: SequenceNumber(rawValue: sequence),
-            quiet: SequenceNumber(rawValue: quiet),
+            sequence: sequence,
+            quiet: quiet,
             readability: readability
         ).token(of: id, hash: views.hash)
     }

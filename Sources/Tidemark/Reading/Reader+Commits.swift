@@ -23,7 +23,7 @@ extension Reader {
         _ visit: (LogCommit, ChangeStreamLine) -> Bool
     ) throws(SyncError) {
         let picture = try picture(.visible)
-        let end = min(last?.rawValue ?? picture.bound, picture.bound)
+        let end = min(last ?? picture.bound, picture.bound)
         var builder = LineBuilder()
         var commit: LogCommit?
         var goesOn = true
@@ -31,7 +31,7 @@ extension Reader {
             guard let commit else { return true }
             return lines.allSatisfy { visit(commit, $0) }
         }
-        try source.visit(from: first, through: SequenceNumber(rawValue: end)) {
+        try source.visit(from: first, through: end) {
             (event) throws(SyncError) in
             goesOn = hand(on: try builder.finish(before: event))
             commit = event.commit
@@ -88,12 +88,12 @@ private struct LineBuilder {
     private var parts: [Part] = []
     /// The part that the last event belongs to.
     private var part = 0
-    private var lastZone: (key: UInt64, identity: ZoneIdentity)?
+    private var lastZone: (key: ZoneKey, identity: ZoneIdentity)?
 
     /// Takes in an event of the commit that is under way, or begins with it.
     mutating func add(
         _ event: LogEvent,
-        zone: (UInt64) -> ZoneIdentity?
+        zone: (ZoneKey) -> ZoneIdentity?
     ) throws(SyncError) {
         commit = event.commit
         envelope = event.envelope
@@ -155,7 +155,7 @@ private struct LineBuilder {
 
     private mutating func identity(
         of event: LogEvent,
-        _ zone: (UInt64) -> ZoneIdentity?
+        _ zone: (ZoneKey) -> ZoneIdentity?
     ) throws(SyncError) -> ZoneIdentity {
         if let lastZone, lastZone.key == event.zone { return lastZone.identity }
         guard let identity = zone(event.zone) else {

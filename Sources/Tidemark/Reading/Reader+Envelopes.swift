@@ -14,7 +14,7 @@ extension Reader {
         ofCommitAt first: SequenceNumber
     ) throws(SyncError) -> (CommitEnvelope, received: Int64) {
         let pending = views.overlay.withLock { overlay in
-            overlay.pending.find(first.rawValue)?.commit
+            overlay.pending.find(first)?.commit
         }
         if let pending { return (try readEnvelope(pending.envelope[...]), pending.received) }
         guard let found = try source.event(at: first) else { throw .missingEvent(first) }

@@ -16,7 +16,7 @@ extension Reader {
     /// an erasure, and nothing in the database from before that token, may be one who has come anew.
     /// `position` is where the store stood when the client began to fetch what the token goes on with.
     func checkErasures(
-        since position: UInt64,
+        since position: SequenceNumber,
         as caller: Caller,
         _ picture: ViewPicture
     ) throws(SyncError) {
@@ -30,16 +30,16 @@ extension Reader {
     private func lastErasure(
         in database: DatabaseID,
         _ picture: ViewPicture
-    ) throws(SyncError) -> UInt64 {
+    ) throws(SyncError) -> SequenceNumber {
         try SyncError.wrapping { () throws(ViewIndexError) in
-            try picture.epoch(of: .erasureMark(of: database)).key ?? 0
+            try picture.epoch(of: .erasureMark(of: database)).key?.creation ?? 0
         }
     }
 
     /// Whether anything that is there now says that the caller was by a position.
     private func wasThere(
         _ caller: Caller,
-        at position: UInt64,
+        at position: SequenceNumber,
         _ picture: ViewPicture
     ) throws(SyncError) -> Bool {
         switch caller.database.scope {
@@ -47,7 +47,7 @@ extension Reader {
         case .private:
             do throws(ViewIndexError) {
                 return try picture.zones(of: caller.database, after: 0, quiet: 0, limit: .max)
-                    .contains { $0.key <= position && !$0.identity.isErasureMark }
+                    .contains { $0.key.creation <= position && !$0.identity.isErasureMark }
             } catch {
                 throw SyncError(error)
             }
@@ -61,11 +61,11 @@ extension Reader {
     /// Whether somebody took a part first at or before a position.
     private func began(
         _ part: KnownParticipation,
-        by position: UInt64
+        by position: SequenceNumber
     ) throws(SyncError) -> Bool {
         var event = part.sequence
-        while event.rawValue > position {
-            event = SequenceNumber(rawValue: try views.records(at: [event])[0].event.previous)
+        while event > position {
+            event = try views.records(at: [event])[0].event.previous
         }
         return event != .zero
     }

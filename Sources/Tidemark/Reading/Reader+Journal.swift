@@ -7,7 +7,7 @@ import TidemarkModel
 extension Reader {
     /// Answers a call of a client; if it is refused as a whole, that goes to the journal.
     ///
-    /// `items` are those that the call is about. Costs nothing where it is answered.
+    /// `items` are those that the call is about. Costs nothing where it is answered and nobody observes.
     func answer<Answer>(
         _ call: JournalEntry.Call,
         _ caller: Caller,
@@ -15,9 +15,16 @@ extension Reader {
         since: ChangeToken? = nil,
         _ body: () async throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {
+        let work = observer?.begins(.call(StoreCall(call, by: caller)))
         do throws(SyncError) {
-            return try await body()
+            let answer = try await body()
+            if let observer { ends(work, observer) }
+            return answer
         } catch {
+            if let observer {
+                observer.notes(.refused(call, error.code, count: 1))
+                ends(work, observer, error)
+            }
             if let journal {
                 let whole = JournalEntry.Refusal(nil, error.code, error.message)
                 let others = items().map { JournalEntry.Refusal($0, error.code, "") }
@@ -28,9 +35,24 @@ extension Reader {
         }
     }
 
+    /// Tells the observer that a call has ended.
+    private func ends(
+        _ work: (any StoreWorkObserver)?,
+        _ observer: any StoreObserver,
+        _ error: SyncError? = nil
+    ) {
+        cacheReports.report(source.cacheUse, to: observer)
+        work?.ends(error)
+    }
+
     /// Notes items of a call that were refused, and each why.
     func note(_ refused: [SyncError.ItemError], of call: JournalEntry.Call, by caller: Caller) {
-        guard !refused.isEmpty, let journal else { return }
+        guard !refused.isEmpty else { return }
+        if let observer {
+            let counts = refused.reduce(into: [:]) { $0[$1.error.code, default: 0] += 1 }
+            for (code, count) in counts { observer.notes(.refused(call, code, count: count)) }
+        }
+        guard let journal else { return }
         let refusals = refused.map { item in
             // The reason is another item of the batch, and stands there.
             let message = item.error.code == .batchRequestFailed ? "" : item.error.message

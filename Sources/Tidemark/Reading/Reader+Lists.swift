@@ -14,9 +14,9 @@ extension Reader {
 
     /// Reads a list of a picture behind a position, without the deletions up to `quiet`.
     func scan(
-        _ list: UInt64,
-        after start: UInt64,
-        quiet: UInt64,
+        _ list: ZoneKey,
+        after start: SequenceNumber,
+        quiet: SequenceNumber,
         limit: Int,
         budget: inout Int,
         _ picture: ViewPicture
@@ -25,7 +25,7 @@ extension Reader {
             after: start,
             limit: limit,
             budget: &budget,
-            position: \.sequence.rawValue,
+            position: \.sequence,
             read: { (start, count) throws(SyncError) in
                 try changes(in: list, after: start, limit: count, picture)
             },
@@ -37,8 +37,8 @@ extension Reader {
 
     /// The entries of a list of a picture behind a position, at most `limit`.
     func changes(
-        in list: UInt64,
-        after start: UInt64,
+        in list: ZoneKey,
+        after start: SequenceNumber,
         limit: Int,
         _ picture: ViewPicture
     ) throws(SyncError) -> [RecordVersion] {

@@ -8,18 +8,41 @@ import TidemarkRules
 import TidemarkViews
 
 extension Reader {
-    /// See ``Store/fetchRecords(_:as:)``.
+    /// See ``Store/fetchRecords(_:as:)``, and as of a position ``Store/fetchRecords(_:as:asOf:)``.
     func fetchRecords(
         _ request: FetchRecordsRequest,
-        as caller: Caller
+        as caller: Caller,
+        asOf position: SequenceNumber? = nil
     ) throws(SyncError) -> [Result<Record, SyncError>] {
         try checkAccess(of: caller, writes: false)
+        if position != nil, caller.database.scope == .shared { throw .sharedPast }
+        let now = try picture(.visible)
+        defer { withExtendedLifetime(now) {} }
+        _ = try check(position, now)
         let limit = options.limits.itemsPerRequest
         guard request.recordIDs.count <= limit else {
             throw .tooManyItems(request.recordIDs.count, limit: limit)
         }
+        let access = try access(of: caller, now)
+        guard let position else { return try records(request, as: caller, access, now) }
         let selection = request.desiredKeys.map { FieldSelection($0) }
-        let picture = try picture(.visible)
+        return request.recordIDs.map { id in
+            Result { () throws(SyncError) in
+                let record = try self.record(id, as: caller, asOf: position, now)
+                if let refusal = try access?.refusal(of: .read, on: record.body) { throw refusal }
+                return record.narrowed(to: selection)
+            }
+        }
+    }
+
+    /// Records as they are now.
+    private func records(
+        _ request: FetchRecordsRequest,
+        as caller: Caller,
+        _ access: PublicAccess?,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [Result<Record, SyncError>] {
+        let selection = request.desiredKeys.map { FieldSelection($0) }
         let facts = picture.facts
         var zones = ConsultedZones(shared: try sharedZones(of: caller, picture))
         var audiences = Audiences(facts)
@@ -36,7 +59,6 @@ extension Reader {
             items.append(ConsultedItem(name: record.name, zone: zone, slot: slot))
         }
         let found = try ConsultedItems(items, in: zones, facts)
-        let access = try access(of: caller, picture)
         var answers: [Result<Record, SyncError>] = []
         var refused: [SyncError.ItemError] = []
         for (record, item) in zip(request.recordIDs, found.items) {
@@ -91,7 +113,7 @@ extension Reader {
         guard let access = zones.access(of: item.zone), let key = zones.key(of: item.zone) else {
             return true
         }
-        return access.mayRead(try audiences.audience(of: ViewKey(key, item.slot)))
+        return access.mayRead(try audiences.audience(of: ViewKey(zone: key, slot: item.slot)))
     }
 
     /// What the store says now; the view index's errors as a caller meets them.

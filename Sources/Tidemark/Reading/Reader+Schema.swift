@@ -15,6 +15,6 @@ extension Reader {
         in environment: Environment
     ) throws(SyncError) -> Schema {
         let database = DatabaseID(container: container, environment: environment, scope: .public)
-        return try schema(of: database, try picture(.visible)).schema
+        return try schema(of: database, try picture(.visible)).whole()
     }
 }

@@ -16,6 +16,12 @@ extension Reader {
                 "The store does not serve the container \(caller.database.container.identifier)."
             )
         }
+        if caller.database.container == .server, !mayAskServer(caller.authentication) {
+            throw SyncError(
+                .badContainer,
+                "The container \(ContainerID.server.identifier) is the server's own."
+            )
+        }
         if options.requiresAuthentication, caller.user != nil, caller.authentication == .inProcess {
             throw SyncError(
                 .notAuthenticated,
@@ -29,6 +35,16 @@ extension Reader {
             )
         }
         try checkRate(of: caller)
+    }
+
+    /// Tells whether somebody who is known in some way may ask for what a server keeps for itself: an administrator, and
+    /// whoever has the store open for nobody else.
+    private func mayAskServer(_ authentication: Authentication) -> Bool {
+        switch authentication {
+        case .administrator: true
+        case .inProcess: !options.requiresAuthentication
+        case .session, .serverKey, .identityProvider: false
+        }
     }
 
     /// Counts a request, and refuses it if its user asks too much from its device.

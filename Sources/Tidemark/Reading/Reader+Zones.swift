@@ -75,7 +75,7 @@ extension Reader {
     private func start(
         of request: DatabaseChangesRequest,
         _ caller: Caller,
-        quiet: UInt64,
+        quiet: SequenceNumber,
         _ readability: UInt64,
         _ now: ViewPicture
     ) throws(SyncError) -> Start {
@@ -87,11 +87,11 @@ extension Reader {
                 level: .database,
                 place: views.hash.key(of: caller.database),
                 line: line,
-                visible: SequenceNumber(rawValue: now.bound),
+                visible: now.bound,
                 horizon: .zero,
                 readability: readability
             )
-            start = Start(sequence: content.sequence.rawValue, quiet: content.quiet.rawValue)
+            start = Start(sequence: content.sequence, quiet: content.quiet)
         } catch {
             throw SyncError(error)
         }
@@ -100,7 +100,7 @@ extension Reader {
     }
 
     /// A page of a database's zones, and the position at which it ends if there is more.
-    private typealias ZonePage = (changes: [ZoneChange], end: UInt64?)
+    private typealias ZonePage = (changes: [ZoneChange], end: SequenceNumber?)
 
     private func zonePage(
         of database: DatabaseID,
@@ -160,7 +160,7 @@ extension Reader {
                 caller,
                 since: request.since,
                 token: changes.token,
-                shownThrough: SequenceNumber(rawValue: picture.bound),
+                shownThrough: picture.bound,
                 changeCount: changes.changes.count,
                 moreComing: changes.moreComing
             )

@@ -29,6 +29,10 @@ final class Reader: Sendable {
     let journalReader: JournalReader
     /// Takes down what was asked and refused; `nil` in a store that is open for reading.
     let journal: OpenJournal?
+    /// Hears of calls and how they end; `nil` where nobody does.
+    let observer: (any StoreObserver)?
+    /// Tells the observer of the cache of blocks.
+    let cacheReports = CacheReports()
     /// Tells of what builds do that production does not allow.
     let driftReports = DriftReports()
     /// The schemas that requests needed last.
@@ -52,7 +56,8 @@ final class Reader: Sendable {
         blobs: BlobStore,
         journalReader: JournalReader,
         journal: OpenJournal?,
-        environment: LogEnvironment
+        environment: LogEnvironment,
+        observer: (any StoreObserver)?
     ) {
         id = source.store
         self.options = options
@@ -62,6 +67,7 @@ final class Reader: Sendable {
         self.blobs = blobs
         self.journalReader = journalReader
         self.journal = journal
+        self.observer = observer
         now = environment.now
         random = environment.random
         blockingWork = BlockingWork(runsInline: environment.writesInline)

@@ -15,10 +15,10 @@ extension Reader {
         let picture = try picture(.visible)
         var fold = SchemaDriftFold(
             of: container,
-            against: try productionSchema(of: container, picture).schema
+            against: try productionSchema(of: container, picture).whole()
         )
-        let last = SequenceNumber(rawValue: picture.bound)
-        try source.visit(from: SequenceNumber(rawValue: 1), through: last) {
+        let last = picture.bound
+        try source.visit(from: 1, through: last) {
             (event) throws(SyncError) in
             try fold.add(event, counts: event.sequence >= first)
             return true
@@ -29,7 +29,7 @@ extension Reader {
     private func productionSchema(
         of container: ContainerID,
         _ picture: ViewPicture
-    ) throws(SyncError) -> StoredSchema {
+    ) throws(SyncError) -> any SchemaTypes {
         try schema(
             of: DatabaseID(container: container, environment: .production, scope: .public),
             picture
@@ -53,7 +53,9 @@ extension Reader {
         guard let production = promotedSchema(of: caller, picture) else { return }
         var gaps: [SchemaDrift.Gap] = []
         for save in request.saves {
-            let type = Name(save.recordType)
+            let type = save.typeName
+            // A report that cannot be made is no reason to refuse what was asked.
+            guard let production = try? production.excerpt(type) else { return }
             if production.checks.admit(save.fields, as: type, in: caller.database.scope) {
                 continue
             }
@@ -69,16 +71,20 @@ extension Reader {
     func reportDrift(of query: Query, as caller: Caller) {
         // A report that cannot be made is no reason to refuse what was asked.
         guard options.checksSchema, let picture = try? picture(.visible),
-            let production = promotedSchema(of: caller, picture)
+            let promoted = promotedSchema(of: caller, picture),
+            let production = try? promoted.excerpt(Name(query.recordType)).schema
         else { return }
-        let type = production.schema[Name(query.recordType)]
+        let type = production[Name(query.recordType)]
         let needs = query.schemaRequirements { type?[$0]?.type.queriedType }
-        let gaps = production.schema.gaps(querying: Name(query.recordType), using: needs)
+        let gaps = production.gaps(querying: Name(query.recordType), using: needs)
         driftReports.note(gaps.filter { !$0.isClosedByProduction }, by: caller, at: now())
     }
 
     /// Production's schema, if something was promoted to it.
-    private func promotedSchema(of caller: Caller, _ picture: ViewPicture) -> StoredSchema? {
+    private func promotedSchema(
+        of caller: Caller,
+        _ picture: ViewPicture
+    ) -> (any SchemaTypes)? {
         let schema = try? productionSchema(of: caller.database.container, picture)
         return schema.flatMap { $0.lastSequence > 0 ? $0 : nil }
     }

@@ -16,7 +16,7 @@ struct SchemaDriftFold {
     private let production: Schema
     private let checks: RecordChecks
     /// The zones of the container's development, by key.
-    private var zones: [UInt64: ZoneIdentity] = [:]
+    private var zones: [ZoneKey: ZoneIdentity] = [:]
     /// The record types of development's schema, as of the last event.
     private var types: [Name: Schema.RecordType] = [:]
     /// The commit whose envelope was read last, and its build.
@@ -41,7 +41,7 @@ struct SchemaDriftFold {
                 guard database.container == container, database.environment == .development else {
                     return
                 }
-                zones[event.sequence.rawValue] = identity
+                zones[ZoneKey(createdAt: event.sequence)] = identity
             case .recordSaved:
                 guard let zone = zones[event.zone] else { return }
                 let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)

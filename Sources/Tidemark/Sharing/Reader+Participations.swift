@@ -45,7 +45,7 @@ extension Reader {
                 return []
             }
             let slots = try picture.referrers(of: views.hash.target(user.name), in: zone.key)
-                .map { ViewKey(zone.key, $0.slot) }
+                .map { ViewKey(zone: zone.key, slot: $0.slot) }
             versions = try picture.versions(at: slots).compactMap { $0 }
         } catch {
             throw SyncError(error)
@@ -61,7 +61,7 @@ extension Reader {
                 KnownParticipation(
                     participation: part,
                     sequence: record.sequence,
-                    previous: SequenceNumber(rawValue: record.event.previous),
+                    previous: record.event.previous,
                     audience: try audience(of: part, in: home, picture)
                 )
             )
@@ -74,7 +74,7 @@ extension Reader {
         of part: Participation,
         in home: DatabaseID,
         _ picture: ViewPicture
-    ) throws(SyncError) -> UInt64? {
+    ) throws(SyncError) -> ZoneKey? {
         let zone = part.zoneIdentity(in: home)
         return try SyncError.wrapping { () throws(ViewIndexError) in
             let search = try picture.search(

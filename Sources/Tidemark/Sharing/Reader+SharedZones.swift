@@ -22,18 +22,18 @@ extension Reader {
     /// O(the user's parts).
     func sharedZoneHeads(
         of caller: Caller,
-        after start: UInt64,
-        quiet: UInt64,
+        after start: SequenceNumber,
+        quiet: SequenceNumber,
         _ picture: ViewPicture
-    ) throws(SyncError) -> [(change: ZoneChange, head: UInt64)] {
+    ) throws(SyncError) -> [(change: ZoneChange, head: SequenceNumber)] {
         let parts = try participations(of: caller.participant, in: caller.database, picture)
         let shared = SharedZones(parts)
-        var heads: [ZoneID: UInt64] = [:]
-        var ends: [ZoneID: (sequence: UInt64, part: Participation)] = [:]
+        var heads: [ZoneID: SequenceNumber] = [:]
+        var ends: [ZoneID: (sequence: SequenceNumber, part: Participation)] = [:]
         return try SyncError.wrapping { () throws(ViewIndexError) in
             for part in parts {
                 let zone = part.participation.zone
-                let sequence = part.sequence.rawValue
+                let sequence = part.sequence
                 heads[zone] = max(heads[zone] ?? 0, sequence)
                 if sequence >= ends[zone]?.sequence ?? 0 {
                     ends[zone] = (sequence, part.participation)
@@ -42,7 +42,7 @@ extension Reader {
                     heads[zone] = max(heads[zone] ?? 0, try picture.zone(audience).head)
                 }
             }
-            var changes: [(change: ZoneChange, head: UInt64)] = []
+            var changes: [(change: ZoneChange, head: SequenceNumber)] = []
             for (zone, head) in heads where head > start {
                 if shared.zones[zone] != nil {
                     changes.append((.changed(zone), head))

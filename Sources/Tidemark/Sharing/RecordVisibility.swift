@@ -8,7 +8,7 @@ import TidemarkRules
 import TidemarkViews
 
 /// Why a user is not shown a record.
-public enum RecordHiding: Hashable, Sendable {
+public enum RecordHiding: Hashable, Codable, Sendable {
     /// There is no such zone any more.
     case zoneGone
     /// Roles keep the user from reading it, in these words.
@@ -41,7 +41,7 @@ package enum RecordVisibility: Sendable {
 /// A record in the list of what a share shows to one of its participants.
 package struct ListedRecord: Sendable {
     /// The list's key.
-    package var audience: UInt64
+    package var audience: ZoneKey
     /// The record's last event in the list.
     package var sequence: SequenceNumber
     /// When the user began and ceased to see the list, oldest first: for each participant of the share
@@ -95,7 +95,7 @@ extension Reader {
         let parts = try participations(of: user, in: database, picture).filter {
             $0.participation.zoneIdentity(in: database) == zones[0].identity
         }
-        let place = ViewKey(key, item.slot)
+        let place = ViewKey(zone: key, slot: item.slot)
         if let part = try part(showing: place, item.live != nil, among: parts, picture) {
             return .listed(part)
         }
@@ -125,7 +125,7 @@ extension Reader {
             guard let key = part.audience else { continue }
             if isLive, !part.participation.isZoneWide, current != .known(key) { continue }
             let version: RecordVersion? = try SyncError.wrapping { () throws(ViewIndexError) in
-                try picture.version(at: ViewKey(key, place.low))
+                try picture.version(at: ViewKey(zone: key, slot: place.slot))
             }
             guard let version else { continue }
             return ListedRecord(
@@ -148,7 +148,7 @@ extension Reader {
             let body = record.event.state == .live ? try record.readBody() : nil
             let shows = body.flatMap { ShareRecords.participation(in: $0)?.showsSomething }
             found.append(.init(sequence: next, showsSomething: shows ?? false))
-            next = SequenceNumber(rawValue: record.event.previous)
+            next = record.event.previous
         }
         return found.reversed()
     }

@@ -18,6 +18,31 @@ extension Reader {
     }
 }
 
+extension Reader {
+    /// The same from the end: the newest changes up to a token.
+    func newestSharedChanges(
+        _ request: ZoneChangesRequest,
+        through end: ChangeToken,
+        as caller: Caller,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> ZoneChanges {
+        let delta = try SharedDelta(request, as: caller, self, picture)
+        guard !delta.hasWalks else {
+            throw .tokenExpired("the caller came to shares of the zone, or left some, since")
+        }
+        return try newestPage(of: delta, request, through: end)
+    }
+
+    /// The content of a token behind everything that a zone of somebody else shows to the caller.
+    func endOfSharedChanges(
+        _ request: ZoneChangesRequest,
+        as caller: Caller,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> TokenContent {
+        try SharedDelta(request, as: caller, self, picture).end
+    }
+}
+
 /// The delta of somebody else's zone, as far as shares show it to the caller.
 ///
 /// Each share has a list of its own, which is read from the token as a zone's is. Before that come the
@@ -26,7 +51,7 @@ extension Reader {
 struct SharedDelta: ZoneDelta {
     private let reader: Reader
     private let picture: ViewPicture
-    private let zone: UInt64
+    private let zone: ZoneKey
     private let zoneAccess: ZoneAccess
     /// How the caller takes part, or took part, in shares of the zone.
     private let parts: [KnownParticipation]
@@ -61,7 +86,7 @@ struct SharedDelta: ZoneDelta {
         zoneAccess = access
         start = try Self.start(of: request, key, access, reader, picture)
         if request.since != nil {
-            let position = max(start.sequence, start.quiet).rawValue
+            let position = max(start.sequence, start.quiet)
             try reader.checkErasures(since: position, as: caller, picture)
         }
         try noteWalks()
@@ -84,7 +109,7 @@ struct SharedDelta: ZoneDelta {
         if content.walks.isEmpty, room > 0, budget > 0 {
             try list(&content, &untold, limit: room, budget: budget, &entries)
         }
-        let moreComing = !content.walks.isEmpty || content.sequence.rawValue < picture.bound
+        let moreComing = !content.walks.isEmpty || content.sequence < picture.bound
         // One list has each record once.
         if zoneAccess.parts.count > 1 || hasWalks { entries.keepLastOfEachRecord() }
         content.incarnation = reader.line.current
@@ -100,6 +125,41 @@ struct SharedDelta: ZoneDelta {
     func hide(from rows: inout RecordRows) -> DeltaPlace? { nil }
 }
 
+extension SharedDelta: BackwardDelta {
+    /// True if there are lists that come before what changed after the start.
+    var hasWalks: Bool { !start.walks.isEmpty }
+
+    var first: SequenceNumber { start.sequence }
+
+    var end: TokenContent {
+        var content = start
+        content.incarnation = reader.line.current
+        content.sequence = picture.bound
+        content.quiet = .zero
+        content.walks = []
+        return content
+    }
+
+    func beginning(after position: SequenceNumber) -> SharedDelta {
+        var later = self
+        later.start.sequence = position
+        return later
+    }
+
+    func count(
+        after start: SequenceNumber,
+        through end: SequenceNumber,
+        limit: Int
+    ) throws(SyncError) -> Int {
+        var count = 0
+        for audience in zoneAccess.parts.keys where count < limit {
+            count += try reader.changes(in: audience, after: start, limit: limit, picture)
+                .prefix { $0.sequence <= end }.count
+        }
+        return min(count, limit)
+    }
+}
+
 extension [DeltaEntry] {
     /// Adds entries of a list, but for those at some positions.
     fileprivate mutating func append(
@@ -113,7 +173,7 @@ extension [DeltaEntry] {
     }
 
     fileprivate mutating func keepLastOfEachRecord() {
-        var seen: Set<UInt64> = []
+        var seen: Set<Slot> = []
         self = reversed().filter { seen.insert($0.slot).inserted }.reversed()
     }
 }
@@ -124,21 +184,20 @@ extension SharedDelta {
     /// Where a delta begins.
     private static func start(
         of request: ZoneChangesRequest,
-        _ zone: UInt64,
+        _ zone: ZoneKey,
         _ access: ZoneAccess,
         _ reader: Reader,
         _ picture: ViewPicture
     ) throws(SyncError) -> TokenContent {
         guard let token = request.since else {
-            let bound = SequenceNumber(rawValue: picture.bound)
             var content = TokenContent(
                 level: .sharedZone,
-                place: zone,
+                place: zone.rawValue,
                 incarnation: reader.line.current,
                 sequence: .zero,
-                quiet: bound
+                quiet: picture.bound
             )
-            content.known = bound
+            content.known = picture.bound
             return content
         }
         let horizon = try horizon(of: access, picture)
@@ -146,10 +205,10 @@ extension SharedDelta {
             let content = try TokenContent(token, store: reader.id, hash: reader.views.hash)
             try content.check(
                 level: .sharedZone,
-                place: zone,
+                place: zone.rawValue,
                 line: reader.line,
-                visible: SequenceNumber(rawValue: picture.bound),
-                horizon: SequenceNumber(rawValue: horizon)
+                visible: picture.bound,
+                horizon: horizon
             )
             return content
         } catch {
@@ -164,9 +223,9 @@ extension SharedDelta {
     private static func horizon(
         of access: ZoneAccess,
         _ picture: ViewPicture
-    ) throws(SyncError) -> UInt64 {
+    ) throws(SyncError) -> SequenceNumber {
         try SyncError.wrapping { () throws(ViewIndexError) in
-            var horizon: UInt64 = 0
+            var horizon: SequenceNumber = 0
             for audience in access.parts.keys {
                 horizon = max(horizon, try picture.zone(audience).tombstoneHorizon)
             }
@@ -179,7 +238,7 @@ extension SharedDelta {
     private func checkHorizonOfWalks() throws(SyncError) {
         for walk in start.walks where walk.isLeaving {
             let horizon = (try? picture.zone(walk.audience).tombstoneHorizon) ?? 0
-            guard start.sequence.rawValue >= horizon else { throw SyncError(.belowHorizon) }
+            guard start.sequence >= horizon else { throw SyncError(.belowHorizon) }
         }
     }
 
@@ -187,7 +246,7 @@ extension SharedDelta {
     /// the token.
     private mutating func noteWalks() throws(SyncError) {
         let known = start.known
-        var before: Set<UInt64> = []
+        var before: Set<ZoneKey> = []
         var last = known
         for part in parts {
             guard let audience = part.audience else { continue }
@@ -220,7 +279,7 @@ extension SharedDelta {
     private func previousEvent(
         before sequence: SequenceNumber
     ) throws(SyncError) -> SequenceNumber {
-        SequenceNumber(rawValue: try reader.views.records(at: [sequence])[0].event.previous)
+        try reader.views.records(at: [sequence])[0].event.previous
     }
 }
 
@@ -241,7 +300,7 @@ extension SharedDelta {
             let scan = try reader.scan(
                 walk.audience,
                 after: walk.position,
-                quiet: walk.isLeaving ? start.rawValue : .max,
+                quiet: walk.isLeaving ? start : .max,
                 limit: room + 1,
                 budget: &budget,
                 picture
@@ -249,7 +308,7 @@ extension SharedDelta {
             var (versions, end) = (scan.entries, scan.end)
             if !walk.isLeaving {
                 versions = Array(versions.prefix { $0.sequence <= start })
-                if versions.count < scan.entries.count || end ?? 0 > start.rawValue { end = nil }
+                if versions.count < scan.entries.count || end ?? 0 > start { end = nil }
             }
             let told = versions.prefix(room)
             let untoldHere = try untold.positions(
@@ -259,7 +318,7 @@ extension SharedDelta {
             )
             entries.append(told, but: untoldHere, isGone: walk.isLeaving)
             if versions.count > room {
-                content.walks[0].position = versions[room - 1].sequence.rawValue
+                content.walks[0].position = versions[room - 1].sequence
             } else if let end {
                 content.walks[0].position = end
             } else {
@@ -284,8 +343,8 @@ extension SharedDelta {
             var budget = max(budget / zoneAccess.parts.count, 1)
             let listed = try reader.scan(
                 audience,
-                after: content.sequence.rawValue,
-                quiet: content.quiet.rawValue,
+                after: content.sequence,
+                quiet: content.quiet,
                 limit: room + 1,
                 budget: &budget,
                 picture
@@ -296,11 +355,11 @@ extension SharedDelta {
                 try untold.positions(among: listed.entries, in: audience, isLeaving: false)
             )
         }
-        found.removeAll { $0.sequence.rawValue > bound }
+        found.removeAll { $0.sequence > bound }
         found.sort { $0.sequence < $1.sequence }
         entries.append(found.prefix(room), but: untoldHere, isGone: false)
-        let end = found.count > room ? found[room - 1].sequence.rawValue : bound
-        content.sequence = SequenceNumber(rawValue: end)
-        if content.quiet.rawValue <= end { content.quiet = .zero }
+        let end = found.count > room ? found[room - 1].sequence : bound
+        content.sequence = end
+        if content.quiet <= end { content.quiet = .zero }
     }
 }

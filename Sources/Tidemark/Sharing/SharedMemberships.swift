@@ -13,8 +13,8 @@ struct SharedMemberships {
     private let parts: [KnownParticipation]
     private let reader: Reader
     /// Lists that the participant came to or left after the token.
-    private let fresh: Set<UInt64>
-    private var known: [UInt64: [Range<UInt64>]] = [:]
+    private let fresh: Set<ZoneKey>
+    private var known: [ZoneKey: [Range<SequenceNumber>]] = [:]
 
     /// Describes the stays of somebody who takes part, or took part, in the shares of a zone.
     init(of parts: [KnownParticipation], since start: SequenceNumber, _ reader: Reader) {
@@ -30,7 +30,7 @@ struct SharedMemberships {
     /// gone.
     mutating func unseen(
         among versions: some Sequence<RecordVersion>,
-        in audience: UInt64,
+        in audience: ZoneKey,
         isLeaving: Bool
     ) throws(SyncError) -> Set<SequenceNumber> {
         guard fresh.contains(audience) else { return [] }
@@ -43,24 +43,24 @@ struct SharedMemberships {
         return unseen
     }
 
-    private mutating func stays(in audience: UInt64) throws(SyncError) -> [Range<UInt64>] {
+    private mutating func stays(in audience: ZoneKey) throws(SyncError) -> [Range<SequenceNumber>] {
         if let known = known[audience] { return known }
-        var stays: [Range<UInt64>] = []
+        var stays: [Range<SequenceNumber>] = []
         for part in parts where part.audience == audience {
-            var end = UInt64.max
+            var end = SequenceNumber.max
             var next = part.sequence
             var participation: Participation? = part.participation
             var previous = part.previous
             while next != .zero {
-                if participation?.showsSomething ?? false { stays.append(next.rawValue..<end) }
-                end = next.rawValue
+                if participation?.showsSomething ?? false { stays.append(next..<end) }
+                end = next
                 next = previous
                 if next == .zero { break }
                 let record = try reader.views.records(at: [next])[0]
                 let isLive = record.event.state == .live
                 participation =
                     isLive ? ShareRecords.participation(in: try record.readBody()) : nil
-                previous = SequenceNumber(rawValue: record.event.previous)
+                previous = record.event.previous
             }
         }
         known[audience] = stays
@@ -74,16 +74,16 @@ struct SharedMemberships {
     /// is too far away to be read for one entry, it may have been.
     private func wasSeen(
         _ version: RecordVersion,
-        in audience: UInt64,
-        _ stays: [Range<UInt64>]
+        in audience: ZoneKey,
+        _ stays: [Range<SequenceNumber>]
     ) throws(SyncError) -> Bool {
         var sequence = version.sequence
         var isLive = version.state == .live
-        var end = UInt64.max
+        var end = SequenceNumber.max
         for _ in 0..<Self.readLimit {
-            let time = sequence.rawValue..<end
+            let time = sequence..<end
             if isLive, stays.contains(where: { $0.overlaps(time) }) { return true }
-            end = sequence.rawValue
+            end = sequence
             guard let before = try previous(of: sequence, in: audience) else { return true }
             guard let state = before.state else { return false }
             (sequence, isLive) = (before.sequence, state == .live)
@@ -98,7 +98,7 @@ struct SharedMemberships {
     /// state if there is none; `nil` if the event itself is not there.
     private func previous(
         of sequence: SequenceNumber,
-        in audience: UInt64
+        in audience: ZoneKey
     ) throws(SyncError) -> (sequence: SequenceNumber, state: RecordState?)? {
         guard let event = try reader.source.event(at: sequence), !event.isNote else { return nil }
         let place = try SyncError.wrapping { () throws(EventFormatError) -> AudiencePlace? in
@@ -115,6 +115,6 @@ struct SharedMemberships {
             )
         }
         guard let place else { return nil }
-        return (SequenceNumber(rawValue: place.previous), place.previousState)
+        return (place.previous, place.previousState)
     }
 }

@@ -14,13 +14,13 @@ import TidemarkViews
 /// would drop the record and fetch it again.
 struct UntoldDeletions {
     private var stays: SharedMemberships
-    private let zone: UInt64
+    private let zone: ZoneKey
     /// What the participant sees of the zone; `nil` where one list is all there is.
     private let access: ZoneAccess?
     private let picture: ViewPicture
 
     /// Decides about the lists of a zone's shares.
-    init(_ stays: SharedMemberships, zone: UInt64, access: ZoneAccess?, _ picture: ViewPicture) {
+    init(_ stays: SharedMemberships, zone: ZoneKey, access: ZoneAccess?, _ picture: ViewPicture) {
         self.stays = stays
         self.zone = zone
         self.access = access
@@ -33,14 +33,14 @@ struct UntoldDeletions {
     /// ``SharedMemberships/unseen(among:in:isLeaving:)`` costs.
     mutating func positions(
         among versions: some Sequence<RecordVersion>,
-        in audience: UInt64,
+        in audience: ZoneKey,
         isLeaving: Bool
     ) throws(SyncError) -> Set<SequenceNumber> {
         var unsaid = try stays.unseen(among: versions, in: audience, isLeaving: isLeaving)
         guard let access else { return unsaid }
         try SyncError.wrapping { () throws(ViewIndexError) in
             for version in versions where isLeaving || version.state == .tombstone {
-                let record = ViewKey(zone, version.slot)
+                let record = ViewKey(zone: zone, slot: version.slot)
                 let isShown =
                     access.showsAll
                     ? try picture.version(at: record)?.state == .live

@@ -34,6 +34,7 @@ final class OpenStore: Sendable {
     ///
     /// Work in the background ends first: it must not meet a log that is closed.
     func close() throws(LogError) {
+        defer { reader.observer?.notes(.closed) }
         reader.driftReports.finish()
         reader.accountNews.close()
         guard let writer = writer.ifAny else { return }

@@ -14,7 +14,7 @@ extension Store {
     /// Production would refuse all of it. Computed from the log: O(events).
     public func schemaDrift(
         of container: ContainerID = .standard,
-        since first: SequenceNumber = SequenceNumber(rawValue: 1)
+        since first: SequenceNumber = 1
     ) throws(SyncError) -> SchemaDrift {
         try parts.reader.schemaDrift(of: container, since: first)
     }

@@ -48,7 +48,7 @@ extension Store {
     /// Throws `invalidArguments` if the stretch ends behind the last event, or below the history
     /// horizon.
     public func visitCommits(
-        from first: SequenceNumber = SequenceNumber(rawValue: 1),
+        from first: SequenceNumber = 1,
         through last: SequenceNumber? = nil,
         _ visit: (ChangeStreamLine) -> Bool
     ) throws(SyncError) {

@@ -6,7 +6,7 @@ package import TidemarkLog
 import TidemarkModel
 
 /// What there is of a store's journal.
-public struct JournalStanding: Hashable, Sendable {
+public struct JournalStanding: Hashable, Codable, Sendable {
     /// Segments on disk.
     public var segmentCount = 0
     /// Their bytes.
@@ -19,6 +19,9 @@ public struct JournalStanding: Hashable, Sendable {
     public var damage: [LogError] = []
     /// Why this process could not write entries, the last time; `nil` if it always could.
     public var failure: FileError?
+
+    /// Nothing.
+    package init() {}
 }
 
 extension Store {

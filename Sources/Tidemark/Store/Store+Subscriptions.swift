@@ -124,6 +124,6 @@ extension Store {
         let target = position ?? parts.reader.source.durableSequence
         try await writer.committer.waitUntilDurable(target)
         let notifications = parts.notifications
-        try await notifications.notifier().catchUp(through: target.rawValue, notifications)
+        try await notifications.notifier().catchUp(through: target, notifications)
     }
 }

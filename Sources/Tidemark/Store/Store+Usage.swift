@@ -26,4 +26,25 @@ extension Store {
             try parts.reader.usage(of: database, picture)
         }
     }
+
+    /// Sets how much single containers may hold, in place of what was set before; for as long as the store is open.
+    ///
+    /// What would take a container or one of its databases beyond is `quotaExceeded`; what gets smaller is not. The
+    /// first commit to a container whose `bytes` are limited counts all that it holds. Throws in a store that is open
+    /// for reading.
+    public func setQuotas(_ quotas: [ContainerID: ContainerQuota]) throws(SyncError) {
+        let writer = try parts.writer()
+        writer.quotas.withLock { $0.set(quotas) }
+        // Commits to databases without a quota are not told to the counts.
+        writer.usages.withLock { $0.forgetAll() }
+    }
+
+    /// The containers that have a zone, in the order of their identifiers.
+    ///
+    /// O(zones).
+    public func containers() throws(SyncError) -> [ContainerID] {
+        let parts = try parts
+        let databases = try parts.reader.databases(try parts.reader.picture(.visible))
+        return Set(databases.map(\.container)).sorted { $0.identifier < $1.identifier }
+    }
 }

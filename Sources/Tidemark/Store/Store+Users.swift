@@ -53,7 +53,7 @@ extension Store {
                 scope: .private,
                 owner: user
             )
-            if try !parts.reader.livingZones(of: own, picture).isEmpty { return true }
+            if try !LivePicture(views: picture).livingZones(of: own).isEmpty { return true }
             if try account(of: user, of: container, in: environment) != nil { return true }
         }
         return false

@@ -142,15 +142,38 @@ extension Store: DatabaseService {
         ) { () throws(SyncError) in try parts.reader.zoneChanges(request, as: caller) }
     }
 
-    /// A token behind everything that a zone holds now; `nil` in a shared database, where only a delta that
-    /// was read to its end has one.
+    /// A token behind everything that a zone holds now, as far as it shows it to the caller.
     ///
     /// A client that begins with it is told of later changes alone. Throws `zoneNotFound`.
     public func currentToken(
         of zone: ZoneID,
         as caller: Caller
-    ) throws(SyncError) -> ChangeToken? {
+    ) throws(SyncError) -> ChangeToken {
         try parts.reader.currentToken(of: zone, as: caller)
+    }
+
+    /// The newest changes of a zone up to a token, one page of them: every record at most once, by its last
+    /// change, oldest first.
+    ///
+    /// The answer's token stands before the page: asked for the changes up to it, the next page comes, which is
+    /// older. With the last page everything between `request.since` and `end` has been told.
+    ///
+    /// Throws what ``zoneChanges(_:as:)`` does; `changeTokenExpired` also in a shared database where the caller came
+    /// to shares, or left some, since `request.since`.
+    package func newestChanges(
+        _ request: ZoneChangesRequest,
+        through end: ChangeToken,
+        as caller: Caller
+    ) async throws(SyncError) -> ZoneChanges {
+        let parts = try parts
+        return try await parts.reader.answer(
+            .zoneChanges,
+            caller,
+            about: [.zone(request.zone)],
+            since: request.since
+        ) { () throws(SyncError) in
+            try parts.reader.newestChanges(request, through: end, as: caller)
+        }
     }
 
     /// Which zones of the caller's database changed after a token, one page of them.

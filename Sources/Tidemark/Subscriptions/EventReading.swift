@@ -30,19 +30,19 @@ struct EventReading {
     /// Reads on up to a position, or until so many events were read or so many notifications came of
     /// them.
     mutating func read(
-        through end: UInt64,
+        through end: SequenceNumber,
         eventLimit: Int,
         notificationLimit: Int
     ) throws(SyncError) {
         var count = 0
         var reached = following.position
         try store.reader.source.visit(
-            from: SequenceNumber(rawValue: following.position).next,
-            through: SequenceNumber(rawValue: end)
+            from: following.position.next,
+            through: end
         ) { (event) throws(SyncError) in
             guard count < eventLimit, batch.count < notificationLimit else { return false }
             try take(event)
-            reached = event.sequence.rawValue
+            reached = event.sequence
             count += 1
             return true
         }
@@ -60,7 +60,7 @@ struct EventReading {
         case .recordSaved, .recordDeleted, .recordTouched:
             if event.zone == following.subscriptionsZone {
                 try takeSubscription(event)
-            } else if let zone = following.zone(event.zone, picture) {
+            } else if let zone = try following.zone(event.zone, picture) {
                 switch zone.identity.systemZone {
                 case nil: try takeRecord(event, in: zone)
                 case .shares: try takeParticipation(event, in: zone.identity)
@@ -72,7 +72,7 @@ struct EventReading {
                 try ZoneEvent.readCreation(payload.span.bytes).identity
             }
             if identity.systemZone == .subscriptions {
-                following.subscriptionsZone = event.sequence.rawValue
+                following.subscriptionsZone = ZoneKey(createdAt: event.sequence)
                 following.removeAll()
             } else if identity.systemZone == nil {
                 try takeZone(identity, event)
@@ -80,7 +80,7 @@ struct EventReading {
         case .zoneDeleted:
             if event.zone == following.subscriptionsZone {
                 following.removeAll()
-            } else if let zone = following.zone(event.zone, picture),
+            } else if let zone = try following.zone(event.zone, picture),
                 zone.identity.systemZone == nil
             {
                 try takeZone(zone.identity, event)
@@ -106,7 +106,7 @@ struct EventReading {
             try StoredRecord(event.sequence, zone: event.zone, event.payload)
         }
         if stored.event.state == .live {
-            try following.insert(stored.readBody(), at: event.sequence.rawValue)
+            try following.insert(stored.readBody(), at: event.sequence)
         } else if !CommitEnvelope.isOfStore(event.envelope.span.bytes) {
             // The store's own deletions were taken into account when they were decided.
             let name = try synced { () throws(EventFormatError) in try stored.tombstone().name }
@@ -121,7 +121,7 @@ struct EventReading {
         _ identity: ZoneIdentity,
         _ event: LogEvent
     ) throws(SyncError) {
-        guard let watch = following.set.ordinal(of: identity.database), !identity.isImplicit,
+        guard let watch = try following.set.ordinal(of: identity.database), !identity.isImplicit,
             !identity.isAudience, let change = try change(event, in: identity)
         else { return }
         try fire(zoneWide(watch, change), change)
@@ -146,7 +146,7 @@ struct EventReading {
         if CommitEnvelope.isOfImport(event.envelope.span.bytes) { return nil }
         let envelope = try store.reader.readEnvelope(event.envelope)
         return NotifiedChange(
-            sequence: event.sequence.rawValue,
+            sequence: event.sequence,
             zone: zone,
             user: envelope.user.map { UserID($0) },
             device: envelope.device,
@@ -207,15 +207,15 @@ struct EventReading {
 
     /// The subscriptions of those who see what is listed under a key, at an event.
     private mutating func sharers(
-        of key: UInt64,
+        of key: ZoneKey,
         at position: SequenceNumber
     ) throws(SyncError) -> [Int] {
-        guard let zone = following.zone(key, picture)?.identity else { return [] }
+        guard let zone = try following.zone(key, picture)?.identity else { return [] }
         return try following.sharers.subscriptions(
             to: key,
             zone,
             among: following.set,
-            asOf: position.rawValue,
+            asOf: position,
             store,
             picture
         )
@@ -223,7 +223,8 @@ struct EventReading {
 
     /// A record came to those who see it by a share, or left them, and did not change.
     private mutating func takePassage(_ event: LogEvent) throws(SyncError) {
-        guard !following.set.shared.isEmpty, let zone = following.zone(event.zone, picture) else {
+        guard !following.set.shared.isEmpty, let zone = try following.zone(event.zone, picture)
+        else {
             return
         }
         let passage = try synced { () throws(EventFormatError) in
@@ -268,7 +269,7 @@ struct EventReading {
     private func deletedBody(_ tombstone: StoredRecord) throws(SyncError) -> RecordBody? {
         let previous = tombstone.event.previous
         guard previous > 0 else { return nil }
-        let stored = try store.reader.views.records(at: [SequenceNumber(rawValue: previous)])[0]
+        let stored = try store.reader.views.records(at: [previous])[0]
         return stored.event.state == .live ? try stored.readBody() : nil
     }
 
@@ -324,9 +325,8 @@ struct EventReading {
         if let matcher = standing.matcher { return matcher }
         let type =
             store.reader.options.checksSchema
-            ? try store.reader.schema(of: change.zone.database, picture).schema[
-                Name(query.recordType)
-            ]
+            ? try store.reader.schema(of: change.zone.database, picture)
+                .excerpt(Name(query.recordType)).schema[Name(query.recordType)]
             : nil
         let searched = type?.fields.filter { $0.indexes.contains(.searchable) }.map(\.name.string)
         return try Query.Matcher(
@@ -348,7 +348,7 @@ struct EventReading {
             let caller = Caller(database: holder.database, user: holder.user)
             accesses[holder] = try store.reader.access(of: caller, picture)
         }
-        return accesses[holder]?.refusal(of: .read, on: body) == nil
+        return try accesses[holder]?.refusal(of: .read, on: body) == nil
     }
 
     // MARK: Firing
@@ -358,7 +358,7 @@ struct EventReading {
         _ change: NotifiedChange
     ) throws(SyncError) {
         if numbers.isEmpty { return }
-        let sequence = SequenceNumber(rawValue: change.sequence)
+        let sequence = change.sequence
         let tag = TagContent(of: sequence, in: store.reader.line).tag.text
         for number in numbers {
             guard let standing = following.set[number] else { continue }

@@ -10,22 +10,22 @@ import TidemarkViews
 /// Where the notifier is in the log, and which subscriptions there were at that point.
 struct Following {
     /// All events up to here are notified of.
-    var position: UInt64
+    var position: SequenceNumber
     /// The position that the store has kept.
-    var keptPosition: UInt64
+    var keptPosition: SequenceNumber
     /// The key of the zone with the subscriptions; zero if there is none.
-    var subscriptionsZone: UInt64 = 0
+    var subscriptionsZone: ZoneKey = 0
     /// The subscriptions as they stand at `position`.
     var set = SubscriptionSet()
     /// Versions of subscriptions that ended while somebody else saved or deleted them, until the event
     /// of that comes.
-    var spent: [Name: UInt64] = [:]
+    var spent: [Name: SequenceNumber] = [:]
     /// Who sees by shares what happens, as of the event that is read.
     var sharers = Sharers()
     /// The zones that events were in.
-    private var zones: [UInt64: WatchedZone] = [:]
+    private var zones: [ZoneKey: WatchedZone] = [:]
 
-    init(position: UInt64, subscriptionsZone: UInt64 = 0) {
+    init(position: SequenceNumber, subscriptionsZone: ZoneKey = 0) {
         self.position = position
         keptPosition = position
         self.subscriptionsZone = subscriptionsZone
@@ -42,20 +42,22 @@ struct Following {
     private static let zoneLimit = 10_000
 
     /// The zone with a key, if the views know it.
-    mutating func zone(_ key: UInt64, _ picture: ViewPicture) -> WatchedZone? {
+    mutating func zone(
+        _ key: ZoneKey,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> WatchedZone? {
         if let known = zones[key] { return known }
         guard let identity = try? picture.zone(key).identity else { return nil }
         if zones.count >= Self.zoneLimit { zones = [:] }
-        let zone = WatchedZone(identity: identity, watch: set.ordinal(of: identity.database))
+        let zone = WatchedZone(identity: identity, watch: try set.ordinal(of: identity.database))
         zones[key] = zone
         return zone
     }
 
     /// Takes in a subscription that an event saved.
-    mutating func insert(_ body: RecordBody, at sequence: UInt64) throws(SyncError) {
-        let held = try SubscriptionRecords.read(body)
-        spent[held.recordName] = nil
-        let isNew = try set.insert(held, at: sequence)
+    mutating func insert(_ body: RecordBody, at sequence: SequenceNumber) throws(SyncError) {
+        if !spent.isEmpty { spent[Name(body.recordName)] = nil }
+        let isNew = try set.insert(body, at: sequence)
         if isNew { zones = [:] }
     }
 
@@ -77,10 +79,10 @@ struct Following {
 extension Notifications {
     /// Begins where the last notifications ended: with the subscriptions that stood there.
     ///
-    /// O(subscriptions of the store).
+    /// O(subscriptions of the store), of which no more than the names are looked at.
     func beginFollowing() throws(SyncError) -> Following {
         let picture = try reader.picture(.visible)
-        let zone: UInt64
+        let zone: ZoneKey
         do throws(ViewIndexError) {
             let identity = ZoneIdentity(
                 database: .ofStore,
@@ -96,23 +98,25 @@ extension Notifications {
         }
         // What happened before there was a zone for subscriptions concerned nobody.
         let record = try notifiedRecord(picture)
-        let kept = min(max(record.position, zone), picture.bound)
+        let kept = min(max(record.position, zone.creation), picture.bound)
         let versions: [RecordVersion] = try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.changes(in: zone, after: 0, quiet: kept, limit: .max)
         }
         var following = Following(position: kept, subscriptionsZone: zone)
-        var first = UInt64.max
+        var first = SequenceNumber.max
         for stored in try reader.views.records(at: versions.map(\.sequence)) {
             guard let old = try version(of: stored, asOf: kept, earliest: &first) else { continue }
             let body = try old.readBody()
-            if record.spent.contains(old.sequence.rawValue) {
-                following.spent[Name(body.recordName)] = old.sequence.rawValue
+            if record.spent.contains(old.sequence) {
+                following.spent[Name(body.recordName)] = old.sequence
             } else {
-                try following.insert(body, at: old.sequence.rawValue)
+                try following.insert(body, at: old.sequence)
             }
         }
         // Until somebody subscribes there is nothing to look for.
-        if following.set.isEmpty { following.position = max(kept, min(first - 1, picture.bound)) }
+        if following.set.isEmpty {
+            following.position = max(kept, min(first.previous, picture.bound))
+        }
         return following
     }
 
@@ -132,17 +136,17 @@ extension Notifications {
     /// `earliest` becomes the first position at which it changed since.
     private func version(
         of record: StoredRecord,
-        asOf position: UInt64,
-        earliest: inout UInt64
+        asOf position: SequenceNumber,
+        earliest: inout SequenceNumber
     ) throws(SyncError) -> StoredRecord? {
         var record = record
-        while record.sequence.rawValue > position {
-            earliest = min(earliest, record.sequence.rawValue)
+        while record.sequence > position {
+            earliest = min(earliest, record.sequence)
             let isDeletion = record.event.state == .tombstone
             let previous = record.event.previous
             if previous == 0 { return nil }
             if isDeletion, try isOwnCommit(at: record.sequence) { return nil }
-            record = try reader.views.records(at: [SequenceNumber(rawValue: previous)])[0]
+            record = try reader.views.records(at: [previous])[0]
         }
         return record.event.state == .live ? record : nil
     }
@@ -159,29 +163,29 @@ struct NotifiedRecord {
     static let name = "position"
 
     /// All events up to here are notified of.
-    var position: UInt64
+    var position: SequenceNumber
     /// Versions of subscriptions that ended by then, although their records do not say so.
-    var spent: Set<UInt64> = []
+    var spent: Set<SequenceNumber> = []
 
-    init(position: UInt64, spent: Set<UInt64> = []) {
+    init(position: SequenceNumber, spent: Set<SequenceNumber> = []) {
         self.position = position
         self.spent = spent
     }
 
     init(_ body: RecordBody) {
-        let position = body.fields.integer("sequence").flatMap(UInt64.init(exactly:))
-        self.init(position: position ?? 0)
+        self.init(position: SequenceNumber(body.fields, "sequence"))
         if case .int64List(let list)? = body.fields["spent"] {
-            spent = Set(list.compactMap(UInt64.init(exactly:)))
+            spent = Set(list.compactMap(UInt64.init(exactly:)).map(SequenceNumber.init(rawValue:)))
         }
     }
 
     /// The save that keeps it.
     func save() throws(SyncError) -> RecordSave {
         var builder = FieldsBuilder()
-        try builder.set("sequence", .int64(Int64(bitPattern: position)))
+        try builder.set("sequence", position.value)
         if !spent.isEmpty {
-            try builder.set("spent", .int64List(spent.sorted().map { Int64(bitPattern: $0) }))
+            let spent = spent.sorted().map { Int64(bitPattern: $0.rawValue) }
+            try builder.set("spent", .int64List(spent))
         }
         return RecordSave(
             RecordID(recordName: Self.name, zone: SystemZone.notified.zone),
@@ -190,6 +194,17 @@ struct NotifiedRecord {
             policy: .replace
         )
     }
+}
+
+extension SequenceNumber {
+    /// The position in a field of a record of the store's own; zero without one.
+    init(_ fields: Fields, _ name: String) {
+        let number = fields.integer(name).flatMap(UInt64.init(exactly:))
+        self.init(rawValue: number ?? 0)
+    }
+
+    /// The position as the value of such a field.
+    var value: FieldValue { .int64(Int64(bitPattern: rawValue)) }
 }
 
 extension CommitEnvelope {

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
@@ -20,7 +21,7 @@ struct NotificationBatch {
     private(set) var groups: [Group] = []
     private var places: [DatabaseID: Int] = [:]
     /// Record names of the subscriptions that end, with the position of the event that saved each.
-    private(set) var ended: [(name: Name, sequence: UInt64)] = []
+    private(set) var ended: [(name: Name, sequence: SequenceNumber)] = []
     /// How many notifications there are.
     private(set) var count = 0
 
@@ -46,7 +47,7 @@ struct NotificationBatch {
     }
 
     /// Says that a subscription ends.
-    mutating func end(_ name: Name, savedAt sequence: UInt64) {
+    mutating func end(_ name: Name, savedAt sequence: SequenceNumber) {
         ended.append((name, sequence))
     }
 }

@@ -16,7 +16,7 @@ struct NotificationRetention {
     /// What was found at the last look.
     private struct Known {
         /// Nothing of a query that lives lies at or below.
-        var floor: UInt64 = 0
+        var floor: SequenceNumber = 0
         /// At most so many live above.
         var count = 0
         /// Until this time nothing is too old.
@@ -76,11 +76,11 @@ struct OverdueNotifications {
     /// The names of the records that have to go.
     var names: [Name] = []
     /// Position of the last of them.
-    var last: UInt64 = 0
+    var last: SequenceNumber = 0
     /// How many stay.
     var leftCount = 0
     /// Nothing of a query that stays lies at or below.
-    var floor: UInt64 = 0
+    var floor: SequenceNumber = 0
     /// Until this time none that stays is too old.
     var due = Int64.max
 }
@@ -89,7 +89,7 @@ extension Notifications {
     /// Looks for what is too much or too old among the notifications of a collection above a position.
     fileprivate func overdueNotifications(
         in collection: DatabaseID,
-        after floor: UInt64,
+        after floor: SequenceNumber,
         limit: Int,
         at time: Int64,
         _ picture: ViewPicture
@@ -111,12 +111,12 @@ extension Notifications {
             guard NotificationRecords.isOfQuery(body) else { return true }
             let received = event.commit.received
             guard found.names.count < excess || received < time - lifetime else {
-                found.floor = event.sequence.rawValue - 1
+                found.floor = event.sequence.previous
                 found.due = Self.sum(received, lifetime)
                 return false
             }
             found.names.append(Name(body.recordName))
-            found.last = event.sequence.rawValue
+            found.last = event.sequence
             found.floor = found.last
             return true
         }
@@ -164,7 +164,7 @@ extension Notifications {
     func lastDropped(
         from collection: DatabaseID,
         _ picture: ViewPicture
-    ) throws(SyncError) -> UInt64 {
+    ) throws(SyncError) -> SequenceNumber {
         let name = DroppedRecord.name(of: collection)
         let record = try picture.facts.record(named: name, of: .notified, in: .ofStore)
         return try record.map { (record) throws(SyncError) in
@@ -176,12 +176,12 @@ extension Notifications {
 /// The record that says up to where notifications of a collection were dropped unread.
 private struct DroppedRecord {
     /// Position of the last one.
-    var last: UInt64
+    var last: SequenceNumber
 
-    init(last: UInt64) { self.last = last }
+    init(last: SequenceNumber) { self.last = last }
 
     init(_ body: RecordBody) {
-        last = body.fields.integer("sequence").flatMap(UInt64.init(exactly:)) ?? 0
+        last = SequenceNumber(body.fields, "sequence")
     }
 
     /// The name of a collection's record.
@@ -197,7 +197,7 @@ private struct DroppedRecord {
     /// The save that keeps it.
     func save(for collection: DatabaseID) throws(SyncError) -> RecordSave {
         var builder = FieldsBuilder()
-        try builder.set("sequence", .int64(Int64(bitPattern: last)))
+        try builder.set("sequence", last.value)
         return RecordSave(
             RecordID(
                 recordName: Self.name(of: collection).string,

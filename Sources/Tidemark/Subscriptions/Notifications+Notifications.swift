@@ -35,7 +35,7 @@ extension Notifications {
 
     /// One page of a user's notifications, each with the token behind it.
     struct NotificationPage {
-        var lines: [(notification: Subscription.Notification, token: ChangeToken)] = []
+        var lines: [PushPage.Line] = []
         var token: ChangeToken
         var moreComing: Bool
         /// What had been committed when it was made.
@@ -64,15 +64,20 @@ extension Notifications {
         if try max(start.sequence, start.quiet) < lastDropped(from: holder.collection, picture) {
             throw .tokenExpired("notifications that the client had not fetched were dropped")
         }
-        func token(at sequence: UInt64) -> ChangeToken {
+        func token(at sequence: SequenceNumber) -> ChangeToken {
             let quiet = start.quiet > sequence ? start.quiet : 0
-            return self.reader.token(.zone, place: zone.key ?? 0, at: sequence, quiet: quiet)
+            return self.reader.token(
+                .zone,
+                place: zone.key?.rawValue ?? 0,
+                at: sequence,
+                quiet: quiet
+            )
         }
         guard let key = zone.key else {
             return NotificationPage(
                 token: token(at: picture.bound),
                 moreComing: false,
-                shownThrough: SequenceNumber(rawValue: picture.bound)
+                shownThrough: picture.bound
             )
         }
         var budget = reader.scanBudget()
@@ -86,15 +91,21 @@ extension Notifications {
         )
         let wanted = versions.entries.prefix(limit).map(\.sequence)
         let isFull = versions.entries.count > wanted.count
-        let end = isFull ? wanted.last?.rawValue : versions.end
+        let end = isFull ? wanted.last : versions.end
         var page = NotificationPage(
             token: token(at: end ?? picture.bound),
             moreComing: end != nil,
-            shownThrough: SequenceNumber(rawValue: picture.bound)
+            shownThrough: picture.bound
         )
         try reader.source.visit(wanted) { (event) throws(SyncError) in
-            if let notification = try notification(event, as: caller, of: holder) {
-                page.lines.append((notification, token(at: event.sequence.rawValue)))
+            if let (notification, change) = try notification(event, as: caller, of: holder) {
+                page.lines.append(
+                    PushPage.Line(
+                        notification: notification,
+                        change: change,
+                        token: token(at: event.sequence)
+                    )
+                )
             }
             return true
         }
@@ -118,12 +129,13 @@ extension Notifications {
         return zones[index]
     }
 
-    /// What an event of a collection means for a client; `nil` for what that client did itself.
+    /// What an event of a collection means for a client, and the name of the change that it tells of; `nil` for
+    /// what that client did itself.
     private func notification(
         _ event: LogEvent,
         as caller: Caller,
         of holder: SubscriptionHolder
-    ) throws(SyncError) -> Subscription.Notification? {
+    ) throws(SyncError) -> (Subscription.Notification, change: String)? {
         let stored: StoredRecord = try SyncError.wrapping { () throws(EventFormatError) in
             try StoredRecord(event.sequence, zone: event.zone, event.payload)
         }
@@ -132,7 +144,8 @@ extension Notifications {
             let origin = NotificationRecords.origin(of: body).map { Name($0) }
             if origin == Name(caller.device ?? "") { return nil }
             let id = TagContent(of: event.sequence, in: reader.line).tag.text
-            return try NotificationRecords.read(body, id: id, of: holder)
+            let notification = try NotificationRecords.read(body, id: id, of: holder)
+            return (notification, NotificationRecords.change(of: body) ?? id)
         }
         // Dropped by the store itself, and not read: the client has fetched it.
         if CommitEnvelope.isOfStore(event.envelope.span.bytes) { return nil }
@@ -141,18 +154,18 @@ extension Notifications {
             envelope.user.map { Name($0) } == caller.user?.name
             && envelope.device.map { Name($0) } == caller.device.map { Name($0) }
         if isOwn || stored.event.previous == 0 { return nil }
-        let read = SequenceNumber(rawValue: stored.event.previous)
+        let read = stored.event.previous
         let id = TagContent(of: read, in: reader.line).tag.text
         var notification = Subscription.Notification(.read, id: id, of: holder.user)
         notification.container = holder.database.container
-        return notification
+        return (notification, id)
     }
 
     /// A token behind all notifications that there are.
     func notificationToken(of holder: SubscriptionHolder) throws(SyncError) -> ChangeToken {
         let picture = try reader.picture(.visible)
         let key = try notificationsZone(of: holder, picture).key ?? 0
-        return reader.token(.zone, place: key, at: picture.bound)
+        return reader.token(.zone, place: key.rawValue, at: picture.bound)
     }
 }
 
@@ -198,12 +211,12 @@ extension Notifications {
                 }
             }
             if change.isEmpty {
-                try await writer.committer.waitUntilDurable(
-                    SequenceNumber(rawValue: picture.bound)
-                )
+                try await writer.committer.waitUntilDurable(picture.bound)
                 return answers
             }
-            guard let last = try append(change, as: caller, in: holder, picture) else { continue }
+            guard
+                let last = try writer.append(change, to: holder.collection, as: caller, picture)
+            else { continue }
             try await writer.committer.waitUntilDurable(last)
             try notifier().news.tell(about: [holder.collection])
             return answers
@@ -231,26 +244,5 @@ extension Notifications {
             return true
         }
         return found?.event.state == .live ? found : nil
-    }
-
-    private func append(
-        _ change: SystemChange,
-        as caller: Caller,
-        in holder: SubscriptionHolder,
-        _ picture: ViewPicture
-    ) throws(SyncError) -> SequenceNumber? {
-        let time = reader.now()
-        var plan = CommitPlan(
-            time: time,
-            received: time,
-            bound: picture.bound,
-            hash: reader.views.hash
-        )
-        let author = Authorship(time: time, user: caller.user, device: caller.device)
-        try plan.add(change, of: holder.collection, by: author, over: picture.facts)
-        var reader = caller
-        reader.requestID = nil
-        plan.seal(as: reader, nil, outcomes: [])
-        return try writer().committer.append(&plan)?.last
     }
 }

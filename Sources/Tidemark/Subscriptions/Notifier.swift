@@ -25,7 +25,7 @@ actor Notifier {
     /// The subscriptions as of the last append; `nil` until they are needed, and after an import.
     private var known: SubscriptionCatalog?
     /// The end of the last commit that changed subscriptions since the opening.
-    private var lastChange: UInt64 = 0
+    private var lastChange: SequenceNumber = 0
     /// The last position of a commit of its own.
     private var lastMade = SequenceNumber.zero
     /// Where notifications were made that nobody who waits has been told of.
@@ -34,7 +34,7 @@ actor Notifier {
     private var retention = NotificationRetention()
     /// After failures, only so much of the log brings another attempt.
     private var failureCount = 0
-    private var nextAttempt: UInt64 = 0
+    private var nextAttempt: SequenceNumber = 0
 
     /// Events that are looked at in one go.
     private static let eventLimit = 1_024
@@ -74,7 +74,7 @@ actor Notifier {
     /// Makes the notifications of what is durable, if that was not tried in vain a moment ago.
     private func work() async {
         guard let store = wakeup.beginWork() else { return }
-        let target = store.reader.source.durableSequence.rawValue
+        let target = store.reader.source.durableSequence
         if target < nextAttempt { return }
         do {
             try await catchUp(through: target, store)
@@ -83,13 +83,13 @@ actor Notifier {
         } catch {
             // What could not be read or written may be so later; the log remembers what is to do.
             failureCount += 1
-            nextAttempt = target + 1 << UInt64(min(failureCount, 16))
+            nextAttempt = target + 1 << min(failureCount, 16)
         }
     }
 
     /// Makes the notifications of all events up to a durable position, and waits until they are
     /// durable.
-    func catchUp(through target: UInt64, _ store: Notifications) async throws(SyncError) {
+    func catchUp(through target: SequenceNumber, _ store: Notifications) async throws(SyncError) {
         let committer = try store.writer().committer
         while true {
             // What the store has kept is read from what is durable: all that was made has to be.
@@ -112,7 +112,7 @@ actor Notifier {
 
     /// Makes the notifications of all events up to a durable position, and keeps that they are made:
     /// no later start reads events before it.
-    func settle(through target: UInt64, _ store: Notifications) async throws(SyncError) {
+    func settle(through target: SequenceNumber, _ store: Notifications) async throws(SyncError) {
         try await catchUp(through: target, store)
         guard var following, following.subscriptionsZone != 0,
             following.keptPosition < target
@@ -123,7 +123,7 @@ actor Notifier {
     }
 
     /// How far notifications are made; the end of the log while there are no subscriptions.
-    private func position(_ store: Notifications) throws(SyncError) -> UInt64 {
+    private func position(_ store: Notifications) throws(SyncError) -> SequenceNumber {
         if let following { return following.position }
         let begun = try store.beginFollowing()
         following = begun
@@ -134,7 +134,7 @@ actor Notifier {
     ///
     /// Nothing is awaited here, so that nobody comes between. If it fails, everything begins anew with
     /// what the store has kept.
-    private func step(through end: UInt64, _ store: Notifications) throws(SyncError) {
+    private func step(through end: SequenceNumber, _ store: Notifications) throws(SyncError) {
         guard let begun = following else { return }
         following = nil
         var reading = EventReading(begun, store, try store.reader.picture(.visible))
@@ -184,7 +184,7 @@ actor Notifier {
             var ended: [HeldSubscription] = []
             for (name, sequence) in batch.ended {
                 let live = try picture.facts.record(named: name, of: .subscriptions, in: .ofStore)
-                guard let live, live.sequence.rawValue == sequence else {
+                guard let live, live.sequence == sequence else {
                     spent[name] = sequence
                     continue
                 }
@@ -231,7 +231,7 @@ actor Notifier {
                 holder,
                 with: try catalog(store, picture)[holder],
                 under: SubscriptionSchema(
-                    schema?.schema,
+                    try schema?.excerpt(of: request.queriedTypes),
                     in: holder.database.environment,
                     isStrict: store.reader.options.isStrict
                 ),
@@ -245,8 +245,8 @@ actor Notifier {
                 return request.result(of: decision.outcomes)
             }
             guard let placed = try committer.append(&decision.plan) else { continue }
-            known?[decision.holder] = decision.saved(at: placed.last.rawValue)
-            subscriptionsChanged(placed.first.rawValue, placed.last.rawValue)
+            known?[decision.holder] = decision.saved(at: placed.last)
+            subscriptionsChanged(placed.first, placed.last)
             try await committer.waitUntilDurable(placed.last)
             return request.result(of: decision.outcomes)
         }
@@ -259,12 +259,12 @@ actor Notifier {
     ) async throws(SyncError) -> [Name: Subscription] {
         let entries = try catalog(store, try store.reader.picture(.appended))[holder]
         let last = entries.values.map(\.sequence).max() ?? 0
-        try await store.writer().committer.waitUntilDurable(SequenceNumber(rawValue: last))
+        try await store.writer().committer.waitUntilDurable(last)
         return entries.mapValues(\.subscription)
     }
 
     /// Begins anew with the subscriptions, after an import has changed them by a commit.
-    func imported(_ first: UInt64, _ last: UInt64) {
+    func imported(_ first: SequenceNumber, _ last: SequenceNumber) {
         known = nil
         subscriptionsChanged(first, last)
     }
@@ -280,14 +280,24 @@ actor Notifier {
     }
 
     /// Listens, from a commit on if there was nothing to listen for before.
-    private func subscriptionsChanged(_ first: UInt64, _ last: UInt64) {
+    private func subscriptionsChanged(_ first: SequenceNumber, _ last: SequenceNumber) {
         if let position = following?.position, following?.set.isEmpty ?? false,
             lastChange <= position
         {
-            following?.position = max(position, first - 1)
+            following?.position = max(position, first.previous)
         }
         lastChange = max(lastChange, last)
         wakeup.arm(true)
         ring()
+    }
+}
+
+extension ModifySubscriptionsRequest {
+    /// The record types of the queries that are saved.
+    fileprivate var queriedTypes: [Name] {
+        saves.compactMap { subscription in
+            guard case .query(let query) = subscription.kind else { return nil }
+            return Name(query.recordType)
+        }
     }
 }

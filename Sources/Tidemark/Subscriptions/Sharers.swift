@@ -26,16 +26,16 @@ struct Sharers {
     /// How often subscriptions had changed when it was last asked.
     private var changeCount = -1
     /// The numbers of subscriptions by what is seen, as far as somebody asked.
-    private var numbers: [UInt64: [Int]] = [:]
+    private var numbers: [ZoneKey: [Int]] = [:]
 
     /// The subscriptions of those who see what is listed under the key of a zone or an audience.
     ///
     /// The first time it costs a look-up for each user who subscribed to their shared database.
     mutating func subscriptions(
-        to key: UInt64,
+        to key: ZoneKey,
         _ zone: ZoneIdentity,
         among set: SubscriptionSet,
-        asOf position: UInt64,
+        asOf position: SequenceNumber,
         _ store: Notifications,
         _ picture: ViewPicture
     ) throws(SyncError) -> [Int] {
@@ -87,18 +87,18 @@ struct Sharers {
     /// A part as it was at a position, from what it is now; `nil` if there was none.
     private func version(
         of known: KnownParticipation,
-        asOf position: UInt64,
+        asOf position: SequenceNumber,
         _ store: Notifications
     ) throws(SyncError) -> Participation? {
-        if known.sequence.rawValue <= position { return known.participation }
+        if known.sequence <= position { return known.participation }
         var previous = known.previous
         while previous > .zero {
             let record = try store.reader.views.records(at: [previous])[0]
-            if previous.rawValue <= position {
+            if previous <= position {
                 guard record.event.state == .live else { return nil }
                 return ShareRecords.participation(in: try record.readBody())
             }
-            previous = SequenceNumber(rawValue: record.event.previous)
+            previous = record.event.previous
         }
         return nil
     }

@@ -17,7 +17,7 @@ struct SubscriptionCatalog: Sendable {
     }
 
     /// Takes a subscription in, in the place of the one with its id.
-    mutating func set(_ held: HeldSubscription, at sequence: UInt64) {
+    mutating func set(_ held: HeldSubscription, at sequence: SequenceNumber) {
         self[held.holder][held.subscription.name] = SavedSubscription(
             subscription: held.subscription,
             sequence: sequence
@@ -38,7 +38,7 @@ extension Reader {
         var catalog = SubscriptionCatalog()
         for record in try picture.facts.records(of: .subscriptions, in: .ofStore) {
             let held = try SubscriptionRecords.read(record.readBody())
-            catalog.set(held, at: record.sequence.rawValue)
+            catalog.set(held, at: record.sequence)
         }
         return catalog
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
+import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
@@ -14,7 +15,7 @@ struct SubscriptionSet: Sendable {
     struct Standing: Sendable {
         var held: HeldSubscription
         /// Position of the event that saved it.
-        var sequence: UInt64
+        var sequence: SequenceNumber
         /// `nil` where the predicate has to be prepared for each event: it names the time, or what is
         /// searched depends on the schema.
         var matcher: Query.Matcher?
@@ -44,6 +45,10 @@ struct SubscriptionSet: Sendable {
     /// Those to what is shared with a user, by the user's shared database.
     private(set) var shared: [DatabaseID: [Int]] = [:]
     private var ordinals: [DatabaseID: Int] = [:]
+    /// Those of databases that nobody has asked for.
+    private var unread = UnreadSubscriptions()
+    /// The databases whose subscriptions were read.
+    private var readPlaces: Set<UnreadSubscriptions.Place> = []
     private var standing: [Standing?] = []
     private var free: [Int] = []
     private var numbers: [Name: Int] = [:]
@@ -52,10 +57,56 @@ struct SubscriptionSet: Sendable {
     private(set) var changeCount = 0
 
     /// Whether there are none.
-    var isEmpty: Bool { numbers.isEmpty }
+    var isEmpty: Bool { numbers.isEmpty && unread.isEmpty }
 
     /// The number of a database's watch; `nil` if nobody ever subscribed there.
-    func ordinal(of database: DatabaseID) -> Int? { ordinals[database] }
+    ///
+    /// The first time it costs a reading of all subscriptions in the database.
+    mutating func ordinal(of database: DatabaseID) throws(SyncError) -> Int? {
+        if let known = ordinals[database] { return known }
+        if unread.isEmpty { return nil }
+        try read(UnreadSubscriptions.place(of: database))
+        return ordinals[database]
+    }
+
+    private mutating func read(_ place: UnreadSubscriptions.Place) throws(SyncError) {
+        guard let changes = unread.take(place) else { return }
+        readPlaces.insert(place)
+        for change in changes {
+            switch change {
+            case .saved(let body, let sequence):
+                _ = try insert(try SubscriptionRecords.read(body), at: sequence)
+            case .removed(let name):
+                removeStanding(name)
+            }
+        }
+    }
+
+    /// Takes in that a subscription was saved, in the place of the one of the same name; says whether it may
+    /// be the first in its database.
+    mutating func insert(_ body: RecordBody, at sequence: SequenceNumber) throws(SyncError) -> Bool
+    {
+        // Who sees by shares what happens has to be known for every event.
+        guard let found = UnreadSubscriptions.place(ofRecord: body.recordNameBytes),
+            !found.isShared, !readPlaces.contains(found.place)
+        else { return try insert(try SubscriptionRecords.read(body), at: sequence) }
+        let count = unread.append(.saved(body, sequence: sequence), at: found.place)
+        // Those that are saved again and again do not pile up.
+        if count >= Self.unreadLimit { try read(found.place) }
+        return count == 1
+    }
+
+    /// So many changes of subscriptions in one database are left unread.
+    private static let unreadLimit = 16_384
+
+    /// Takes out the subscription of a record name, if there is one.
+    mutating func remove(_ recordName: Name) {
+        if numbers[recordName] != nil { return removeStanding(recordName) }
+        guard let found = UnreadSubscriptions.place(ofRecord: Array(recordName.string.utf8)[...]),
+            !found.isShared, !readPlaces.contains(found.place)
+        else { return }
+        _ = unread.append(.removed(recordName), at: found.place)
+    }
 
     /// The subscription with a number that a watch names.
     subscript(number: Int) -> Standing? { standing[number] }
@@ -66,12 +117,12 @@ struct SubscriptionSet: Sendable {
     /// Takes in a subscription that an event saved, in the place of the one of the same name.
     ///
     /// Says whether it is the first in its database.
-    mutating func insert(
+    private mutating func insert(
         _ held: HeldSubscription,
-        at sequence: UInt64
+        at sequence: SequenceNumber
     ) throws(SyncError) -> Bool {
         let name = held.recordName
-        remove(name)
+        removeStanding(name)
         let isNew = ordinals[held.holder.database] == nil
         let ordinal = ordinals[held.holder.database] ?? watches.count
         if isNew {
@@ -105,8 +156,7 @@ struct SubscriptionSet: Sendable {
         return isNew
     }
 
-    /// Takes out the subscription of a record name, if there is one.
-    mutating func remove(_ recordName: Name) {
+    private mutating func removeStanding(_ recordName: Name) {
         guard let number = numbers.removeValue(forKey: recordName), let entry = standing[number],
             let ordinal = ordinals[entry.held.holder.database]
         else { return }

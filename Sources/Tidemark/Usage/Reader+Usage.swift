@@ -17,7 +17,9 @@ extension Reader {
         _ picture: ViewPicture
     ) throws(SyncError) -> DatabaseUsage {
         var usage = DatabaseUsage(database)
-        let zones = try livingZones(of: database, picture).filter { !$0.value.isSystem }
+        let zones = try LivePicture(views: picture).livingZones(of: database).filter {
+            !$0.value.isSystem
+        }
         for (key, identity) in zones.sorted(by: { $0.value.zoneName < $1.value.zoneName }) {
             let zone = try self.usage(ofZone: key, picture)
             usage.zones.append(DatabaseUsage.Zone(zone: identity.zone, usage: zone))
@@ -26,11 +28,11 @@ extension Reader {
     }
 
     private func usage(
-        ofZone key: UInt64,
+        ofZone key: ZoneKey,
         _ picture: ViewPicture
     ) throws(SyncError) -> Usage {
         var usage = Usage()
-        var start: UInt64 = 0
+        var start: SequenceNumber = 0
         while true {
             let versions: [RecordVersion] = try SyncError.wrapping { () throws(ViewIndexError) in
                 try picture.changes(
@@ -41,7 +43,7 @@ extension Reader {
                 )
             }
             guard let last = versions.last else { return usage }
-            start = last.sequence.rawValue
+            start = last.sequence
             try source.visit(versions.map(\.sequence)) { (event) throws(EventFormatError) in
                 let record = try StoredRecord(event.sequence, zone: key, event.payload)
                 usage.add(try record.body())

@@ -7,7 +7,7 @@ public import TidemarkModel
 ///
 /// Records count with the bytes of their bodies: names, fields, who saved them and when. An asset
 /// counts with every record that names it.
-public struct Usage: Hashable, Sendable {
+public struct Usage: Hashable, Codable, Sendable {
     /// How many records there are.
     public var recordCount = 0
     /// Bytes of their bodies.
@@ -42,9 +42,9 @@ public struct Usage: Hashable, Sendable {
 ///
 /// What is in a private database counts against its user, also what others write into a share;
 /// what is in the public one against the container.
-public struct DatabaseUsage: Hashable, Sendable {
+public struct DatabaseUsage: Hashable, Codable, Sendable {
     /// What a zone takes up.
-    public struct Zone: Hashable, Sendable {
+    public struct Zone: Hashable, Codable, Sendable {
         /// The zone.
         public let zone: ZoneID
         /// What is in it.

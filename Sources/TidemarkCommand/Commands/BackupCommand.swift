@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark backup`: a copy of a store that is brought up to date again and again.
@@ -18,7 +19,7 @@ struct BackupCommand: AsyncParsableCommand {
 
             A folder that holds anything else, or a backup with events that the store does not hold \
             any more, is left as it is. Ends with status 1 if an asset's bytes are damaged; the rest \
-            is in the backup.
+            is in the backup. At a server the folder is one of the server's machine, by its whole path.
 
               tidemark backup notes.tide /backups/notes.tide
             """
@@ -32,9 +33,9 @@ struct BackupCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        let (path, destination) = (store.store, destination)
-        let report = try await Progress.showing("segments") {
-            try Store.backUp(at: path, to: destination)
+        let service = try store.serviceOfFiles()
+        let report = try await Progress.showing("segments") { report in
+            try await service.answer(BackupCall(to: destination), report: report)
         }
         var output = StandardOutput()
         if options.isJSON(output) {

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark changes`: a delta, as a device would fetch it.
@@ -57,10 +58,10 @@ struct ChangesCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await store.read { store in try await printChanges(of: store) }
+        try await store.ask { service in try await printChanges(by: service) }
     }
 
-    private func printChanges(of store: Store) async throws {
+    private func printChanges(by service: any AdministrationService) async throws {
         var output = StandardOutput()
         let isJSON = options.isJSON(output)
         let ink = Ink(output)
@@ -68,14 +69,12 @@ struct ChangesCommand: AsyncParsableCommand {
         var since = since
         var left = limit ?? .max
         while true {
-            let page = try await store.zoneChanges(
-                ZoneChangesRequest(
-                    zone: database.zone(zone),
-                    since: since,
-                    limit: limit == nil ? nil : left
-                ),
-                as: caller
+            let request = ZoneChangesRequest(
+                zone: database.zone(zone),
+                since: since,
+                limit: limit == nil ? nil : left
             )
+            let page = try await service.answer(ChangesCall(request, as: caller))
             for change in page.changes {
                 if isJSON {
                     try output.line { $0.append(json: change) }

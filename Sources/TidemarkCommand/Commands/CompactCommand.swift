@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark compact`: the log without what may be forgotten.
@@ -55,17 +56,18 @@ struct CompactCommand: AsyncParsableCommand {
         var policy = CompactionPolicy()
         policy.history = keepHistory
         policy.tombstones = tombstones
-        if dryRun {
-            try await store.read { store in
-                let report = try await Progress.showing("events") {
-                    try await store.compact(policy, isDryRun: true)
+        let call = CompactionCall(policy, isDryRun: dryRun)
+        func compact(by service: any AdministrationService) async throws {
+            try print(
+                try await Progress.showing("events") { report in
+                    try await service.answer(call, report: report)
                 }
-                try print(report)
-            }
+            )
+        }
+        if dryRun {
+            try await store.ask(compact)
         } else {
-            try await store.write { store in
-                try print(try await Progress.showing("events") { try await store.compact(policy) })
-            }
+            try await store.administer { service in try await compact(by: service) }
         }
     }
 

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark erase`: a store without a user or a zone.
@@ -16,7 +17,8 @@ struct EraseCommand: AsyncParsableCommand {
             notifications and the parts taken in shares; what they wrote into the zones of others \
             stays, and does not say any more who wrote it.
 
-            Nobody may have the store open. It takes the room of a second log for as long as it runs. \
+            Nobody may have the store open, but for a server: it lets go of the store meanwhile, and answers \
+            that it will be back. It takes the room of a second log for as long as it runs. \
             If it is cut off before that is written nothing has happened; after that the next opening \
             goes on with it. Backups, exports and other stores are not touched: the receipt says what \
             lies beyond its reach.
@@ -61,20 +63,31 @@ struct EraseCommand: AsyncParsableCommand {
         _ = try database.holder
     }
 
-    private func erase(isDryRun: Bool) async throws -> ErasureReceipt {
-        try await Progress.showing("events") {
-            try Store.erase(subject, at: store.store, isDryRun: isDryRun)
+    /// Erases, unless there is nothing to erase.
+    private func erase(
+        by service: any AdministrationService,
+        isPending: Bool = false
+    ) async throws -> ErasureReceipt {
+        func erase(isDryRun: Bool) async throws -> ErasureReceipt {
+            try await Progress.showing("events") { report in
+                let call = ErasureCall(subject, isDryRun: isDryRun)
+                return try await service.answer(call, report: report)
+            }
         }
+        // Looking costs one reading of the log; erasing writes all of it anew.
+        if !isPending {
+            let estimate = try await erase(isDryRun: true)
+            if estimate.isEmpty { throw nothingToErase }
+            if dryRun { return estimate }
+        }
+        return try await erase(isDryRun: dryRun)
     }
 
     func run() async throws {
-        let receipt = try await store.waiting {
-            // Looking costs one reading of the log; erasing writes all of it anew.
-            if try Store.pendingErasure(at: store.store) == nil {
-                let estimate = try await erase(isDryRun: true)
-                if estimate.isEmpty { throw nothingToErase }
-            }
-            return try await erase(isDryRun: dryRun)
+        let receipt = try await store.administerFiles { service in
+            let isServed = service is StoreAdministration == false
+            let isPending = try !isServed && Store.pendingErasure(at: store.store) != nil
+            return try await erase(by: service, isPending: isPending)
         }
         var output = StandardOutput()
         if options.isJSON(output) {

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark export`: the records of a moment, or the whole history.
@@ -58,77 +59,60 @@ struct ExportCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await store.read { store in
-            var folder = assets.map { AssetFolder($0) }
-            try export(from: store, &folder)
-            try await folder?.write(from: store)
+        guard let assets else {
+            return try await store.ask { service in
+                try await export(by: service, { _ in }, { _ in })
+            }
+        }
+        try await store.read { opened in
+            var folder = AssetFolder(assets)
+            try await export(by: store.service(of: opened)) { line in
+                folder.add(line)
+            } _: { record in
+                folder.add(record.fields, of: database.id)
+            }
+            try await folder.write(from: opened)
         }
     }
 
-    private func export(from store: Store, _ folder: inout AssetFolder?) throws {
-        let position = try point.position(in: store)
-        var writer = LineWriter()
+    /// Prints commits or records, and gives each to a closure.
+    private func export(
+        by service: any AdministrationService,
+        _ takeCommit: (ChangeStreamLine) -> Void,
+        _ takeRecord: (Record) -> Void
+    ) async throws {
+        let position = try await point.position(by: service)
+        let zone = zone.map { ZoneID(zoneName: $0) }
+        var output = StandardOutput()
+        var progress = Progress()
+        defer { progress.finish() }
+        var count = 0
+        func write(_ unit: String, _ append: (inout [UInt8]) -> Void) throws {
+            try output.line(append)
+            count += 1
+            if !output.isTerminal { progress.update(part: nil, "\(count) \(unit)") }
+        }
         if changes {
-            // A part of a commit under its request's id would stand against the whole one.
-            let end = try position.map { try store.commitEnd(atOrBefore: $0) }
-            try store.visitCommits(through: end) { line in
-                var line = line
-                if let zone {
-                    let count = line.changes.count
-                    line.changes.removeAll { $0.zone != ZoneID(zoneName: zone) }
-                    if line.changes.isEmpty { return true }
-                    if line.changes.count < count { line.requestID = nil }
-                }
-                folder?.add(line)
-                return writer.write("commits") { bytes in
+            let call = CommitsCall(in: zone, through: position)
+            _ = try await service.answer(call) { line in
+                takeCommit(line)
+                try write("commits") { bytes in
                     bytes.append(json: line)
                     bytes.removeLast()
                 }
             }
         } else {
-            try store.visitRecords(
-                of: try database.holder,
-                in: zone.map { ZoneID(zoneName: $0) },
-                asOf: position
-            ) { record in
-                folder?.add(record.fields, of: database.id)
-                return writer.write(record, options)
+            let isJSON = options.isJSON(output)
+            let ink = Ink(output)
+            let call = RecordsCall(of: try database.holder, in: zone, asOf: position)
+            _ = try await service.answer(call) { record in
+                takeRecord(record)
+                try write("records") { bytes in
+                    if isJSON { return bytes.append(json: record) }
+                    bytes.append(contentsOf: record.lines(ink).joined(separator: "\n").utf8)
+                }
             }
         }
-        try writer.finish()
-    }
-}
-
-/// Writes what a visitor is shown, and keeps the first failure for the end of the visit.
-private struct LineWriter: ~Copyable {
-    private var output = StandardOutput()
-    private var progress = Progress()
-    private var failure: (any Error)?
-    private var count = 0
-
-    /// Writes a record for whom the output is; `false` to end the visit.
-    mutating func write(_ record: Record, _ options: OutputOptions) -> Bool {
-        if options.isJSON(output) { return write("records") { $0.append(json: record) } }
-        let lines = record.lines(Ink(output)).joined(separator: "\n")
-        return write("records") { $0.append(contentsOf: lines.utf8) }
-    }
-
-    /// Writes one line; `false` to end the visit.
-    mutating func write(_ unit: String, _ append: (inout [UInt8]) -> Void) -> Bool {
-        do {
-            try output.line(append)
-            count += 1
-            if !output.isTerminal { progress.update(part: nil, "\(count) \(unit)") }
-            return true
-        } catch {
-            failure = error
-            return false
-        }
-    }
-
-    mutating func finish() throws {
-        progress.finish()
-        if let failure { throw failure }
         try output.flush()
     }
 }

@@ -42,8 +42,8 @@ struct ForkCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        let position = try at?.position(inStoreAt: store.store)
-        let path = store.store
+        let position = try at?.position(inStoreAt: store.folder)
+        let path = try store.folder
         let report = try await Progress.showing("segments") {
             try Store.fork(from: path, to: destination, through: position)
         }

@@ -85,12 +85,13 @@ struct ImportCommand: AsyncParsableCommand {
             } else {
                 try FileLines(path: file ?? "-")
             }
-        let folder = NewFolder(store.store)
+        let folder = NewFolder(try store.folder)
         let store = try await store.open(.creating)
         var report = ImportReport()
         var failure: (any Error)?
         do {
-            try await take(lines, into: store, &report)
+            try await LineImport(assets: assets, acknowledgeEvery: acknowledgeEvery)
+                .run(lines, into: store, &report)
         } catch {
             failure = error
             folder.remove(store)
@@ -110,89 +111,5 @@ struct ImportCommand: AsyncParsableCommand {
         try output.flush()
         for text in lines.notes { note(text) }
         if let failure { throw failure }
-    }
-
-    /// Imports all lines; what came before an error is durable when it is thrown.
-    private func take(
-        _ lines: any CommitLines,
-        into store: Store,
-        _ report: inout ImportReport
-    ) async throws {
-        var changes = try store.beginImport()
-        var folder = assets.map { AssetFolder($0) }
-        var reader = ChangeStreamReader()
-        var progress = Progress()
-        defer { progress.finish() }
-        var lineCount = 0
-        do {
-            while let bytes = try lines.next() {
-                let line: ChangeStreamLine
-                do {
-                    line = try reader.read(bytes)
-                } catch {
-                    throw CommandError(
-                        "\(lines.place): \(error.message) (at byte \(error.offset))"
-                    )
-                }
-                do {
-                    folder?.add(line)
-                    try await folder?.read(into: store)
-                    report.count(try await changes.add(line), of: line)
-                } catch {
-                    throw CommandError("\(lines.place): \(error)")
-                }
-                lineCount += 1
-                if let acknowledgeEvery, lineCount % acknowledgeEvery == 0 {
-                    try await changes.finish()
-                    note("{\"acknowledged\":\(lineCount)}")
-                }
-                progress.update(part: lines.part, "\(lineCount) commits")
-            }
-        } catch {
-            try? await changes.finish()
-            throw error
-        }
-        try await changes.finish()
-        for waiting in try changes.waitingShares() {
-            note(
-                "The share \(waiting.share) shows nothing yet: no line has brought its root "
-                    + "\(waiting.root). It begins when one does."
-            )
-        }
-    }
-}
-
-/// What an import came to.
-private struct ImportReport {
-    private var commits = 0
-    private var changes = 0
-    private var skipped = 0
-    private var missingDeletes = 0
-
-    mutating func count(_ outcome: ChangeImport.Outcome, of line: ChangeStreamLine) {
-        switch outcome {
-        case .applied(let missingDeletionCount):
-            commits += 1
-            changes += line.changes.count
-            missingDeletes += missingDeletionCount
-        case .skipped:
-            skipped += 1
-        }
-    }
-
-    var text: String {
-        var parts = ["Imported \(changes) changes in \(commits) commits."]
-        if skipped > 0 { parts.append("Passed over \(skipped) that the store has already.") }
-        if missingDeletes > 0 {
-            parts.append("\(missingDeletes) deletions were of records that were not there.")
-        }
-        return parts.joined(separator: " ")
-    }
-
-    var figures: Figures {
-        [
-            ("commits", "\(commits)"), ("changes", "\(changes)"), ("skipped", "\(skipped)"),
-            ("missingDeletes", "\(missingDeletes)"),
-        ]
     }
 }

@@ -3,6 +3,8 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
+import TidemarkLog
 import TidemarkModel
 
 /// `tidemark query`: the records that fulfil a predicate.
@@ -84,16 +86,16 @@ struct QueryCommand: AsyncParsableCommand {
     private var desiredKeys: [String]? { keys?.split(separator: ",").map(String.init) }
 
     func run() async throws {
-        try await store.read { store in
-            let position = try point.position(in: store)
+        try await store.ask { service in
+            let position = try await point.position(by: service)
             var output = StandardOutput()
             if options.isJSON(output) {
-                try await visit(store, position) { record in
+                try await visit(service, position) { record in
                     try output.line { $0.append(json: record) }
                 }
             } else {
                 var records: [Record] = []
-                try await visit(store, position) { records.append($0) }
+                try await visit(service, position) { records.append($0) }
                 for line in table(of: records).lines { try output.line(line) }
             }
             try output.flush()
@@ -102,7 +104,7 @@ struct QueryCommand: AsyncParsableCommand {
 
     /// Visits what is found, page by page.
     private func visit(
-        _ store: Store,
+        _ service: any AdministrationService,
         _ position: SequenceNumber?,
         _ visit: (Record) throws -> Void
     ) async throws {
@@ -114,13 +116,10 @@ struct QueryCommand: AsyncParsableCommand {
             desiredKeys: desiredKeys
         )
         repeat {
-            request.limit = min(left, store.options.limits.recordsPerPage)
-            let page =
-                if let position {
-                    try await store.query(request, as: caller, asOf: position)
-                } else {
-                    try await store.query(request, as: caller)
-                }
+            request.limit = left
+            let page = try await service.answer(
+                QueryCall(request, as: caller, asOf: position)
+            )
             for record in page.records { try visit(record) }
             left -= page.records.count
             request.cursor = page.cursor

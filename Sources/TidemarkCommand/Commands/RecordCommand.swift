@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark record`: one record.
@@ -31,15 +32,16 @@ struct RecordCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in try printRecord(of: store) }
+        try await store.ask { service in try await printRecord(by: service) }
     }
 
-    private func printRecord(of store: Store) throws {
-        let record = try store.record(
+    private func printRecord(by service: any AdministrationService) async throws {
+        let call = RecordCall(
             RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
-            of: try database.holder,
-            asOf: try point.position(in: store)
+            in: try database.holder,
+            asOf: try await point.position(by: service)
         )
+        let record = try await service.answer(call)
         var output = StandardOutput()
         if options.isJSON(output) {
             try output.line { $0.append(json: record) }

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark usage`: what databases take up.
@@ -29,7 +30,7 @@ struct UsageCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in try print(try store.usages()) }
+        try await store.ask { service in try print(try await service.answer(UsageCall())) }
     }
 
     private func print(_ databases: [DatabaseUsage]) throws {

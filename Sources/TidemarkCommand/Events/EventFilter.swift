@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import TidemarkEvents
+import TidemarkAdministration
 import TidemarkLog
 
 /// Which events a command is to show, by what they are about and who made them.
@@ -30,19 +30,16 @@ struct EventFilter: ParsableArguments {
     @Option(help: ArgumentHelp("Only events from this device.", valueName: "name"))
     var device: String?
 
-    /// Whether the event is wanted; names are compared as UTF-8 bytes.
-    func matches(_ event: DecodedEvent) -> Bool {
-        Self.accepts(zone, event.zone?.zoneName.string)
-            && Self.accepts(owner, event.zone?.database.owner.userRecordName)
-            && Self.accepts(record, event.recordName)
-            && Self.accepts(type, event.recordType)
-            && Self.accepts(user, event.envelope.user)
-            && Self.accepts(device, event.envelope.device)
-    }
-
-    private static func accepts(_ wanted: String?, _ found: String?) -> Bool {
-        guard let wanted else { return true }
-        return found.map { $0.utf8.elementsEqual(wanted.utf8) } ?? false
+    /// The same for a call.
+    var filter: EventsCall.Filter {
+        var filter = EventsCall.Filter()
+        filter.zone = zone
+        filter.owner = owner
+        filter.record = record
+        filter.type = type
+        filter.user = user
+        filter.device = device
+        return filter
     }
 }
 
@@ -77,16 +74,12 @@ struct EventRange: ParsableArguments {
     )
     var until: Int64?
 
-    /// The first and last position that both sequences and times allow.
-    func positions(in source: any EventSource) throws -> (SequenceNumber, SequenceNumber) {
-        var first = SequenceNumber(rawValue: max(1, from ?? 1))
-        var last = source.durableSequence
-        if let to { last = min(last, SequenceNumber(rawValue: to)) }
-        if let since, since > .min {
-            first = max(first, try source.lastSequence(atOrBefore: since - 1).next)
-        }
-        if let until { last = min(last, try source.lastSequence(atOrBefore: until)) }
-        return (first, last)
+    /// Says the same in a call.
+    func set(_ call: inout EventsCall) {
+        call.first = from.map { SequenceNumber(rawValue: $0) }
+        call.last = to.map { SequenceNumber(rawValue: $0) }
+        call.since = since
+        call.until = until
     }
 }
 

@@ -3,7 +3,9 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkLog
+import TidemarkModel
 
 /// A moment in a store's history, as it is written on the command line.
 enum Point: Equatable {
@@ -73,6 +75,26 @@ enum Point: Equatable {
                 throw CommandError("'\(text)' is not a change token that a store has made.")
             }
             return try store.position(of: token)
+        }
+    }
+
+    /// The position it stands for, asked of a service.
+    func position(by service: any AdministrationService) async throws -> SequenceNumber {
+        switch self {
+        case .sequence(let number):
+            return SequenceNumber(rawValue: number)
+        case .time(let time):
+            return try await service.answer(PositionCall(atOrBefore: time)).position
+        case .back(let count):
+            return try Self.position(
+                count,
+                before: try await service.answer(PositionCall()).newest
+            )
+        case .token(let text):
+            guard let token = ChangeToken(text) else {
+                throw CommandError("'\(text)' is not a change token that a store has made.")
+            }
+            return try await service.answer(PositionCall(of: token)).position
         }
     }
 

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkModel
 
 /// At which moment of a store's history a command looks.
 struct PointOption: ParsableArguments {
@@ -16,8 +17,8 @@ struct PointOption: ParsableArguments {
     )
     var at: Point?
 
-    /// The position in a store; `nil` for now.
-    func position(in store: Store) throws -> SequenceNumber? {
-        try at?.position(in: store)
+    /// The position, asked of a service; `nil` for now.
+    func position(by service: any AdministrationService) async throws -> SequenceNumber? {
+        try await at?.position(by: service)
     }
 }

@@ -32,7 +32,7 @@ func retention(_ text: String) throws -> CompactionPolicy.Retention {
 func duration(_ text: String) throws -> Duration {
     guard let milliseconds = milliseconds(text) else {
         throw ValidationError(
-            "'\(text)' is not a duration: a number and s, m, h, d, w or y, such as 30s or 5m."
+            "'\(text)' is not a duration: a number and ms, s, m, h, d, w or y, such as 30s or 5m."
         )
     }
     return .milliseconds(min(milliseconds, Int64.max / 4))
@@ -41,8 +41,9 @@ func duration(_ text: String) throws -> Duration {
 /// The milliseconds of a number and a unit, at most as many as there are numbers for; `nil` for anything
 /// else.
 private func milliseconds(_ text: String) -> Int64? {
-    guard let unit = text.last.flatMap({ units[$0] }), text.first?.isNumber ?? false,
-        let number = Int64(text.dropLast())
+    let isMilliseconds = text.hasSuffix("ms")
+    guard let unit = isMilliseconds ? 1 : text.last.flatMap({ units[$0] }),
+        text.first?.isNumber ?? false, let number = Int64(text.dropLast(isMilliseconds ? 2 : 1))
     else { return nil }
     let (product, overflow) = number.multipliedReportingOverflow(by: unit)
     return overflow ? .max : product

@@ -2,15 +2,58 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Foundation
 import Tidemark
+import TidemarkAdministration
+import TidemarkModel
+import TidemarkServer
 
 /// The store that a command is about.
 struct StoreArgument: ParsableArguments {
-    @Argument(help: "The store's folder, such as notes.tide.", completion: .directory)
+    @Argument(
+        help: "The store's folder, such as notes.tide, or the address of a server.",
+        completion: .directory
+    )
     var store: String
+
+    @Option(
+        help: ArgumentHelp(
+            "The address of a server, instead of STORE, such as https://sync.example.org.",
+            valueName: "address"
+        )
+    )
+    var url: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The file of the administrator's secret; otherwise it is in TIDEMARK_ADMIN_TOKEN.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var secretFile: String?
+
+    /// The service that answers for the server that the argument names; `nil` where it names a folder.
+    var remote: (any AdministrationService)? {
+        get throws { try ServerAddress(store)?.service(secretFile: secretFile) }
+    }
+
+    /// The folder; throws for the address of a server.
+    var folder: String {
+        get throws {
+            guard ServerAddress(store) == nil else {
+                throw CommandError(
+                    "This command works on the folder of a store alone, not at a server. Run it where "
+                        + "the folder is."
+                )
+            }
+            return store
+        }
+    }
 
     /// Opens it; shows how far that is if views have to be computed again.
     func open(_ access: StoreAccess) throws -> Store {
+        let store = try folder
         var progress = Progress()
         defer { progress.finish() }
         let opened = try Store.open(at: store, access: access) { rebuilt in
@@ -19,13 +62,13 @@ struct StoreArgument: ParsableArguments {
                 "\(rebuilt.eventCount) events read"
             )
         }
-        if access != .reading { noteLag(of: opened) }
+        if access != .reading { noteLag(opened.clockLag) }
         return opened
     }
 
     /// Warns if the machine's clock is behind the store's last commit.
-    func noteLag(of store: Store) {
-        let seconds = store.clockLag.components.seconds
+    func noteLag(_ lag: Duration) {
+        let seconds = lag.components.seconds
         guard seconds > 0 else { return }
         note(
             "Warning: the last commit's time is \(seconds) seconds ahead of this machine's clock. Until "
@@ -36,6 +79,34 @@ struct StoreArgument: ParsableArguments {
     private var remedy: String {
         "The store is damaged, as said above. `tidemark log salvage \(store) NEW` copies what is sound into "
             + "a new one."
+    }
+
+    /// The service that answers for an open store.
+    func service(of store: Store) -> any AdministrationService {
+        let administration = StoreAdministration(of: store, at: self.store)
+        #if Server
+        return ServerAdministration(of: administration)
+        #else
+        return administration
+        #endif
+    }
+
+    /// The service that answers for files, whether or not a store can be opened.
+    func serviceOfFiles() throws -> any AdministrationService {
+        if let remote = try remote { return remote }
+        return StoreAdministration(of: nil, at: store)
+    }
+
+    /// Runs a command that only reads: on files, or at a server.
+    func ask(_ command: (any AdministrationService) async throws -> Void) async throws {
+        guard let remote = try remote else {
+            return try await read { store in try await command(service(of: store)) }
+        }
+        do {
+            try await command(remote)
+        } catch let error as SyncError {
+            throw CommandError(lookingFor: error, in: store) ?? error
+        }
     }
 
     /// Opens it for reading, runs a command with it, and ends as ``finish(_:and:)`` does.

@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Foundation
 import Tidemark
 import TidemarkLog
+import TidemarkModel
+import TidemarkServer
+import TidemarkWire
 
 /// The store that a command writes to.
 struct WrittenStoreArgument: ParsableArguments {
@@ -20,6 +24,9 @@ struct WrittenStoreArgument: ParsableArguments {
 
     /// The store's folder.
     var store: String { argument.store }
+
+    /// The folder; throws for the address of a server.
+    var folder: String { get throws { try argument.folder } }
 
     /// How long it is between two attempts to open the store.
     private static let pause = Duration.milliseconds(100)
@@ -63,6 +70,56 @@ struct WrittenStoreArgument: ParsableArguments {
             throw error
         }
         try store.close()
+    }
+
+    /// Runs a command: at the server that the argument names, or that has the store open here, or else on files.
+    func administer(
+        _ access: StoreAccess = .writing,
+        _ command: (any AdministrationService) async throws -> Void
+    ) async throws {
+        if try argument.remote != nil { return try await argument.ask(command) }
+        if let served {
+            do {
+                return try await command(served)
+            } catch let error as SyncError where error.code == .networkUnavailable {
+                // A server that was killed leaves its socket behind: nobody answers there.
+            }
+        }
+        try await write(access) { store in try await command(argument.service(of: store)) }
+    }
+
+    /// Runs a command as ``administer(_:_:)`` does, that works on files which nobody has open.
+    func administerFiles<Answer>(
+        _ command: (any AdministrationService) async throws -> Answer
+    ) async throws -> Answer {
+        if let remote = try argument.remote { return try await command(remote) }
+        if let served {
+            do {
+                return try await command(served)
+            } catch let error as SyncError where error.code == .networkUnavailable {
+                // As above.
+            }
+        }
+        let files = try argument.serviceOfFiles()
+        return try await waiting { try await command(files) }
+    }
+
+    /// The service of the server that has the store open here; `nil` where there is no socket of one.
+    private var served: (any AdministrationService)? {
+        #if Server
+        guard let path = AdministrationSocket.path(ofStoreAt: store),
+            FileManager.default.fileExists(atPath: path),
+            let transport = HTTPAdministration(socket: path)
+        else { return nil }
+        return RemoteAdministration(over: transport, patience: Patience(repetitions: 0))
+        #else
+        return nil
+        #endif
+    }
+
+    /// Runs a command that only reads, as ``StoreArgument/ask(_:)`` does.
+    func ask(_ command: (any AdministrationService) async throws -> Void) async throws {
+        try await argument.ask(command)
     }
 
     /// Opens the store for reading, as ``StoreArgument/read(_:)`` does.

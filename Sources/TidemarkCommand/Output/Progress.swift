@@ -60,6 +60,20 @@ struct Progress: ~Copyable {
 }
 
 extension Progress {
+    /// Shows how far long work comes that a closure waits for, which is told to what it is given.
+    static func showing<Answer>(
+        _ unit: String,
+        during body: (_ report: @escaping @Sendable (UInt64, UInt64) -> Void) async throws -> Answer
+    ) async rethrows -> Answer {
+        let shown = Mutex(Progress())
+        defer { shown.withLock { $0.finish() } }
+        return try await body { done, total in
+            shown.withLock {
+                $0.update(part: Double(done) / Double(max(1, total)), "\(done) \(unit)")
+            }
+        }
+    }
+
     /// Shows how far long work comes that a closure waits for.
     static func showing<Answer>(
         _ unit: String,

@@ -4,18 +4,18 @@
 import TidemarkModel
 
 extension OutputOptions {
-    /// Prints changes of a schema, one to a line.
-    func print(_ changes: [SchemaChange]) throws {
+    /// Prints changes of a schema, in words, one to a line.
+    func print(_ changes: [String]) throws {
         var output = StandardOutput()
         for change in changes {
             if isJSON(output) {
                 try output.line {
                     $0.append(literal: "{\"change\":")
-                    $0.append(jsonString: "\(change)")
+                    $0.append(jsonString: change)
                     $0.append(literal: "}")
                 }
             } else {
-                try output.line("\(change)")
+                try output.line(change)
             }
         }
         try output.flush()

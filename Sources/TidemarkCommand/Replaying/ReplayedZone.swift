@@ -44,14 +44,14 @@ extension [UInt8] {
     /// Appends what a zone came to.
     mutating func append(json zone: ReplayedZone) {
         append(literal: "{\"zoneKey\":")
-        append(jsonNumber: zone.key)
-        append(json: zone.identity)
+        append(jsonNumber: zone.key.rawValue)
+        append(jsonZone: zone.identity.zoneName.string, in: zone.identity.database)
         append(literal: ",\"records\":")
         append(jsonNumber: zone.liveCount)
         append(literal: ",\"tombstones\":")
         append(jsonNumber: zone.tombstoneCount)
         append(literal: ",\"lastSequence\":")
-        append(jsonNumber: zone.head)
+        append(jsonNumber: zone.head.rawValue)
         if let isSame = zone.isSame {
             append(literal: isSame ? ",\"isSame\":true" : ",\"isSame\":false")
         }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tidemark
+import TidemarkAdministration
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
@@ -64,18 +65,17 @@ struct StepPrinter: ~Copyable {
     /// Prints a step, or says why there is none.
     mutating func print(_ step: LogStep?, orSay text: String) throws {
         guard let step else { return note(text) }
-        let decoded = try decoder.decode(step.event)
-        let line = line
+        let event = LoggedEvent(try decoder.decode(step.event), in: line)
         if isJSON {
             try output.line { bytes in
                 bytes.append(literal: "{\"event\":")
-                bytes.append(json: decoded, in: line)
+                bytes.append(json: event)
                 bytes.append(record: ",\"before\":", step.before)
                 bytes.append(record: ",\"record\":", step.change?.record)
                 bytes.append(literal: "}")
             }
         } else {
-            try output.line(ink.text(decoded.text, .heading))
+            try output.line(ink.text(event.text, .heading))
             for line in step.state(ink) { try output.line(line) }
         }
         try output.flush()

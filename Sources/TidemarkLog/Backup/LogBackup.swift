@@ -344,9 +344,7 @@ package struct LogBackup {
             at: destination.spare(0),
             environment: environment
         )
-        let last = SequenceNumber(
-            rawValue: figures.last.rawValue + UInt64(draft.events.count)
-        )
+        let last = figures.last + draft.events.count
         output.append(draft)
         let place = try output.finish(through: last)
         try LogError.wrapping { () throws(FileError) in

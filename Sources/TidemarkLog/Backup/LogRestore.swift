@@ -96,7 +96,7 @@ package struct LogRestore {
         try reader.scan(from: end, through: reader.durableSequence) { event in
             result.time = event.commit.time
             if event.commit.first <= end, event.commit.last > end {
-                result.last = SequenceNumber(rawValue: event.commit.first.rawValue - 1)
+                result.last = event.commit.first.previous
             }
             return false
         }

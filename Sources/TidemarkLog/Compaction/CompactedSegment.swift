@@ -114,7 +114,7 @@ struct CompactedSegment: ~Copyable {
         for event in draft.events {
             eventHash.add(
                 position,
-                zone: event.zone == CommitDraft.ownSequence ? position.rawValue : event.zone,
+                zone: event.zone(at: position),
                 draft.payloads.span.bytes.extracting(start..<event.payloadEnd)
             )
             position = position.next

@@ -332,7 +332,7 @@ extension SegmentLog {
     ///
     /// What they become cannot have stripes otherwise, and older versions can read it.
     func isWorthGrouping(_ group: [SegmentLoad]) throws(LogError) -> Bool {
-        var zones: Set<UInt64> = []
+        var zones: Set<ZoneKey> = []
         var byteCount = 0
         for load in group {
             guard let segment = files.segment(at: load.id.first),

@@ -10,9 +10,9 @@ import Glibc
 #endif
 
 /// A file call that failed: which one, on what, and the system's error number.
-public struct FileError: Error, Hashable, Sendable {
+public struct FileError: Error, Hashable, Codable, Sendable {
     /// The call, by the name its manual page has.
-    public enum Call: String, Hashable, Sendable {
+    public enum Call: String, Hashable, Codable, Sendable {
         case open, stat
         case list = "readdir"
         case read = "pread"

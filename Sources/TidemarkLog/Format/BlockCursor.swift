@@ -42,7 +42,7 @@ struct BlockCursor {
         var position: UInt64
         var commit = LogCommit(first: .zero, eventCount: 0, time: 0, received: 0)
         var envelope = 0..<0
-        var zone: UInt64 = 0
+        var zone: ZoneKey = 0
         var payload = 0..<0
     }
 
@@ -87,7 +87,7 @@ struct BlockCursor {
     var commit: LogCommit { place.commit }
 
     /// The zone of the event that the cursor is at.
-    var zone: UInt64 { place.zone }
+    var zone: ZoneKey { place.zone }
 
     /// Moves to the next event at or after a position; `false` at the end of the block.
     mutating func advance(
@@ -190,7 +190,7 @@ extension BlockCursor.Place {
                 else { throw BlockCursor.Malformed(offset: start) }
                 position += 1
                 if position <= target.rawValue { continue }
-                self.zone = zone
+                self.zone = ZoneKey(rawValue: zone)
                 self.payload = payload
                 return true
             case EntryTag.commit:

@@ -22,6 +22,12 @@ extension RawSpan {
         return Value(littleEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: type))
     }
 
+    /// The position at an offset.
+    @inlinable @inline(__always)
+    package func sequence(at offset: Int) -> SequenceNumber {
+        SequenceNumber(rawValue: integer(at: offset))
+    }
+
     /// Has the processor load bytes that are about to be read, as far as they are there, at most a KiB.
     ///
     /// Who goes from one event to the next touches a few places of each, too far apart for the

@@ -103,7 +103,7 @@ package struct FileHeader: Hashable, Sendable {
         version = bytes.integer(at: 8)
         store = StoreID(low: bytes.integer(at: 16), high: bytes.integer(at: 24))
         incarnation = Incarnation(rawValue: bytes.integer(at: 32))
-        first = SequenceNumber(rawValue: bytes.integer(at: 40))
+        first = bytes.sequence(at: 40)
         guard first.rawValue <= Layout.lastPosition, first != .zero || kind != .segment else {
             throw .damaged
         }
@@ -115,7 +115,7 @@ package struct FileHeader: Hashable, Sendable {
             storedByteCount: bytes.integer(at: 72),
             rawByteCount: bytes.integer(at: 76),
             checksum: bytes.integer(at: 80),
-            sourceFirst: SequenceNumber(rawValue: bytes.integer(at: 88)),
+            sourceFirst: bytes.sequence(at: 88),
             sourceGeneration: bytes.integer(at: 96)
         )
     }

@@ -98,7 +98,7 @@ extension Footer.Summary {
     package init(offset: UInt64, first: SequenceNumber) {
         self.init(
             first: first,
-            last: SequenceNumber(rawValue: first.rawValue - 1),
+            last: first.previous,
             eventCount: 0,
             commitCount: 0,
             firstTime: .max,
@@ -160,8 +160,8 @@ extension Footer.Summary {
             bytes.integer(at: 112, as: UInt64.self) == offset
         else { return nil }
         self.init(
-            first: SequenceNumber(rawValue: bytes.integer(at: 8)),
-            last: SequenceNumber(rawValue: bytes.integer(at: 16)),
+            first: bytes.sequence(at: 8),
+            last: bytes.sequence(at: 16),
             eventCount: bytes.integer(at: 24),
             commitCount: bytes.integer(at: 32),
             firstTime: bytes.integer(at: 40),
@@ -226,8 +226,8 @@ package struct EventHash: Hashable, Sendable {
     }
 
     /// Adds what an event is made of.
-    mutating func add(_ sequence: SequenceNumber, zone: UInt64, _ payload: RawSpan) {
-        let seed = Layout.seed(salt: zone, offset: sequence.rawValue)
+    mutating func add(_ sequence: SequenceNumber, zone: ZoneKey, _ payload: RawSpan) {
+        let seed = Layout.seed(salt: zone.rawValue, offset: sequence.rawValue)
         let hash = xxh3Wide(payload, seed: seed)
         low &+= hash.low
         high &+= hash.high

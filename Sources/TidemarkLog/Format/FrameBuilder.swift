@@ -34,12 +34,12 @@ struct FrameBuilder: Sendable {
 
     /// The position after the last one gathered.
     var next: SequenceNumber {
-        SequenceNumber(rawValue: first.rawValue + UInt64(positionCount))
+        first + positionCount
     }
 
     /// The last position gathered, or the one before `first`.
     var last: SequenceNumber {
-        SequenceNumber(rawValue: first.rawValue + UInt64(positionCount) - 1)
+        (first + positionCount).previous
     }
 
     /// The most that adding a draft can add to the encoded frame, whatever its bytes compress to.
@@ -78,11 +78,7 @@ struct FrameBuilder: Sendable {
                 eventIndex: (draft.part?.firstIndex ?? 0) + positionCount - start,
                 isFirst: index == 0
             )
-            let position = next.rawValue
-            raw.append(
-                eventOf: event.zone == CommitDraft.ownSequence ? position : event.zone,
-                draft.payloads[payload]
-            )
+            raw.append(eventOf: event.zone(at: next), draft.payloads[payload])
             positionCount += 1
             blocks[blocks.count - 1].positionCount += 1
         }
@@ -215,9 +211,9 @@ extension [UInt8] {
 
     /// Appends the entry of an event.
     @inline(__always)
-    mutating func append(eventOf zone: UInt64, _ payload: ArraySlice<UInt8>) {
+    mutating func append(eventOf zone: ZoneKey, _ payload: ArraySlice<UInt8>) {
         append(EntryTag.event)
-        append(variableInteger: zone)
+        append(variableInteger: zone.rawValue)
         append(variableInteger: UInt64(payload.count))
         append(contentsOf: payload)
     }

@@ -25,7 +25,7 @@ package struct FrameHeader: Hashable, Sendable {
 
     /// The last position in the frame, or the one before `first` if it has none.
     package var last: SequenceNumber {
-        SequenceNumber(rawValue: first.rawValue + UInt64(positionCount) - 1)
+        (first + Int(positionCount)).previous
     }
 
     /// The header's 80 bytes for one place in one file.
@@ -65,7 +65,7 @@ package struct FrameHeader: Hashable, Sendable {
         self.kind = kind
         byteCount = bytes.integer(at: 8)
         blockCount = bytes.integer(at: 12)
-        first = SequenceNumber(rawValue: bytes.integer(at: 16))
+        first = bytes.sequence(at: 16)
         positionCount = bytes.integer(at: 24)
         commitCount = bytes.integer(at: 28)
         syncedOffset = bytes.integer(at: 32)
@@ -128,7 +128,7 @@ package struct BlockEntry: Hashable, Sendable {
 
     /// The last position that the block covers.
     package var last: SequenceNumber {
-        SequenceNumber(rawValue: first.rawValue + UInt64(positionCount) - 1)
+        (first + Int(positionCount)).previous
     }
 
     /// Appends the entry's 32 bytes.
@@ -146,7 +146,7 @@ package struct BlockEntry: Hashable, Sendable {
 
     /// Reads an entry back from a table whose checksum has been checked.
     package init(decoding bytes: RawSpan, at offset: Int) {
-        first = SequenceNumber(rawValue: bytes.integer(at: offset))
+        first = bytes.sequence(at: offset)
         self.offset = bytes.integer(at: offset + 8)
         storedByteCount = bytes.integer(at: offset + 12)
         let rawByteCount: UInt32 = bytes.integer(at: offset + 16)

@@ -120,9 +120,7 @@ struct FrameScan {
         let place = try window.range(at: frame.offset, byteCount: Layout.frameHeaderByteCount)
         chain = chainWord(after: window.bytes.span.bytes.extracting(place))
         if next != nil {
-            next = SequenceNumber(
-                rawValue: frame.header.first.rawValue + UInt64(frame.header.positionCount)
-            )
+            next = frame.header.first + Int(frame.header.positionCount)
         }
         offset = frame.end
     }

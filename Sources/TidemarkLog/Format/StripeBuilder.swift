@@ -8,7 +8,7 @@ struct StripeBuilder {
     /// An event whose payload is kept in `bytes`.
     private struct Gathered {
         var sequence: SequenceNumber
-        var zone: UInt64
+        var zone: ZoneKey
         /// An index into `commits`.
         var commit: Int
         var payload: Range<Int>

@@ -14,14 +14,14 @@ package struct ZonePostings: Hashable, Sendable {
 
     /// A zone and where its list ends.
     package struct Zone: Hashable, Sendable {
-        package var key: UInt64
+        package var key: ZoneKey
         fileprivate var end: Int
     }
 
     /// The blocks that hold a zone's events, ascending.
     ///
     /// O(log zones).
-    package func blocks(of zone: UInt64) -> ArraySlice<UInt32> {
+    package func blocks(of zone: ZoneKey) -> ArraySlice<UInt32> {
         var low = 0
         var high = zones.count
         while low < high {
@@ -35,7 +35,7 @@ package struct ZonePostings: Hashable, Sendable {
     /// Those of a zone's blocks that are in a range of indexes.
     ///
     /// O(log zones + log blocks).
-    package func blocks(of zone: UInt64, in range: Range<Int>) -> ArraySlice<UInt32> {
+    package func blocks(of zone: ZoneKey, in range: Range<Int>) -> ArraySlice<UInt32> {
         let all = blocks(of: zone)
         func first(from index: Int) -> Int {
             var low = all.startIndex
@@ -51,14 +51,14 @@ package struct ZonePostings: Hashable, Sendable {
 
     /// Gathers pairs of zone and block, in any order, repeated or not.
     package struct Builder {
-        private var pairs: [(zone: UInt64, block: UInt32)] = []
+        private var pairs: [(zone: ZoneKey, block: UInt32)] = []
 
         package init() {}
 
         /// Notes that a block holds an event of a zone.
         ///
         /// Cheap for a run of one zone.
-        package mutating func add(zone: UInt64, block: UInt32) {
+        package mutating func add(zone: ZoneKey, block: UInt32) {
             if let last = pairs.last, last.zone == zone, last.block == block { return }
             pairs.append((zone, block))
         }
@@ -95,7 +95,7 @@ package struct ZonePostings: Hashable, Sendable {
                 previous = block
             }
             start = zone.end
-            table.append(integer: zone.key)
+            table.append(integer: zone.key.rawValue)
             table.append(integer: UInt32(listStart))
             table.append(integer: UInt32(lists.count - listStart))
         }
@@ -121,7 +121,7 @@ package struct ZonePostings: Hashable, Sendable {
                 blocks.append(UInt32(block))
             }
             guard offset == end else { return nil }
-            zones.append(Zone(key: bytes.integer(at: row), end: blocks.count))
+            zones.append(Zone(key: ZoneKey(rawValue: bytes.integer(at: row)), end: blocks.count))
         }
     }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What tells one segment file from another: its name.
-package struct SegmentID: Hashable, Comparable, Sendable {
+package struct SegmentID: Hashable, Comparable, Codable, Sendable {
     /// The first position it covers.
     package var first: SequenceNumber
     /// How often the range has been rewritten.

@@ -3,6 +3,17 @@
 
 import TidemarkLock
 
+/// How often blocks were found in a cache, and how often not.
+package struct CacheUse: Hashable, Sendable {
+    package var hitCount: UInt64 = 0
+    package var missCount: UInt64 = 0
+
+    package init(hitCount: UInt64 = 0, missCount: UInt64 = 0) {
+        self.hitCount = hitCount
+        self.missCount = missCount
+    }
+}
+
 /// Decoded blocks kept for the next reader, under a budget of bytes; the one used least recently
 /// goes first.
 final class BlockCache: Sendable {
@@ -25,6 +36,7 @@ final class BlockCache: Sendable {
         var slots: [Slot]
         var free: [Int] = []
         var byteCount = 0
+        var use = CacheUse()
     }
 
     private let budget: Int
@@ -37,10 +49,17 @@ final class BlockCache: Sendable {
         state = Lock(State(slots: [anchor]))
     }
 
+    /// How often it had what it was asked for.
+    var use: CacheUse { state.withLock { $0.use } }
+
     /// The block, if it is kept.
     func block(_ key: Key) -> DecodedBlock? {
         state.withLock { state -> DecodedBlock? in
-            guard let index = state.places[key] else { return nil }
+            guard let index = state.places[key] else {
+                state.use.missCount += 1
+                return nil
+            }
+            state.use.hitCount += 1
             state.unlink(index)
             state.linkNewest(index)
             return state.slots[index].block

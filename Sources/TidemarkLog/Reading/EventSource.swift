@@ -40,7 +40,7 @@ package protocol EventSource: AnyObject, Sendable {
 
     /// Visits the events of one zone in a range, in order, until `visit` returns `false`.
     func scan(
-        zone: UInt64,
+        zone: ZoneKey,
         from first: SequenceNumber,
         through last: SequenceNumber,
         _ visit: (LogEvent) -> Bool
@@ -54,12 +54,15 @@ package protocol EventSource: AnyObject, Sendable {
 
     /// Bytes behind the last sound frame that the next writer will discard.
     var tornByteCount: UInt64 { get }
+
+    /// How often blocks were found decoded.
+    var cacheUse: CacheUse { get }
 }
 
 /// A source that does not know which blocks hold a zone, and stops at damage instead of passing over it.
 extension EventSource {
     package func scan(
-        zone: UInt64,
+        zone: ZoneKey,
         from first: SequenceNumber,
         through last: SequenceNumber,
         _ visit: (LogEvent) -> Bool
@@ -72,4 +75,6 @@ extension EventSource {
     package var damage: [LogError] { [] }
 
     package var tornByteCount: UInt64 { 0 }
+
+    package var cacheUse: CacheUse { CacheUse() }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a log comes to: its segments one by one, and the files around them.
-package struct LogFigures: Hashable, Sendable {
+package struct LogFigures: Hashable, Codable, Sendable {
     /// In the order of the log.
     package var segments: [SegmentFigures] = []
     /// Bytes in use outside of segments: `CURRENT`, `LOCK` and manifests.
@@ -23,9 +23,9 @@ package struct LogFigures: Hashable, Sendable {
 }
 
 /// What one segment comes to.
-package struct SegmentFigures: Hashable, Sendable {
+package struct SegmentFigures: Hashable, Codable, Sendable {
     /// Where a segment is on its way.
-    package enum State: String, Sendable {
+    package enum State: String, Codable, Sendable {
         /// It takes events.
         case active
         /// It takes no more events, and has no footer yet.
@@ -54,7 +54,7 @@ package struct SegmentFigures: Hashable, Sendable {
 }
 
 /// What an opening after an unclean stop has written down.
-package struct RecoveryEntry: Hashable, Sendable {
+package struct RecoveryEntry: Hashable, Codable, Sendable {
     /// Bytes that were cut off the segment before, none of them acknowledged; mostly zero.
     package var discardedByteCount: UInt64
     /// Where in that segment they began; zero if there were none.
@@ -97,7 +97,7 @@ extension LogReader {
             id: segment.id,
             incarnation: segment.incarnation,
             state: .unreadable,
-            last: segment.last ?? SequenceNumber(rawValue: segment.id.first.rawValue - 1),
+            last: segment.last ?? segment.id.first.previous,
             byteCount: (try? byteCount(of: folder.segment(segment.id))) ?? 0
         )
     }

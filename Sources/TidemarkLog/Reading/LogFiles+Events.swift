@@ -49,7 +49,7 @@ extension LogFiles {
     /// Visits the events of one zone in a range, reading only the blocks that hold some, as far
     /// as segments have footers.
     func scan(
-        zone: UInt64,
+        zone: ZoneKey,
         from first: SequenceNumber,
         through last: SequenceNumber,
         _ visit: (LogEvent) -> Bool

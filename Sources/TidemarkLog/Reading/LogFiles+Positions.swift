@@ -85,7 +85,7 @@ extension LogFiles {
 /// and no map need be looked at.
 private struct ZoneGuess {
     /// The zone of the event that was found last.
-    var zone: UInt64?
+    var zone: ZoneKey?
     /// How many of its blocks to decode at once.
     var blockCount = 1
 

@@ -163,6 +163,8 @@ package final class LogReader: EventSource {
         )
     }
 
+    package var cacheUse: CacheUse { files.cache.use }
+
     package var line: IncarnationLine { state.withLock { $0.loaded.manifest.line } }
 
     package var compactedThrough: SequenceNumber {
@@ -218,7 +220,7 @@ package final class LogReader: EventSource {
     }
 
     package func scan(
-        zone: UInt64,
+        zone: ZoneKey,
         from first: SequenceNumber,
         through last: SequenceNumber,
         _ visit: (LogEvent) -> Bool

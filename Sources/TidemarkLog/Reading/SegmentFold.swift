@@ -211,7 +211,7 @@ struct SegmentFold {
     /// Notes that nobody knows what the positions hold from the first that is open to one.
     private mutating func noteUnread(before end: SequenceNumber) {
         guard end > next else { return }
-        unread.append(next...SequenceNumber(rawValue: end.rawValue - 1))
+        unread.append(next...end.previous)
         next = end
     }
 

@@ -12,10 +12,10 @@ struct Gathering {
     private var partial: [LogCommit] = []
     /// How far it is known what was lost.
     private var surveyed = SequenceNumber.zero
-    private(set) var mendedZones: [UInt64] = []
+    private(set) var mendedZones: [ZoneKey] = []
     private(set) var failure: LogError?
     /// Zones whose creation has to be made up, ascending; those that have been are gone.
-    var lostZones: [UInt64] = []
+    var lostZones: [ZoneKey] = []
     private let mending: (any SalvageMending)?
     private var draft: CommitDraft?
     private var commit: LogCommit?
@@ -73,17 +73,17 @@ struct Gathering {
 
     /// Whether the creation of a zone is to be made up between an event and the one before.
     private func mends(before event: LogEvent) -> Bool {
-        lostZones.first.map { $0 < event.sequence.rawValue } ?? false
+        lostZones.first.map { $0.creation < event.sequence } ?? false
     }
 
     /// Puts the creation of lost zones where it was, as far as that lies before an event.
     private mutating func mendZones(before event: LogEvent) {
-        while let zone = lostZones.first, zone < event.sequence.rawValue, failure == nil {
+        while let zone = lostZones.first, zone.creation < event.sequence, failure == nil {
             lostZones.removeFirst()
-            guard zone > copy.lastSequence.rawValue,
+            guard zone.creation > copy.lastSequence,
                 let draft = mending?.creation(of: zone, before: event.commit)
             else { continue }
-            skip(to: SequenceNumber(rawValue: zone))
+            skip(to: zone.creation)
             do throws(LogError) {
                 _ = try copy.append(draft)
                 mendedZones.append(zone)

@@ -25,7 +25,7 @@ package struct Salvage: Sendable {
     package private(set) var incomplete: [SequenceNumber] = []
 
     /// Zones whose creation was lost and has been made up, by key.
-    package private(set) var mendedZones: [UInt64] = []
+    package private(set) var mendedZones: [ZoneKey] = []
 
     private let source: StoreFolder
     private let fileSystem: any FileSystem
@@ -134,16 +134,16 @@ package struct Salvage: Sendable {
     }
 
     /// The keys of zones that events name and no event creates, ascending.
-    private func lostZones(in stretches: [Stretch]) throws(LogError) -> [UInt64] {
-        var named: Set<UInt64> = []
-        var created: Set<UInt64> = []
+    private func lostZones(in stretches: [Stretch]) throws(LogError) -> [ZoneKey] {
+        var named: Set<ZoneKey> = []
+        var created: Set<ZoneKey> = []
         for stretch in stretches {
             var fold = Self.fold(of: stretch.source, meet: { _ in })
             try fold.walkAll(
                 meet: { _ in },
                 visit: { event in
                     guard stretch.holds(event) else { return }
-                    if event.zone == event.sequence.rawValue {
+                    if event.zone.creation == event.sequence {
                         created.insert(event.zone)
                     } else if event.zone != 0 {
                         named.insert(event.zone)
@@ -384,5 +384,5 @@ package protocol SalvageMending: AnyObject {
 
     /// A commit of one event that creates a zone, in the place of the one that was lost, with the
     /// times of the next commit that could be read; `nil` to leave the place empty.
-    func creation(of zone: UInt64, before commit: LogCommit) -> CommitDraft?
+    func creation(of zone: ZoneKey, before commit: LogCommit) -> CommitDraft?
 }

@@ -10,9 +10,11 @@ extension SegmentLog {
     /// One thread at a time is here (`isWriting`).
     func drain() {
         while let batch = queue.withLock({ $0.takeBatch() }) {
+            let tell = environment.observeSync?()
             let outcome = disk.withLock { disk in
                 Result<Written, LogError> { () throws(LogError) in try write(batch, to: &disk) }
             }
+            if let tell { tell(outcome.map(frame)) }
             switch outcome {
             case .success(let written): publish(written)
             case .failure(let error): fail(error)
@@ -23,6 +25,8 @@ extension SegmentLog {
 
     private struct Written {
         var last: SequenceNumber
+        var commitCount: Int
+        var eventCount: Int
         var byteCount: Int
         var bound: Int
         var segmentNumber: UInt64
@@ -35,6 +39,8 @@ extension SegmentLog {
         if let spare = batch.spare { try begin(spare, first: batch.builder.first, &disk) }
         let start = disk.active.offset
         let last = batch.builder.last
+        let commitCount = batch.builder.commitCount
+        let eventCount = batch.builder.positionCount
         let bound = batch.bound
         let segmentNumber = batch.segmentNumber
         let blocks = try disk.active.write(batch.builder)
@@ -43,9 +49,21 @@ extension SegmentLog {
         prepareSpareIfDue(disk.active)
         return Written(
             last: last,
+            commitCount: commitCount,
+            eventCount: eventCount,
             byteCount: Int(disk.active.offset - start),
             bound: bound,
             segmentNumber: segmentNumber
+        )
+    }
+
+    /// What an observer is told of a frame.
+    private func frame(_ written: Written) -> SyncedFrame {
+        SyncedFrame(
+            commitCount: written.commitCount,
+            eventCount: written.eventCount,
+            byteCount: written.byteCount,
+            queuedEventCount: Int(lastSequence.rawValue - written.last.rawValue)
         )
     }
 
@@ -80,7 +98,7 @@ extension SegmentLog {
         let framesEnd = disk.active.offset
         // The manifest is about to promise these frames, and a marker among them is not synced.
         if configuration.durability == .full { try disk.active.makeDurable() }
-        let last = SequenceNumber(rawValue: first.rawValue - 1)
+        let last = first.previous
         let incarnation = line.current
         let isEmpty = ended.first == first
         let recovery = disk.active.recovery
@@ -143,7 +161,7 @@ extension SegmentLog {
         do throws(LogError) {
             try disk.withLock { (disk) throws(LogError) in
                 guard !disk.isClosed else { return }
-                let next = SequenceNumber(rawValue: durableSequence.rawValue + 1)
+                let next = durableSequence.next
                 try disk.active.vouch(next: next)
             }
         } catch {

@@ -93,6 +93,8 @@ package final class SegmentLog: EventSource {
 
     package var line: IncarnationLine { manifest.manifest.line }
 
+    package var cacheUse: CacheUse { files.cache.use }
+
     package var compactedThrough: SequenceNumber { manifest.manifest.compactedThrough }
 
     package var durableSequence: SequenceNumber {

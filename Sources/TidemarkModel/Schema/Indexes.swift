@@ -5,7 +5,7 @@ extension Schema {
     /// What queries may do with a field.
     ///
     /// Raw values are on disk.
-    public struct Indexes: OptionSet, Hashable, Sendable {
+    public struct Indexes: OptionSet, Hashable, Codable, Sendable {
         /// One bit for each index.
         public let rawValue: UInt8
 

@@ -25,6 +25,15 @@ public struct RecordChanges: Sendable {
     package init(_ rows: RecordRows, in zone: ZoneID, selecting selection: FieldSelection? = nil) {
         storage = .rows(rows, zone: zone, selection)
     }
+
+    /// The rows that are shown, for those who write them as bytes; `nil` for lines that were made one by one.
+    package var table: (rows: RecordRows, zone: ZoneID, selection: FieldSelection?)? {
+        if case .rows(let rows, let zone, let selection) = storage {
+            (rows, zone, selection)
+        } else {
+            nil
+        }
+    }
 }
 
 extension RecordChanges: RandomAccessCollection {

@@ -65,6 +65,14 @@ public struct ShareContent: Hashable, Codable, Sendable {
     public var requesters: [UserID]?
     /// Users who may not ask; `nil` leaves the list as it is.
     public var blocked: [UserID]?
+    /// What the link of a new share ends with; `nil` makes one up.
+    ///
+    /// Never read from what a client sends: whoever chose it could take the place of another's link.
+    package var token: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case root, publicPermission, participants, allowsAccessRequests, requesters, blocked
+    }
 
     /// Describes what a share is to be.
     public init(

@@ -4,7 +4,7 @@
 /// What an operator has said about a user.
 ///
 /// A user about whom nothing was said has an available account, and cannot be found by others.
-public struct UserAccount: Hashable, Sendable {
+public struct UserAccount: Hashable, Codable, Sendable {
     /// Who it is.
     public let user: UserID
     /// E-mail addresses; each belongs to one user.

@@ -6,7 +6,7 @@ public import TidemarkModel
 
 /// The smallest part of a history that tells all about some records: lines of a change stream which an
 /// empty store can import, and what it holds then.
-public struct Case: Sendable {
+public struct Case: Codable, Sendable {
     /// What happened, oldest first (`Docs/formats/changes.md`).
     public internal(set) var lines: [ChangeStreamLine]
     /// The records that there are in the end, by zone and name.
@@ -18,7 +18,7 @@ public struct Case: Sendable {
 }
 
 /// A record as it is at the end of a case: what it says, without who saved it and when.
-public struct CaseRecord: Hashable, Sendable {
+public struct CaseRecord: Hashable, Codable, Sendable {
     /// Which record it is.
     public var id: RecordID
     /// Its type.

@@ -94,8 +94,8 @@ struct CaseSlice {
         }
         let picture = try store.pastPicture()
         for epoch in try picture.zones(of: wanted.database) where epoch.identity == identity {
-            sequences.insert(SequenceNumber(rawValue: epoch.key))
-            if let end = epoch.end { sequences.insert(SequenceNumber(rawValue: end.sequence)) }
+            sequences.insert(epoch.key.creation)
+            if let end = epoch.end { sequences.insert(end) }
         }
     }
 

@@ -4,7 +4,7 @@
 public import TidemarkModel
 
 /// One difference between what a database held at two points.
-public enum Difference: Sendable {
+public enum Difference: Codable, Sendable {
     /// A zone began or ended.
     case zone(ZoneDifference)
     /// A record was added, changed or removed.
@@ -12,9 +12,9 @@ public enum Difference: Sendable {
 }
 
 /// What became of a zone between two points.
-public struct ZoneDifference: Hashable, Sendable {
+public struct ZoneDifference: Hashable, Codable, Sendable {
     /// What became of it.
-    public enum Kind: Hashable, Sendable {
+    public enum Kind: Hashable, Codable, Sendable {
         /// It was not there at the first point.
         case created
         /// It was not there at the second point.
@@ -30,7 +30,7 @@ public struct ZoneDifference: Hashable, Sendable {
 }
 
 /// What became of a record between two points.
-public struct RecordDifference: Sendable {
+public struct RecordDifference: Codable, Sendable {
     /// What became of it.
     public enum Kind: String, Hashable, Sendable {
         /// It was not there at the first point.
@@ -65,6 +65,32 @@ public struct RecordDifference: Sendable {
         guard let before, let after else { return }
         let isSame = fields.isEmpty && recordTypeBefore == nil && before.parent == after.parent
         if isSame { return nil }
+    }
+
+    private enum CodingKeys: String, CodingKey { case before, after }
+
+    /// Reads `before` and `after`, and compares them.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let read = Self(
+            from: try container.decodeIfPresent(Record.self, forKey: .before),
+            to: try container.decodeIfPresent(Record.self, forKey: .after)
+        )
+        guard let read else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .after,
+                in: container,
+                debugDescription: "The record does not differ."
+            )
+        }
+        self = read
+    }
+
+    /// Writes `before` and `after`.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(before, forKey: .before)
+        try container.encodeIfPresent(after, forKey: .after)
     }
 
     /// The record's type at the first point, if it had another one at the second.

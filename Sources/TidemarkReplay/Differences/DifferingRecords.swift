@@ -5,14 +5,13 @@ import Tidemark
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
-import TidemarkViews
 
 /// A zone with something that may differ between two points: all its epochs of that time.
 struct DifferingZone {
     /// A record by the events that it was at the two points; zero where it was not there.
     struct Versions {
-        var before: UInt64
-        var after: UInt64
+        var before: SequenceNumber
+        var after: SequenceNumber
     }
 
     let zone: ZoneID
@@ -51,12 +50,12 @@ struct DifferingRecords {
             for version in try past.newestVersions(in: epoch.key)
             where version.sequence <= first && version.state == .live {
                 fold.records[PastPlace(of: version, in: epoch)] = DifferingZone.Versions(
-                    before: version.sequence.rawValue,
+                    before: version.sequence,
                     after: 0
                 )
             }
         }
-        var records: [UInt64: [DifferingZone.Versions]] = [:]
+        var records: [ZoneKey: [DifferingZone.Versions]] = [:]
         let ended = Set(epochs.filter { !$0.isThere(at: last) }.map(\.key))
         for (place, versions) in fold.records {
             var versions = versions
@@ -83,7 +82,7 @@ struct DifferingRecords {
         _ last: SequenceNumber,
         of database: DatabaseID,
         in zone: ZoneID?
-    ) throws(SyncError) -> [ZoneStanding] {
+    ) throws(SyncError) -> [PastZone] {
         var epochs = try past.zones(of: database)
         if let zone {
             let identity = ZoneIdentity(database: database, zoneName: zone.name)
@@ -93,7 +92,7 @@ struct DifferingRecords {
             epochs = epochs.filter { !$0.identity.isSystem }
         }
         return epochs.filter { epoch in
-            epoch.key <= last.rawValue && epoch.end.map { $0.sequence > first.rawValue } ?? true
+            epoch.key.creation <= last && epoch.end.map { $0 > first } ?? true
         }
     }
 }
@@ -117,17 +116,10 @@ private struct VersionFold {
     }
 }
 
-extension ZoneStanding {
-    /// Whether the epoch had begun and not ended after an event.
-    fileprivate func isThere(at position: SequenceNumber) -> Bool {
-        key <= position.rawValue && end.map { $0.sequence > position.rawValue } ?? true
-    }
-}
-
 extension ZoneDifference {
     /// What became of the zone of some epochs; `nil` if it was there, or not, all the time.
     fileprivate init?(
-        _ epochs: [ZoneStanding],
+        _ epochs: [PastZone],
         _ first: SequenceNumber,
         _ last: SequenceNumber
     ) {
@@ -137,10 +129,10 @@ extension ZoneDifference {
         switch (before, after) {
         case (nil, nil): return nil
         case (nil, _): kind = .created
-        case (let before?, nil): kind = .deleted(before.end?.reason ?? .deleted)
+        case (let before?, nil): kind = .deleted(before.endReason ?? .deleted)
         case (let before?, let after?):
             if before.key == after.key { return nil }
-            kind = .recreated(before.end?.reason ?? .deleted)
+            kind = .recreated(before.endReason ?? .deleted)
         }
     }
 }

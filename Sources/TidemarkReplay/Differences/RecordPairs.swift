@@ -37,10 +37,10 @@ struct RecordPairs {
         let records = differing.records.sorted { $0.witness < $1.witness }
         var index = 0
         var entries: [Entry] = []
-        try log.read(records.map { SequenceNumber(rawValue: $0.witness) }) {
+        try log.read(records.map { $0.witness }) {
             event throws(EventFormatError) in
             if event.isNote { return true }
-            while records[index].witness < event.sequence.rawValue { index += 1 }
+            while records[index].witness < event.sequence { index += 1 }
             let version = try PastVersion(event)
             if let name {
                 guard try version.hasName(name) else { return true }
@@ -63,8 +63,7 @@ struct RecordPairs {
                 merged.append(entry)
                 continue
             }
-            merged[merged.count - 1].versions.before |= entry.versions.before
-            merged[merged.count - 1].versions.after |= entry.versions.after
+            merged[merged.count - 1].versions.add(entry.versions)
         }
         return merged
     }
@@ -86,23 +85,22 @@ struct RecordPairs {
     }
 
     private func record(
-        _ sequence: UInt64,
-        in records: [UInt64: Record]
+        _ sequence: SequenceNumber,
+        in records: [SequenceNumber: Record]
     ) throws(SyncError) -> Record? {
         if sequence == 0 { return nil }
         guard let record = records[sequence] else { throw .versionPruned(in: zone) }
         return record
     }
 
-    private func records(of run: ArraySlice<Entry>) throws(SyncError) -> [UInt64: Record] {
+    private func records(of run: ArraySlice<Entry>) throws(SyncError) -> [SequenceNumber: Record] {
         let sequences = run.flatMap { [$0.versions.before, $0.versions.after] }
             .filter { $0 != 0 }.sorted()
-        var records: [UInt64: Record] = [:]
-        try log.read(sequences.map(SequenceNumber.init(rawValue:))) {
-            event throws(EventFormatError) in
+        var records: [SequenceNumber: Record] = [:]
+        try log.read(sequences) { event throws(EventFormatError) in
             if event.isNote { return true }
             let version = try PastVersion(event)
-            records[event.sequence.rawValue] = Record(
+            records[event.sequence] = Record(
                 zone: zone,
                 changeTag: TagContent(of: event.sequence, in: log.line).tag,
                 body: try version.body()
@@ -115,7 +113,13 @@ struct RecordPairs {
 
 extension DifferingZone.Versions {
     /// An event that says the record's name.
-    fileprivate var witness: UInt64 { after == 0 ? before : after }
+    fileprivate var witness: SequenceNumber { after == 0 ? before : after }
+
+    /// Adds what another epoch of the zone has of the record, which was in one of them at each point.
+    fileprivate mutating func add(_ other: DifferingZone.Versions) {
+        before = max(before, other.before)
+        after = max(after, other.after)
+    }
 }
 
 extension SyncError {

@@ -91,7 +91,7 @@ struct Explaining {
         case .hidden(let hiding):
             return hide(hiding)
         case .whole:
-            place = .whole(zone: version.zoneEpoch.rawValue, version.origin.sequence)
+            place = .whole(zone: ZoneKey(createdAt: version.zoneEpoch), version.origin.sequence)
         case .listed(var listed):
             // Of a version that was replaced it counts where it was itself.
             if next != nil { listed.sequence = version.origin.sequence }

@@ -7,7 +7,7 @@ public import TidemarkModel
 
 /// Why a device does not have a version of a record: the first link of the chain that broke, what else is
 /// known, and what is not.
-public struct Explanation: Sendable {
+public struct Explanation: Codable, Sendable {
     /// The record.
     public let record: RecordID
     /// The device.
@@ -22,7 +22,7 @@ public struct Explanation: Sendable {
     public internal(set) var gaps: [Gap] = []
 
     /// Something that was refused, when, and why.
-    public struct Refusal: Hashable, Sendable {
+    public struct Refusal: Hashable, Codable, Sendable {
         /// When, by the store's own clock, in milliseconds since 1970.
         public var time: Int64
         /// The call, and who made it.
@@ -34,7 +34,7 @@ public struct Explanation: Sendable {
     }
 
     /// A page of changes that the device was given.
-    public struct Delivery: Hashable, Sendable {
+    public struct Delivery: Hashable, Codable, Sendable {
         /// When, by the store's own clock, in milliseconds since 1970.
         public var time: Int64
         /// The page.
@@ -42,7 +42,7 @@ public struct Explanation: Sendable {
     }
 
     /// A token that the device came with.
-    public struct Acknowledgement: Hashable, Sendable {
+    public struct Acknowledgement: Hashable, Codable, Sendable {
         /// When it came, by the store's own clock, in milliseconds since 1970.
         public var time: Int64
         /// The token.
@@ -52,7 +52,7 @@ public struct Explanation: Sendable {
     /// A link of the chain from a save to a device.
     ///
     /// `Docs/past.md`, "Why", has the order in which causes are named.
-    public enum Cause: Sendable {
+    public enum Cause: Codable, Sendable {
         /// Nothing of the kind was ever saved, as far as the log knows.
         case neverSaved
         /// Saving or deleting it was refused.
@@ -77,7 +77,7 @@ public struct Explanation: Sendable {
     }
 
     /// Something that the answer would need and nobody knows.
-    public enum Gap: Hashable, Sendable {
+    public enum Gap: Hashable, Codable, Sendable {
         /// There is no journal.
         case noJournal
         /// The journal reaches back to this time, in milliseconds since 1970, and no further.

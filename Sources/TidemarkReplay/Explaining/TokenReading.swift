@@ -20,7 +20,7 @@ struct TokenReading {
 /// Where a version is in what a device is told of its zone, by the rules by which pages are made.
 enum DeltaPlace {
     /// In a zone of which the device sees all: the zone's key, and the version's position.
-    case whole(zone: UInt64, SequenceNumber)
+    case whole(zone: ZoneKey, SequenceNumber)
     /// In the list of what a share shows.
     case listed(ListedRecord)
 
@@ -38,7 +38,7 @@ enum DeltaPlace {
         switch self {
         case .whole(let zone, let sequence):
             // A default zone that was empty has no key in its tokens yet.
-            guard granted.place == zone else { return false }
+            guard granted.place == zone.rawValue else { return false }
             return start < sequence && sequence <= granted.sequence
         case .listed(let listed):
             guard listed.isMember(at: granted.known) else { return false }
@@ -72,7 +72,7 @@ enum DeltaPlace {
     func isCovered(by token: TokenContent) -> Bool {
         switch self {
         case .whole(let zone, let sequence):
-            return token.place == zone && sequence <= token.sequence
+            return token.place == zone.rawValue && sequence <= token.sequence
         case .listed(let listed):
             return listed.isMember(at: token.known)
                 && listed.sequence <= token.walk(of: listed.audience) ?? token.sequence
@@ -83,8 +83,7 @@ enum DeltaPlace {
 extension TokenContent {
     /// How far the list of a share has been walked that the device came to; `nil` if it is not being
     /// walked.
-    fileprivate func walk(of audience: UInt64) -> SequenceNumber? {
-        walks.first { $0.audience == audience && !$0.isLeaving }
-            .map { SequenceNumber(rawValue: $0.position) }
+    fileprivate func walk(of audience: ZoneKey) -> SequenceNumber? {
+        walks.first { $0.audience == audience && !$0.isLeaving }?.position
     }
 }

@@ -7,9 +7,9 @@ public import TidemarkLog
 public import TidemarkModel
 
 /// Who set each field of a record: one version, and for every field the event that gave it its value.
-public struct Blame: Sendable {
+public struct Blame: Codable, Sendable {
     /// One field, and where its value comes from.
-    public struct Field: Sendable {
+    public struct Field: Codable, Sendable {
         /// The field in the record.
         package let element: Fields.Element
         /// The position of the event that last set or removed the field.

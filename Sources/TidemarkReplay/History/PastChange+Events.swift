@@ -19,7 +19,7 @@ extension PastChange {
         self.init(
             happening: Happening(version.happening),
             origin: origin,
-            zoneEpoch: SequenceNumber(rawValue: version.zone)
+            zoneEpoch: version.zone.creation
         )
         isBeforeKnown = version.replaced == nil || old != nil
         guard version.isThere else {
@@ -48,7 +48,7 @@ extension PastChange {
             parent = ParentMove(before: names.before?.string, after: names.after?.string)
         }
         if let share = version.share, share.isNew {
-            audience = SequenceNumber(rawValue: share.key)
+            audience = share.key.creation
         }
     }
 
@@ -57,9 +57,9 @@ extension PastChange {
         self.init(
             happening: showing.isShown ? .enteredShare : .leftShare,
             origin: origin,
-            zoneEpoch: SequenceNumber(rawValue: event.zone)
+            zoneEpoch: event.zone.creation
         )
-        self.audience = SequenceNumber(rawValue: showing.key)
+        self.audience = showing.key.creation
     }
 
     /// What the end of a zone meant for a record that was in it; or that of the list of what a share
@@ -73,12 +73,12 @@ extension PastChange {
         self.init(
             happening: isOfZone ? .zoneDeleted : .leftShare,
             origin: origin,
-            zoneEpoch: SequenceNumber(rawValue: event.zone)
+            zoneEpoch: event.zone.creation
         )
         if isOfZone {
             self.reason = reason
         } else {
-            audience = SequenceNumber(rawValue: event.zone)
+            audience = event.zone.creation
         }
     }
 }

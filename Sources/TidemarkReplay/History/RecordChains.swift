@@ -5,7 +5,6 @@ import Tidemark
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
-import TidemarkViews
 
 /// The events of one record, to be walked from the newest to the oldest.
 ///
@@ -25,15 +24,15 @@ struct RecordChains: Sendable {
 
         var form: Form
         /// The key of the epoch or the list.
-        var key: UInt64
+        var key: ZoneKey
         /// The newest event that was not visited.
-        var next: UInt64
+        var next: SequenceNumber
     }
 
     private let log: PastLog
     private let id: RecordID
     /// The keys of the zone's epochs.
-    private var epochs: Set<UInt64> = []
+    private var epochs: Set<ZoneKey> = []
     private var chains: [Chain] = []
 
     /// Finds where the chains begin.
@@ -45,7 +44,7 @@ struct RecordChains: Sendable {
         log = past.log
         self.id = id
         let zone = ZoneIdentity(database: database, zoneName: id.zone.name)
-        var versions: [UInt64: RecordVersion] = [:]
+        var versions: [Slot: RecordVersion] = [:]
         var forgotten = SequenceNumber.zero
         for epoch in try past.zones(of: database) where epoch.identity == zone {
             epochs.insert(epoch.key)
@@ -70,11 +69,11 @@ struct RecordChains: Sendable {
     private mutating func begin(
         _ form: Chain.Form,
         with version: RecordVersion,
-        in zone: ZoneStanding
+        in zone: PastZone
     ) {
-        chains.append(Chain(form: form, key: zone.key, next: version.sequence.rawValue))
+        chains.append(Chain(form: form, key: zone.key, next: version.sequence))
         if let end = zone.end, version.state == .live {
-            chains.append(Chain(form: .end, key: zone.key, next: end.sequence))
+            chains.append(Chain(form: .end, key: zone.key, next: end))
         }
     }
 
@@ -83,7 +82,7 @@ struct RecordChains: Sendable {
         while let sequence = chains.map(\.next).max() {
             guard let event = try log.event(at: sequence), !event.isNote else {
                 chains.removeAll { $0.next == sequence }
-                return .pruned(through: SequenceNumber(rawValue: sequence))
+                return .pruned(through: sequence)
             }
             if let change = try take(event) { return .change(change) }
         }
@@ -97,7 +96,7 @@ struct RecordChains: Sendable {
             switch event.kind {
             case .zoneDeleted:
                 let isOfZone = epochs.contains(event.zone)
-                chains.removeAll { $0.next == event.sequence.rawValue }
+                chains.removeAll { $0.next == event.sequence }
                 return PastChange(
                     endOf: event,
                     isOfZone,
@@ -143,9 +142,9 @@ struct RecordChains: Sendable {
     /// Moves the chains that have come to an event to the one before; 0 ends a chain.
     private mutating func move(
         from sequence: SequenceNumber,
-        to previous: (Chain) -> UInt64
+        to previous: (Chain) -> SequenceNumber
     ) {
-        for index in chains.indices where chains[index].next == sequence.rawValue {
+        for index in chains.indices where chains[index].next == sequence {
             chains[index].next = previous(chains[index])
         }
         chains.removeAll { $0.next == 0 }
@@ -154,8 +153,8 @@ struct RecordChains: Sendable {
 
 extension PastLog {
     /// The event at a position; `nil` if the log does not have it any more.
-    func event(at sequence: UInt64) throws(SyncError) -> LogEvent? {
-        try source.event(at: SequenceNumber(rawValue: sequence))
+    func event(at sequence: SequenceNumber) throws(SyncError) -> LogEvent? {
+        try source.event(at: sequence)
     }
 
     /// The version that an event replaces, if there was one and it is still in the log.

@@ -18,7 +18,7 @@ public import TidemarkModel
 /// ```
 public struct RecordHistory: AsyncSequence, Sendable {
     /// What a history consists of.
-    public enum Entry: Sendable {
+    public enum Entry: Codable, Sendable {
         /// Something happened to the record.
         case change(PastChange)
         /// The history was pruned: the event at this position, which others lead to, is gone from the

@@ -15,8 +15,8 @@ package struct CommitPlan: Sendable {
         case record(SlotChange)
         /// Apart, so that it does not make room for itself in every record's effect.
         indirect case zoneCreated(ZoneCreation)
-        case zoneDeleted(key: UInt64, ZoneDeletionReason)
-        case tombstonesForgotten(zone: UInt64, horizon: UInt64)
+        case zoneDeleted(key: ZoneKey, ZoneDeletionReason)
+        case tombstonesForgotten(zone: ZoneKey, horizon: SequenceNumber)
         case compactionBegun(CompactionRun)
         case nothing
     }
@@ -46,7 +46,7 @@ package struct CommitPlan: Sendable {
     /// The assets that it may name anew; `nil` if it names none.
     package var assets: ConsultedAssets?
     /// The bound of the picture that this was decided on.
-    package let bound: UInt64
+    package let bound: SequenceNumber
     /// Slots whose last event this rests on.
     package private(set) var consulted: [ViewKey] = []
     /// Reference keys that nothing more may have been bound under.
@@ -66,7 +66,7 @@ package struct CommitPlan: Sendable {
     /// The zones that the commit creates, by the index of their creation event.
     private var createdZones: [Int] = []
 
-    package init(time: Int64, received: Int64, bound: UInt64, hash: StoreHash) {
+    package init(time: Int64, received: Int64, bound: SequenceNumber, hash: StoreHash) {
         draft = CommitDraft(time: time, received: received, envelope: [])
         self.bound = bound
         self.hash = hash
@@ -93,12 +93,18 @@ package struct CommitPlan: Sendable {
     /// from one and never come near the highest values, so those can stand for keys that are not known yet.
     /// `UInt64.max` itself is ``CommitDraft/ownSequence``: hence one less. A plan has fewer events than
     /// there are values from the lowest placeholder to the log's next position.
-    private static func placeholder(_ eventIndex: Int) -> UInt64 {
-        UInt64.max - 1 - UInt64(eventIndex)
+    private static func placeholder(_ eventIndex: Int) -> ZoneKey {
+        ZoneKey(rawValue: .max - 1 - UInt64(eventIndex))
+    }
+
+    /// The index of the event that creates the zone which a key stands for in a plan of a number of
+    /// events; `nil` for the key of a zone that is there.
+    private static func creation(_ key: ZoneKey, eventCount: Int) -> Int? {
+        key > placeholder(eventCount) ? Int(.max - 1 - key.rawValue) : nil
     }
 
     /// Adds a zone's creation, and returns what stands for the zone's key in this plan.
-    package mutating func createZone(_ zone: ConsultedZone) -> UInt64 {
+    package mutating func createZone(_ zone: ConsultedZone) -> ZoneKey {
         let index = effects.count
         draft.append(zone: CommitDraft.ownSequence) { payload in
             ZoneEvent.appendCreation(of: zone.identity, probeCount: zone.probeCount, to: &payload)
@@ -113,7 +119,7 @@ package struct CommitPlan: Sendable {
     }
 
     /// The zone that the plan creates and that something stands for; `nil` for a zone that is there.
-    package func createdZone(_ zone: UInt64) -> ZoneIdentity? {
+    package func createdZone(_ zone: ZoneKey) -> ZoneIdentity? {
         for index in createdZones where Self.placeholder(index) == zone {
             if case .zoneCreated(let creation) = effects[index] { return creation.identity }
         }
@@ -121,7 +127,7 @@ package struct CommitPlan: Sendable {
     }
 
     /// Adds a zone's end.
-    package mutating func deleteZone(_ key: UInt64, _ reason: ZoneDeletionReason) {
+    package mutating func deleteZone(_ key: ZoneKey, _ reason: ZoneDeletionReason) {
         draft.append(zone: key) { ZoneEvent.appendDeletion(reason, to: &$0) }
         add(.zoneDeleted(key: key, reason))
     }
@@ -135,7 +141,7 @@ package struct CommitPlan: Sendable {
     /// Adds the beginning of a compaction, and how far it forgets the tombstones of zones.
     package mutating func compact(
         _ run: CompactionRun,
-        horizons: [(zone: UInt64, horizon: UInt64)]
+        horizons: [(zone: ZoneKey, horizon: SequenceNumber)]
     ) {
         draft.append(zone: 0) { run.append(to: &$0) }
         add(.compactionBegun(run))
@@ -152,7 +158,7 @@ package struct CommitPlan: Sendable {
     package mutating func save(
         _ item: ConsultedItem,
         over live: StoredRecord?,
-        in zone: UInt64,
+        in zone: ZoneKey,
         _ save: RecordSave,
         _ author: Authorship,
         share: ShareLink = .unchanged,
@@ -172,13 +178,13 @@ package struct CommitPlan: Sendable {
             state: .live,
             policy: save.policy,
             probeCount: item.probeCount,
-            previous: item.old?.sequence.rawValue ?? 0,
+            previous: item.old?.sequence ?? 0,
             previousState: item.old?.event.state,
             held: item.held(save.changeTag)
         )
         event.isRecreation = live == nil && item.live != nil
         event.audience = audience
-        let oldSequence = live?.sequence.rawValue ?? 0
+        let oldSequence = live?.sequence ?? 0
         var bodyOffset = 0
         // What the record was bound to ends also where it begins anew.
         let wasBound = item.old?.event.state == .live && item.old?.event.binds == true
@@ -188,7 +194,7 @@ package struct CommitPlan: Sendable {
                 setting: fields,
                 extent: save.policy.extent,
                 over: old,
-                of: oldSequence
+                of: oldSequence.rawValue
             )
             bind(&event, item, zone, from: wasBound ? try? item.live?.body() : nil, to: body)
             draft.append(zone: zone) { payload in
@@ -205,7 +211,7 @@ package struct CommitPlan: Sendable {
                     setting: fields,
                     extent: save.policy.extent,
                     over: old,
-                    of: oldSequence,
+                    of: oldSequence.rawValue,
                     to: &payload
                 )
             }
@@ -218,15 +224,15 @@ package struct CommitPlan: Sendable {
     /// Adds a record's new tag: the version that is there once more, at another position.
     package mutating func touch(
         _ item: ConsultedItem,
-        in zone: UInt64,
+        in zone: ZoneKey,
         audience: AudiencePlace?
     ) throws(SyncError) {
         guard let live = item.live else { return }
-        let body = try live.readBody().unchanged(of: live.sequence.rawValue)
+        let body = try live.readBody().unchanged(of: live.sequence)
         var event = RecordEvent(
             state: .live,
             probeCount: item.probeCount,
-            previous: live.sequence.rawValue,
+            previous: live.sequence,
             previousState: .live
         )
         event.isTouch = true
@@ -254,19 +260,21 @@ package struct CommitPlan: Sendable {
         audiences.append((effects.count, slot, audience))
     }
 
-    private mutating func noteKey(_ key: UInt64, at offset: Int) {
-        if key > UInt64.max - 1 - UInt64(effects.count) { audienceKeyOffsets.append(offset) }
+    private mutating func noteKey(_ key: ZoneKey, at offset: Int) {
+        if Self.creation(key, eventCount: effects.count) != nil {
+            audienceKeyOffsets.append(offset)
+        }
     }
 
     /// Shows a record to an audience, or takes it away from one, without changing the record.
-    package mutating func move(_ item: ConsultedItem, in zone: UInt64, _ event: AudienceEvent) {
+    package mutating func move(_ item: ConsultedItem, in zone: ZoneKey, _ event: AudienceEvent) {
         var start = 0
         draft.append(zone: zone) { payload in
             start = payload.count
             event.append(to: &payload)
         }
         noteKey(event.place.key, at: start + AudienceEvent.keyOffset)
-        let (slot, audience) = event.change(of: ViewKey(zone, item.slot), at: 0)
+        let (slot, audience) = event.change(of: ViewKey(zone: zone, slot: item.slot), at: 0)
         audiences.append((effects.count, slot, audience))
         add(.nothing)
     }
@@ -276,7 +284,7 @@ package struct CommitPlan: Sendable {
     private mutating func bind(
         _ event: inout RecordEvent,
         _ item: ConsultedItem,
-        _ zone: UInt64,
+        _ zone: ZoneKey,
         from old: RecordBody?,
         to new: RecordBody?
     ) {
@@ -300,7 +308,7 @@ package struct CommitPlan: Sendable {
     /// Adds a record's deletion, which keeps the type that the record had.
     package mutating func delete(
         _ item: ConsultedItem,
-        in zone: UInt64,
+        in zone: ZoneKey,
         type: some Collection<UInt8>,
         holding tag: RecordChangeTag?,
         audience: AudiencePlace? = nil
@@ -308,7 +316,7 @@ package struct CommitPlan: Sendable {
         var event = RecordEvent(
             state: .tombstone,
             probeCount: item.probeCount,
-            previous: item.old?.sequence.rawValue ?? 0,
+            previous: item.old?.sequence ?? 0,
             previousState: item.old?.event.state,
             held: item.held(tag)
         )
@@ -330,8 +338,8 @@ package struct CommitPlan: Sendable {
     }
 
     /// Says that the plan rests on an item's slot, also where the item has no event.
-    package mutating func restsOn(_ slot: UInt64, in zone: UInt64?) {
-        if let zone { consulted.append(ViewKey(zone, slot)) }
+    package mutating func restsOn(_ slot: Slot, in zone: ZoneKey?) {
+        if let zone { consulted.append(ViewKey(zone: zone, slot: slot)) }
     }
 
     /// Says that the plan rests on what was found beside the records that are changed.
@@ -342,13 +350,13 @@ package struct CommitPlan: Sendable {
 
     private func change(
         _ item: ConsultedItem,
-        _ zone: UInt64,
+        _ zone: ZoneKey,
         _ state: RecordState
     ) -> SlotChange {
         SlotChange(
             zone: zone,
             slot: item.slot,
-            previous: item.old?.sequence.rawValue ?? 0,
+            previous: item.old?.sequence ?? 0,
             state: state,
             previousState: item.old?.event.state,
             isProbed: item.probeCount > 0
@@ -396,18 +404,18 @@ extension CommitPlan {
     /// Puts real positions in the place of relative ones, now that the first is known.
     ///
     /// Once: a second call would take positions for placeholders or leave the first ones.
-    package mutating func place(at first: UInt64) {
+    package mutating func place(at first: SequenceNumber) {
         precondition(
-            first < UInt64.max - 1 - UInt64(effects.count),
+            first < Self.placeholder(effects.count).creation,
             "a position could be taken for a placeholder of a zone's key"
         )
         for index in createdZones {
-            draft.replaceZone(Self.placeholder(index), with: first + UInt64(index))
+            draft.replaceZone(Self.placeholder(index), with: ZoneKey(createdAt: first + index))
         }
         for index in effects.indices {
             switch effects[index] {
             case .record(var change):
-                change.sequence = first + UInt64(index)
+                change.sequence = first + index
                 change.zone = placed(change.zone, at: first)
                 effects[index] = .record(change)
             case .zoneCreated(var creation):
@@ -420,39 +428,37 @@ extension CommitPlan {
             }
         }
         for index in references.indices {
-            references[index].change.sequence = first + UInt64(references[index].event)
+            references[index].change.sequence = first + references[index].event
             references[index].change.zone = placed(references[index].change.zone, at: first)
         }
         placeAudiences(at: first)
     }
 
-    private mutating func placeAudiences(at first: UInt64) {
+    private mutating func placeAudiences(at first: SequenceNumber) {
         for index in audiences.indices {
-            let sequence = first + UInt64(audiences[index].event)
+            let sequence = first + audiences[index].event
             audiences[index].slot.sequence = sequence
             audiences[index].slot.zone = placed(audiences[index].slot.zone, at: first)
             audiences[index].audience.sequence = sequence
             let record = audiences[index].audience.record
-            audiences[index].audience.record = ViewKey(placed(record.high, at: first), record.low)
+            audiences[index].audience.record = ViewKey(
+                zone: placed(record.zone, at: first),
+                slot: record.slot
+            )
             audiences[index].audience.audience = placed(
                 audiences[index].audience.audience,
                 at: first
             )
         }
         let offsets = audienceKeyOffsets
-        let eventCount = UInt64(effects.count)
+        let eventCount = effects.count
         if offsets.isEmpty { return }
         draft.patchPayloads { bytes in
             for offset in offsets {
-                let key = UInt64(
-                    littleEndian: bytes.bytes.unsafeLoadUnaligned(
-                        fromByteOffset: offset,
-                        as: UInt64.self
-                    )
-                )
-                guard key > UInt64.max - 1 - eventCount else { continue }
+                let key = ZoneKey(rawValue: bytes.bytes.integer(at: offset))
+                guard let index = Self.creation(key, eventCount: eventCount) else { continue }
                 bytes.storeBytes(
-                    of: (first + (UInt64.max - 1 - key)).littleEndian,
+                    of: (first + index).rawValue.littleEndian,
                     toByteOffset: offset,
                     as: UInt64.self
                 )
@@ -461,9 +467,9 @@ extension CommitPlan {
     }
 
     /// A zone's key, where what stands for it is the place of its creation in this commit.
-    private func placed(_ zone: UInt64, at first: UInt64) -> UInt64 {
-        let isPlaceholder = zone > UInt64.max - 1 - UInt64(effects.count)
-        return isPlaceholder ? first + (UInt64.max - 1 - zone) : zone
+    private func placed(_ zone: ZoneKey, at first: SequenceNumber) -> ZoneKey {
+        Self.creation(zone, eventCount: effects.count).map { ZoneKey(createdAt: first + $0) }
+            ?? zone
     }
 }
 

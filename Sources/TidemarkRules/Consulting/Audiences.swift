@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
-import TidemarkLog
+package import TidemarkLog
 package import TidemarkModel
 
 /// Which audience a record has, or will have once a commit is there.
@@ -10,7 +10,7 @@ package enum AudienceRef: Hashable, Sendable {
     /// None: the record is under no share.
     case none
     /// That of a share that is there, by its key.
-    case known(UInt64)
+    case known(ZoneKey)
     /// That of a share which the commit begins, by the place of the share's record.
     case new(RecordPlace)
 }
@@ -18,7 +18,7 @@ package enum AudienceRef: Hashable, Sendable {
 /// The audiences of a state of the store.
 package struct Audiences {
     private let facts: any Facts
-    private var living: [UInt64: Bool] = [:]
+    private var living: [ZoneKey: Bool] = [:]
 
     package init(_ facts: any Facts) {
         self.facts = facts
@@ -33,7 +33,7 @@ package struct Audiences {
     }
 
     /// Whether the share of an audience is still there.
-    private mutating func isLiving(_ key: UInt64) throws(SyncError) -> Bool {
+    private mutating func isLiving(_ key: ZoneKey) throws(SyncError) -> Bool {
         if let known = living[key] { return known }
         let isLiving = try facts.endReason(of: key) == nil
         living[key] = isLiving
@@ -49,7 +49,7 @@ package struct Audiences {
     }
 
     /// The key of a share's audience; `nil` if the share is not there, or of a whole zone.
-    package func key(ofShare token: String, in zone: ZoneIdentity) throws(SyncError) -> UInt64? {
+    package func key(ofShare token: String, in zone: ZoneIdentity) throws(SyncError) -> ZoneKey? {
         let epoch = try epoch(ofShare: token, in: zone)
         return epoch.end == nil ? epoch.key : nil
     }
@@ -64,11 +64,11 @@ package struct Audiences {
     }
 
     /// Where a record is in an audience.
-    package func place(of slot: UInt64, in key: UInt64) throws(SyncError) -> AudiencePlace {
-        let version = try facts.versions(at: [ViewKey(key, slot)])[0]
+    package func place(of slot: Slot, in key: ZoneKey) throws(SyncError) -> AudiencePlace {
+        let version = try facts.versions(at: [ViewKey(zone: key, slot: slot)])[0]
         return AudiencePlace(
             key: key,
-            previous: version?.sequence.rawValue ?? 0,
+            previous: version?.sequence ?? 0,
             previousState: version?.state
         )
     }

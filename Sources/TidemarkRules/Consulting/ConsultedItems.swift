@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
-import TidemarkLog
+package import TidemarkLog
 package import TidemarkModel
 
 /// One item of a request: a record that is to be saved or deleted, and what was found about it.
@@ -12,13 +12,13 @@ package struct ConsultedItem: Sendable {
     /// The index of its zone among the request's zones.
     package var zone: Int
     /// The slot that is the record's, or would be.
-    package var slot: UInt64
+    package var slot: Slot
     /// How far that is from the name's hash.
     package var probeCount: UInt8 = 0
     /// The record's last event; `nil` if it has none.
     package var old: StoredRecord?
 
-    package init(name: Name, zone: Int, slot: UInt64) {
+    package init(name: Name, zone: Int, slot: Slot) {
         self.name = name
         self.zone = zone
         self.slot = slot
@@ -35,7 +35,7 @@ package struct ConsultedItems: Sendable {
     /// In the order of the request.
     package private(set) var items: [ConsultedItem]
     /// The highest position that was looked at.
-    package private(set) var lookedAt: UInt64
+    package private(set) var lookedAt: SequenceNumber
     /// Whether two items may have the same slot, which hardly ever happens.
     private var mayMeet: Bool
 
@@ -96,7 +96,7 @@ package struct ConsultedItems: Sendable {
         }
         mayMeet = true
         items[index].probeCount += 1
-        items[index].slot &+= 1
+        items[index].slot = items[index].slot.probed(1)
         items[index].old = nil
     }
 
@@ -120,7 +120,7 @@ package struct ConsultedItems: Sendable {
 
     /// Where an item is to be looked up: what items are sorted by, without moving them.
     private struct Place {
-        var slot: UInt64
+        var slot: Slot
         var zone: Int
         var index: Int
 
@@ -149,7 +149,9 @@ package struct ConsultedItems: Sendable {
     ) throws(SyncError) {
         let open = open.filter { zones.key(of: items[$0].zone) != nil }
         if open.isEmpty { return }
-        let slots = open.map { ViewKey(zones.key(of: items[$0].zone) ?? 0, items[$0].slot) }
+        let slots = open.map { index in
+            ViewKey(zone: zones.key(of: items[index].zone) ?? 0, slot: items[index].slot)
+        }
         let versions = try facts.versions(at: slots)
         let found = zip(open, versions).compactMap { index, version in
             version.map { (index, $0.sequence) }
@@ -158,7 +160,7 @@ package struct ConsultedItems: Sendable {
         let records = try facts.records(at: found.map(\.1))
         for ((index, sequence), record) in zip(found, records) {
             items[index].old = record
-            lookedAt = max(lookedAt, sequence.rawValue)
+            lookedAt = max(lookedAt, sequence)
         }
     }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
-import TidemarkLog
+package import TidemarkLog
 package import TidemarkModel
 
 /// A zone that a request names, and what a picture says about it.
@@ -12,7 +12,7 @@ package struct ConsultedZone: Sendable {
     /// Which zone of the store that is.
     package var identity: ZoneIdentity
     /// Its key; `nil` if the request's commit has to create it.
-    package var key: UInt64?
+    package var key: ZoneKey?
     /// Where its name is, or goes.
     package var place: ViewKey
     /// How far that is from the name's hash.
@@ -20,7 +20,7 @@ package struct ConsultedZone: Sendable {
     /// Why nothing can be done in it; `nil` if something can.
     package var error: SyncError?
     /// The highest position that this rests on.
-    package var lookedAt: UInt64
+    package var lookedAt: SequenceNumber
 }
 
 /// The zones of one request, each once, in the order in which they are first named.
@@ -62,7 +62,7 @@ package struct ConsultedZones: Sendable {
 
     /// The key of the zone with an index; `nil` if the request's commit has to create it.
     @inlinable @inline(__always)
-    package func key(of index: Int) -> UInt64? { zones[index].key }
+    package func key(of index: Int) -> ZoneKey? { zones[index].key }
 
     /// Why nothing can be done in the zone with an index; `nil` if something can.
     @inlinable @inline(__always)
@@ -149,7 +149,7 @@ package struct ConsultedZones: Sendable {
         let epoch = try facts.epoch(of: identity)
         consulted.place = epoch.place
         consulted.probeCount = epoch.probeCount
-        consulted.lookedAt = max(consulted.lookedAt, epoch.end ?? epoch.key ?? 0)
+        consulted.lookedAt = max(consulted.lookedAt, epoch.end ?? epoch.key?.creation ?? 0)
         if let key = epoch.key, epoch.end == nil {
             consulted.key = key
             return consulted

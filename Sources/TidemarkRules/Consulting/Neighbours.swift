@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
-import TidemarkLog
+package import TidemarkLog
 package import TidemarkModel
 
 /// The records beside those that a request names: targets that it refers to, and what is bound to
@@ -15,7 +15,7 @@ package struct Neighbours {
     private var records: [RecordPlace: ConsultedItem] = [:]
     private var sources: [RecordPlace: [(item: ConsultedItem, binding: Binding)]] = [:]
     /// The highest position that was looked at.
-    package private(set) var lookedAt: UInt64 = 0
+    package private(set) var lookedAt: SequenceNumber = 0
     /// Slots whose last event was looked at, each with its zone's key.
     package private(set) var slots: [ViewKey] = []
     /// Reference keys of records for which it matters that nothing more is bound to them.
@@ -63,7 +63,7 @@ package struct Neighbours {
         if let known = sources[target] { return known }
         guard let zone = zones[target.zone].key else { return [] }
         targets.append(ReferenceChange.key(of: hash.target(target.name), in: zone))
-        let slots = try referrers(of: target).map { ViewKey(zone, $0.slot) }
+        let slots = try referrers(of: target).map { ViewKey(zone: zone, slot: $0.slot) }
         let versions = try facts.versions(at: slots)
         let live = versions.compactMap { $0?.state == .live ? $0 : nil }
         let stored = try facts.records(at: live.map(\.sequence))
@@ -78,16 +78,16 @@ package struct Neighbours {
             )
             item.probeCount = record.event.probeCount
             item.old = record
-            remember(item, version.sequence.rawValue)
+            remember(item, version.sequence)
             found.append((item, binding))
         }
         sources[target] = found
         return found
     }
 
-    private mutating func remember(_ item: ConsultedItem, _ sequence: UInt64) {
+    private mutating func remember(_ item: ConsultedItem, _ sequence: SequenceNumber) {
         records[RecordPlace(item)] = item
         lookedAt = max(lookedAt, sequence)
-        if let zone = zones[item.zone].key { slots.append(ViewKey(zone, item.slot)) }
+        if let zone = zones[item.zone].key { slots.append(ViewKey(zone: zone, slot: item.slot)) }
     }
 }

@@ -56,13 +56,13 @@ package struct KnownParticipation: Sendable {
     package var previous: SequenceNumber
     /// The key of the share's audience, or of the zone where that is shared as a whole; `nil` once
     /// the share or the zone is gone.
-    package var audience: UInt64?
+    package var audience: ZoneKey?
 
     package init(
         participation: Participation,
         sequence: SequenceNumber,
         previous: SequenceNumber,
-        audience: UInt64?
+        audience: ZoneKey?
     ) {
         self.participation = participation
         self.sequence = sequence

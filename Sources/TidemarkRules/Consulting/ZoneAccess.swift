@@ -2,19 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
-import TidemarkLog
+package import TidemarkLog
 package import TidemarkModel
 
 /// What a participant may do in one zone of somebody else.
 package struct ZoneAccess: Sendable {
     /// The parts that the participant takes, each with the key of what its share shows.
-    package private(set) var parts: [UInt64: Participation] = [:]
+    package private(set) var parts: [ZoneKey: Participation] = [:]
     /// The part in the share of the whole zone, if it is shared as one.
     private var whole: Participation?
 
     package init() {}
 
-    package mutating func add(_ part: Participation, audience: UInt64) {
+    package mutating func add(_ part: Participation, audience: ZoneKey) {
         parts[audience] = part
         if part.isZoneWide { whole = part }
     }
@@ -58,7 +58,7 @@ package struct ZoneAccess: Sendable {
         let body = try live.readBody()
         if body.isShare { return nil }
         let id = RecordID(recordName: item.name.string, zone: zone.zone)
-        let audience = try audiences.audience(of: ViewKey(key, item.slot))
+        let audience = try audiences.audience(of: ViewKey(zone: key, slot: item.slot))
         guard mayWrite(audience) else {
             return .permissionFailure(
                 "The record \(id) is not among those that the caller may change."
@@ -82,11 +82,11 @@ package struct ZoneAccess: Sendable {
 package struct SharedZones: Sendable {
     package private(set) var zones: [ZoneID: ZoneAccess] = [:]
     /// Position of the last event that it rests on.
-    package private(set) var lookedAt: UInt64 = 0
+    package private(set) var lookedAt: SequenceNumber = 0
 
     package init(_ participations: [KnownParticipation]) {
         for known in participations {
-            lookedAt = max(lookedAt, known.sequence.rawValue)
+            lookedAt = max(lookedAt, known.sequence)
             guard known.participation.showsSomething, let audience = known.audience else {
                 continue
             }

@@ -24,13 +24,11 @@ package struct RecordDecision: Sendable {
     package var plan: CommitPlan
     /// The highest position that the decision rests on: until it is durable, nobody may hear of it.
     package var lookedAt: SequenceNumber {
-        SequenceNumber(
-            rawValue: max(
-                consulted.lookedAt,
-                neighboursLookedAt,
-                schema?.lastSequence ?? 0,
-                access?.lastSequence ?? 0
-            )
+        max(
+            consulted.lookedAt,
+            neighboursLookedAt,
+            schema?.lastSequence ?? 0,
+            access?.lastSequence ?? 0
         )
     }
 
@@ -41,9 +39,9 @@ package struct RecordDecision: Sendable {
     /// `nil` where the caller may do everything.
     private let access: PublicAccess?
     private let facts: any Facts
-    private var neighboursLookedAt: UInt64 = 0
+    private var neighboursLookedAt: SequenceNumber = 0
     /// What stands for each zone's key in the plan; `nil` while nothing was done in it.
-    private var zoneKeys: [UInt64?]
+    private var zoneKeys: [ZoneKey?]
 
     /// Starts a decision over what was looked up.
     package init(
@@ -109,8 +107,8 @@ package struct RecordDecision: Sendable {
         if let rules = passages.rules {
             neighboursLookedAt = max(neighboursLookedAt, rules.consulted.lookedAt)
         }
-        if let schema, let grown = try schema.grown(by: request.saves, where: verdicts.isSave) {
-            let change = try SystemChange.schema(from: schema.current, to: grown)
+        if let grown = try schema?.grown(by: request.saves, where: verdicts.isSave) {
+            let change = try SystemChange.schema(from: grown.old, to: grown.new)
             try plan.add(change, of: caller.database, by: author, over: facts)
         }
         for (index, verdict) in verdicts.enumerated() {
@@ -178,7 +176,7 @@ package struct RecordDecision: Sendable {
                 return false
             }
             var audiences = audiences
-            return !access.mayRead(try audiences.audience(of: ViewKey(key, item.slot)))
+            return !access.mayRead(try audiences.audience(of: ViewKey(zone: key, slot: item.slot)))
         }
         try bindings.settle(&verdicts)
         plan.restsOn(bindings.consulted)
@@ -290,7 +288,7 @@ package struct RecordDecision: Sendable {
                         try facts.ancestor(held, of: items[index].name, before: live, line)
                     }
                 }
-                if case .save = verdict, let error = refusal(of: save, at: index) {
+                if case .save = verdict, let error = try refusal(of: save, at: index) {
                     verdicts.append(.refused(error))
                 } else {
                     verdicts.append(verdict)
@@ -323,14 +321,17 @@ package struct RecordDecision: Sendable {
     }
 
     /// Why a save is refused that the records themselves allow; `nil` if it is not.
-    private mutating func refusal(of save: RecordSave, at index: Int) -> SyncError? {
+    private mutating func refusal(
+        of save: RecordSave,
+        at index: Int
+    ) throws(SyncError) -> SyncError? {
         if let access, items[index].live == nil,
-            let error = access.refusal(ofCreating: Name(save.recordType))
+            let error = try access.refusal(ofCreating: save.typeName)
         {
             return error
         }
         if let error = plan.assets?.refusals[index] { return error }
-        return schema?.refusal(of: save, at: index)
+        return try schema?.refusal(of: save, at: index)
     }
 
     /// In a zone that is all or nothing, refuses everything beside what failed.
@@ -426,7 +427,7 @@ package struct RecordDecision: Sendable {
     }
 
     /// What stands for a zone's key, after creating the zone if that has to be.
-    private mutating func zoneKey(_ zone: Int) -> UInt64 {
+    private mutating func zoneKey(_ zone: Int) -> ZoneKey {
         if let key = zoneKeys[zone] { return key }
         let key = plan.createZone(zones[zone])
         zoneKeys[zone] = key

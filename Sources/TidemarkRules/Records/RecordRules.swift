@@ -102,9 +102,9 @@ package struct RecordRules: Sendable {
             return false
         }
         if save.boxedShare.hasContent, Share(old.fields) != Share(server.fields) { return false }
-        let held = ancestor.sequence.rawValue
-        func stamp(_ field: Fields.Element) -> UInt64 {
-            field.stamp == 0 ? sequence.rawValue : field.stamp
+        let held = ancestor.sequence
+        func stamp(_ field: Fields.Element) -> SequenceNumber {
+            field.stamp == 0 ? sequence : SequenceNumber(rawValue: field.stamp)
         }
         let removals = server.fields.filter(\.isRemoved)
         // A full list of removals may have lost some, all before the earliest that it holds.

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import TidemarkLog
+package import TidemarkLog
 package import TidemarkModel
 
 /// The records that get a new tag from a request that does not name them, as in CloudKit: those that
@@ -82,7 +82,7 @@ extension Fields {
 extension RecordBody {
     /// The body of the event at a position, for an event that sets nothing: what that one set is
     /// stamped with its position.
-    package func unchanged(of sequence: UInt64) -> RecordBody {
+    package func unchanged(of sequence: SequenceNumber) -> RecordBody {
         RecordBody(
             RecordHeader(
                 recordName: Name(recordName),
@@ -95,7 +95,7 @@ extension RecordBody {
             setting: Fields(),
             extent: .changedFields,
             over: self,
-            of: sequence
+            of: sequence.rawValue
         )
     }
 }

@@ -33,7 +33,7 @@ package struct VersionAccess {
         guard let shared else { return true }
         guard let access = shared.zones[zone] else { return false }
         // The share of a whole zone leaves no trace in the zone's events.
-        if access.showsAll { return old.sequence.rawValue > shared.lookedAt }
+        if access.showsAll { return old.sequence > shared.lookedAt }
         return old.event.audience.map { access.parts[$0.key] != nil } ?? false
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+package import TidemarkLog
 package import TidemarkModel
 
 /// What one caller may do with the records of a public database.
@@ -9,55 +10,62 @@ package import TidemarkModel
 /// A record type that the schema does not have, which takes an import, has the grants that types have
 /// which come by themselves: otherwise nobody could read what was imported.
 package struct PublicAccess: Sendable {
-    private let schema: Schema
+    private let types: any SchemaTypes
     package let accessor: Accessor
     private let isExplained: Bool
     /// Position of the last event that it rests on.
-    package let lastSequence: UInt64
+    package let lastSequence: SequenceNumber
 
     package init(
-        _ schema: StoredSchema,
+        _ types: any SchemaTypes,
         _ accessor: Accessor,
-        rolesSequence: UInt64,
+        rolesSequence: SequenceNumber,
         environment: Environment
     ) {
-        self.schema = schema.schema
+        self.types = types
         self.accessor = accessor
         // How a container is set up is its developers' business.
         isExplained = environment == .development
-        lastSequence = max(schema.lastSequence, rolesSequence)
+        lastSequence = max(types.lastSequence, rolesSequence)
     }
 
     /// Why the caller may not create a record; `nil` if they may.
     ///
     /// A user's own record counts as there already, and as created by them.
-    package func refusal(ofCreating type: Name) -> SyncError? {
+    package func refusal(ofCreating type: Name) throws(SyncError) -> SyncError? {
         type == Schema.RecordType.users.name
-            ? refusal(of: .write, on: type, createdBy: accessor.user)
-            : refusal(of: .create, on: type, createdBy: nil)
+            ? try refusal(of: .write, on: type, createdBy: accessor.user)
+            : try refusal(of: .create, on: type, createdBy: nil)
     }
 
     /// Why the caller may not do something with a record that is there; `nil` if they may.
-    package func refusal(of permission: Schema.Permissions, on record: RecordBody) -> SyncError? {
-        refusal(of: permission, on: Name(record.recordType), createdBy: record.created.user)
+    package func refusal(
+        of permission: Schema.Permissions,
+        on record: RecordBody
+    ) throws(SyncError) -> SyncError? {
+        try refusal(of: permission, on: Name(record.recordType), createdBy: record.created.user)
     }
 
     /// Whether the caller may hear of a deletion: who reads the type, also by having created the
     /// record, since nobody knows any more who did.
-    package func mayHear(ofDeletionOf type: Name) -> Bool {
-        refusal(of: .read, on: type, createdBy: accessor.user) == nil
+    package func mayHear(ofDeletionOf type: Name) throws(SyncError) -> Bool {
+        try refusal(of: .read, on: type, createdBy: accessor.user) == nil
     }
 
     /// What the caller may read, as a number that tells one answer from another: zero for everything.
     ///
     /// A delta counts what is readable by its token, so what becomes readable later, or ceases to be, would
     /// never be told: a token with another number is not answered.
-    package func readability(_ hash: StoreHash) -> UInt64 {
+    package func readability(_ hash: StoreHash) throws(SyncError) -> UInt64 {
         var text: [UInt8] = []
         var isByCreator = false
+        let schema = try types.whole()
         for type in schema.recordTypes {
-            if refusal(of: .read, on: type.name, createdBy: nil) == nil { continue }
-            let readsOwn = refusal(of: .read, on: type.name, createdBy: accessor.user) == nil
+            func mayRead(createdBy creator: UserID?) -> Bool {
+                schema.refusal(of: .read, on: type.name, createdBy: creator, to: accessor) == nil
+            }
+            if mayRead(createdBy: nil) { continue }
+            let readsOwn = mayRead(createdBy: accessor.user)
             isByCreator = isByCreator || readsOwn
             text.append(contentsOf: type.name.string.utf8)
             text.append(contentsOf: [0, readsOwn ? 1 : 0])
@@ -72,8 +80,8 @@ package struct PublicAccess: Sendable {
         of permission: Schema.Permissions,
         on type: Name,
         createdBy creator: UserID?
-    ) -> SyncError? {
-        var schema = schema
+    ) throws(SyncError) -> SyncError? {
+        var schema = try types.excerpt(type).schema
         if schema[type] == nil {
             schema.set(Schema.RecordType(type, grants: Schema.Grant.standard))
         }
@@ -85,8 +93,10 @@ package struct PublicAccess: Sendable {
     ///
     /// Throws `permissionFailure` or `notAuthenticated` if nobody's.
     package func readableRecords(of type: Name) throws(SyncError) -> UserID? {
-        if refusal(of: .read, on: type, createdBy: nil) == nil { return nil }
-        if let refusal = refusal(of: .read, on: type, createdBy: accessor.user) { throw refusal }
+        if try refusal(of: .read, on: type, createdBy: nil) == nil { return nil }
+        if let refusal = try refusal(of: .read, on: type, createdBy: accessor.user) {
+            throw refusal
+        }
         return accessor.user
     }
 }

@@ -3,7 +3,7 @@
 
 package import TidemarkModel
 
-/// The schema of a container and environment as a store holds it, ready to check records.
+/// A schema, or some record types of one, ready to check records.
 ///
 /// A class, so that a request holds it by one reference.
 package final class StoredSchema: Sendable {
@@ -11,12 +11,9 @@ package final class StoredSchema: Sendable {
     package let schema: Schema
     /// The same, made ready.
     package let checks: RecordChecks
-    /// Position of the last event that it rests on; zero for a schema that nobody changed.
-    package let lastSequence: UInt64
 
-    package init(_ schema: Schema, lastSequence: UInt64) {
+    package init(_ schema: Schema) {
         self.schema = schema
         checks = RecordChecks(schema)
-        self.lastSequence = lastSequence
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
-import TidemarkLog
+package import TidemarkLog
 package import TidemarkModel
 
 /// Writes what sharing means for a commit into its plan.
@@ -17,7 +17,7 @@ package struct ShareTransitions {
 
     private var audiences: Audiences
     /// What stands for the keys of audiences that the commit begins.
-    private var begun: [RecordPlace: UInt64] = [:]
+    private var begun: [RecordPlace: ZoneKey] = [:]
 
     package init(_ audiences: Audiences) {
         self.audiences = audiences
@@ -51,7 +51,7 @@ package struct ShareTransitions {
     package mutating func pass(
         _ item: ConsultedItem,
         _ index: Int,
-        in zone: UInt64,
+        in zone: ZoneKey,
         _ plan: inout CommitPlan,
         isDeletion: Bool = false
     ) throws(SyncError) -> AudiencePlace? {
@@ -70,12 +70,12 @@ package struct ShareTransitions {
     /// Nothing for one that the commit changes anyway because of a share.
     package mutating func touch(
         _ item: ConsultedItem,
-        in zone: UInt64,
+        in zone: ZoneKey,
         as access: ZoneAccess?,
         _ plan: inout CommitPlan
     ) throws(SyncError) {
         plan.restsOnAudiences = true
-        var audience = try audiences.audience(of: ViewKey(zone, item.slot))
+        var audience = try audiences.audience(of: ViewKey(zone: zone, slot: item.slot))
         if let access, !access.mayRead(audience) { return }
         let place = RecordPlace(item)
         if let rules {
@@ -132,13 +132,13 @@ package struct ShareTransitions {
     }
 
     /// What stands for the audiences that the commit begins in a zone of it.
-    package func begun(in zone: Int) -> [UInt64] {
+    package func begun(in zone: Int) -> [ZoneKey] {
         begun.filter { $0.key.zone == zone }.map(\.value).sorted(by: >)
     }
 
     private mutating func move(
         _ item: ConsultedItem,
-        _ zone: UInt64,
+        _ zone: ZoneKey,
         _ audience: AudienceRef,
         _ state: RecordState,
         _ plan: inout CommitPlan
@@ -151,7 +151,7 @@ package struct ShareTransitions {
                 state: state,
                 probeCount: item.probeCount,
                 place: place,
-                version: live.sequence.rawValue,
+                version: live.sequence,
                 name: item.name,
                 type: Name(try live.readBody().recordType)
             )

@@ -65,7 +65,7 @@ package struct ShareUpdates {
             root: content.root.map { Name($0) },
             publicPermission: content.publicPermission,
             participants: [owner],
-            token: Self.unguessable(random)
+            token: content.token ?? Self.unguessable(random)
         )
         return try changed(empty, content, named: name)
     }

@@ -134,7 +134,7 @@ extension SharedHierarchies {
 
     private mutating func before(_ item: ConsultedItem) throws(SyncError) -> AudienceRef {
         guard let zone = zones.key(of: item.zone) else { return .none }
-        let audience = try audiences.audience(of: ViewKey(zone, item.slot))
+        let audience = try audiences.audience(of: ViewKey(zone: zone, slot: item.slot))
         // With a share its audience ends as a whole.
         if case .known(let key) = audience, ended.contains(key) { return .none }
         return audience

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
-import TidemarkLog
+package import TidemarkLog
 package import TidemarkModel
 
 /// What a commit does to one record that it names.
@@ -57,7 +57,7 @@ package struct SharedHierarchies {
     /// The shares of records that begin: the place of each one's record, and its token.
     package internal(set) var begun: [(place: RecordPlace, token: String)] = []
     /// The audiences of shares that end.
-    package internal(set) var ended: [UInt64] = []
+    package internal(set) var ended: [ZoneKey] = []
     /// Shares that a line of an import saves before their roots are there.
     package internal(set) var rootless: [(root: RecordPlace, share: Name)] = []
     /// Shares that an import saved before their roots, by roots that the commit saves; those that
@@ -157,7 +157,7 @@ package struct SharedHierarchies {
         RecordPlace(zone: items[index].zone, name: name)
     }
 
-    package func key(of place: RecordPlace) -> UInt64 { zones.key(of: place.zone) ?? 0 }
+    package func key(of place: RecordPlace) -> ZoneKey { zones.key(of: place.zone) ?? 0 }
 
     /// The access of a participant to the zone of an item; `nil` for the zone's owner.
     package func access(_ index: Int) -> ZoneAccess? { zones.access(of: items[index].zone) }

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
+import TidemarkLog
 import TidemarkModel
 
 /// What ends with a zone: the audiences of its shares, links, and the parts that users take.
 struct SharesEnd {
     /// The keys of the audiences.
-    let audiences: [UInt64]
+    let audiences: [ZoneKey]
     /// What becomes of links and participations.
     private(set) var consequences = SystemChange(zone: .shares)
 

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TidemarkEvents
+package import TidemarkLog
 package import TidemarkModel
 
 /// A change as subscriptions hear of it.
 package struct NotifiedChange {
     /// Position of the event.
-    package var sequence: UInt64
+    package var sequence: SequenceNumber
     /// The zone that it is in.
     package var zone: ZoneIdentity
     /// What happened to a record; `nil` for a zone that began or ended.
@@ -26,7 +27,7 @@ package struct NotifiedChange {
     package var time: Int64
 
     package init(
-        sequence: UInt64,
+        sequence: SequenceNumber,
         zone: ZoneIdentity,
         reason: Subscription.Notification.Reason? = nil,
         recordName: String? = nil,
@@ -80,10 +81,12 @@ package enum NotificationRecords {
             try builder.set(change.zone.zone)
         case .zone:
             name = "latest/\(held.nameInCollection)" + (origin.map { "/\($0.escaped)" } ?? "")
+            try builder.set("change", .string(tag))
             try builder.set("kind", .string(Subscription.Notification.Kind.zone.rawValue))
             try builder.set(change.zone.zone)
         case .database:
             name = "latest/\(held.nameInCollection)" + (origin.map { "/\($0.escaped)" } ?? "")
+            try builder.set("change", .string(tag))
             try builder.set("kind", .string(Subscription.Notification.Kind.database.rawValue))
         }
         try setFields(&content, of: change, in: &builder, characterLimit)
@@ -155,6 +158,15 @@ package enum NotificationRecords {
         notification.fields = try builder.finish()
         notification.content.desiredKeys = []
         return notification
+    }
+
+    /// The change tag of the event that a notification tells of: the same in all notifications of one change.
+    ///
+    /// `nil` for an older notification of a zone or database.
+    package static func change(of body: RecordBody) -> String? {
+        isOfQuery(body)
+            ? body.recordName.split(separator: "/").first.map(String.init)
+            : body.fields.string("change")
     }
 
     /// Whether a notification is of a query, and so one of many.

@@ -1,14 +1,15 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkLog
 package import TidemarkModel
 
 /// A saved subscription and the position of its event.
 package struct SavedSubscription: Sendable {
     package var subscription: Subscription
-    package var sequence: UInt64
+    package var sequence: SequenceNumber
 
-    package init(subscription: Subscription, sequence: UInt64) {
+    package init(subscription: Subscription, sequence: SequenceNumber) {
         self.subscription = subscription
         self.sequence = sequence
     }

@@ -76,7 +76,7 @@ package struct SubscriptionDecision {
     }
 
     /// What the holder has once the commit is appended; saved ones stand at its end.
-    package func saved(at sequence: UInt64) -> [Name: SavedSubscription] {
+    package func saved(at sequence: SequenceNumber) -> [Name: SavedSubscription] {
         entries.mapValues { entry in
             entry.sequence > 0
                 ? entry
@@ -85,7 +85,7 @@ package struct SubscriptionDecision {
     }
 
     private mutating func look(at entry: SavedSubscription) {
-        lookedAt = max(lookedAt, SequenceNumber(rawValue: entry.sequence))
+        lookedAt = max(lookedAt, entry.sequence)
     }
 
     /// Decides one save.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TidemarkEvents
+package import TidemarkLog
 package import TidemarkModel
 
 /// An account as a store holds it.
@@ -9,7 +10,7 @@ package struct StoredAccount: Sendable {
     /// What is said about the user.
     package let account: UserAccount
     /// Position of the last event that it rests on.
-    package let lastSequence: UInt64
+    package let lastSequence: SequenceNumber
 }
 
 extension Facts {
@@ -30,11 +31,11 @@ extension Facts {
             guard let user = AccountRecords.owner(in: body),
                 let found = try account(of: .user(user), in: database)
             else { return nil }
-            let last = max(found.lastSequence, record.sequence.rawValue)
+            let last = max(found.lastSequence, record.sequence)
             return StoredAccount(account: found.account, lastSequence: last)
         }
         return AccountRecords.account(in: body).map {
-            StoredAccount(account: $0, lastSequence: record.sequence.rawValue)
+            StoredAccount(account: $0, lastSequence: record.sequence)
         }
     }
 }

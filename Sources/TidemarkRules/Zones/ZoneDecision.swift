@@ -40,7 +40,7 @@ package struct ZoneDecision: Sendable {
                 limits
             )
             guard named.insert(position).inserted else { throw .zoneNamedTwice(zone) }
-            lookedAt = max(lookedAt, SequenceNumber(rawValue: zones[position].lookedAt))
+            lookedAt = max(lookedAt, zones[position].lookedAt)
             let isSave = index < request.saves.count
             if isSave {
                 outcomes.append(create(zones[position], caller))

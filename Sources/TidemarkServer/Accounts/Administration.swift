@@ -39,6 +39,18 @@ public enum AdministrationRequest: Codable, Sendable {
     case sessions(account: String?)
     /// Ends a session.
     case endSession(String)
+    /// Adds a webhook; the answer is the secret with which its requests are signed.
+    case addWebhook(Webhook)
+    /// Lists the webhooks.
+    case webhooks
+    /// Removes a webhook.
+    case removeWebhook(String)
+    /// Lists the containers.
+    case containers
+    /// Sets the limits of a container.
+    case setContainer(ContainerLimits)
+    /// Closes a container to everybody, by its identifier.
+    case closeContainer(String)
 }
 
 /// The answer of a directory to an administrator; members that were not asked for are empty.
@@ -69,6 +81,10 @@ public struct AdministrationAnswer: Codable, Sendable {
     public var accounts: [Account] = []
     /// The sessions, oldest first.
     public var sessions: [SessionEntry] = []
+    /// The webhooks, oldest first.
+    public var webhooks: [Webhook] = []
+    /// The containers.
+    public var containers: [ContainerEntry] = []
 
     init() {}
 }
@@ -113,6 +129,12 @@ extension Directory {
         case .reset(let email): answer.text = try await resetPath(ofAccount: email)
         case .sessions(let email): answer.sessions = try await entries(of: email)
         case .endSession(let id): try await endSession(id)
+        case .addWebhook(let webhook): answer.text = try await addWebhook(webhook)
+        case .webhooks: answer.webhooks = try await webhooks().map(\.value)
+        case .removeWebhook(let id): try await removeWebhook(id)
+        case .containers: answer.containers = try await containerEntries()
+        case .setContainer(let limits): try await setLimits(limits)
+        case .closeContainer(let identifier): try await closeContainer(identifier)
         }
         return answer
     }

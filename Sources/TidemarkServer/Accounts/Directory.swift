@@ -9,33 +9,51 @@ public import TidemarkModel
 
 /// The credentials of a server: makes, finds and ends tokens, keys, accounts and sessions.
 public final class Directory: Sendable {
-    private let registry: Registry
-    private let store: Store
+    let registry: Registry
+    let store: Store
     let secret: ServerSecret
     private let passwords: Passwords
-    private let state = Lock(State())
+    private let rotation: TokenRotation
+    let state = Lock(State())
 
-    private struct State {
+    struct State {
         var tokens: [String: APIToken] = [:]
         var keys: [String: ServerKey] = [:]
         var sessions: [String: Session] = [:]
         /// The time at which a session was last used, in milliseconds since 1970.
         var lastUses: [String: Int64] = [:]
+        /// The time in the one token of a session that is good; with ``TokenRotation/strict`` alone.
+        var nextTokens: [String: Int64] = [:]
+        /// The containers that have limits of their own.
+        var containers: [ContainerID: ContainerLimits] = [:]
     }
 
     /// The number of things of a kind that are kept in memory.
     private static let cacheLimit = 10_000
 
     /// Opens the directory of a store, and makes what is missing.
-    public convenience init(of store: Store, at folder: String) async throws {
-        try await self.init(of: store, ServerSecret(inStoreAt: folder))
+    public convenience init(
+        of store: Store,
+        at folder: String,
+        rotation: TokenRotation = .lenient
+    ) async throws {
+        let isNew = !ServerSecret.isThere(inStoreAt: folder)
+        try await self.init(of: store, ServerSecret(inStoreAt: folder), rotation)
+        // Their tokens were signed with another key: the store was restored or forked.
+        if isNew { try await endAllSessions() }
     }
 
-    init(of store: Store, _ secret: ServerSecret) async throws {
+    private init(
+        of store: Store,
+        _ secret: ServerSecret,
+        _ rotation: TokenRotation
+    ) async throws {
         self.store = store
         self.secret = secret
-        passwords = try Passwords()
+        self.rotation = rotation
+        passwords = Passwords()
         registry = try await Registry(store)
+        try await readLimits()
     }
 
     // MARK: Tokens
@@ -222,11 +240,17 @@ public final class Directory: Sendable {
             password: try await passwords.hash(password),
             isDiscoverable: isDiscoverable
         )
+        try await add(account)
+        return account
+    }
+
+    /// Adds an account as it is; with an empty hash of a password nobody signs in to it by one.
+    func add(_ account: Account) async throws {
         do {
             try await registry.accounts.modify { batch in
                 batch.save(
                     AccountAddress(
-                        id: AccountAddress.recordName(of: address),
+                        id: AccountAddress.recordName(of: account.email),
                         account: account.id.text
                     )
                 )
@@ -235,11 +259,10 @@ public final class Directory: Sendable {
         } catch let error as SyncError where error.code == .serverRecordChanged {
             throw SyncError(
                 .constraintViolation,
-                "There is an account with the address \(address).",
+                "There is an account with the address \(account.email).",
                 remedy: "Sign in, or ask an administrator for a new password."
             )
         }
-        return account
     }
 
     private static func check(_ password: String) throws {
@@ -311,6 +334,17 @@ public final class Directory: Sendable {
         in environment: Environment,
         isKept: Bool = false
     ) async throws -> String {
+        try await signIn(account, to: container, in: environment, isKept: isKept, session: nil)
+    }
+
+    /// Signs somebody in, in a session with an id of 32 hexadecimal digits.
+    func signIn(
+        _ account: Account,
+        to container: ContainerID,
+        in environment: Environment,
+        isKept: Bool,
+        session: String?
+    ) async throws -> String {
         let user = account.user(in: container)
         try await introduce(account, as: user, container, environment)
         return try await begin(
@@ -318,20 +352,22 @@ public final class Directory: Sendable {
             user: user.userRecordName,
             in: container,
             environment,
-            isKept: isKept
+            isKept: isKept,
+            session: session
         )
     }
 
-    /// Begins a session, and returns its first token.
+    /// Begins a session, whose id is random unless it is given, and returns its first token.
     func begin(
         _ account: Account,
         user: String,
         in container: ContainerID,
         _ environment: Environment,
-        isKept: Bool
+        isKept: Bool,
+        session id: String? = nil
     ) async throws -> String {
         let session = Session(
-            id: RecordName([UInt8].random(16).hexadecimal),
+            id: RecordName(id ?? [UInt8].random(16).hexadecimal),
             account: account.id.text,
             user: user,
             container: container.identifier,
@@ -373,6 +409,10 @@ public final class Directory: Sendable {
         }
     }
 
+    private func endAllSessions() async throws {
+        for session in try await sessions() { try await endSession(session.value.id.text) }
+    }
+
     /// Ends a session: none of its tokens is good any more.
     func endSession(_ id: String) async throws {
         state.withLock { $0.sessions[id] = nil }
@@ -385,6 +425,7 @@ public final class Directory: Sendable {
             if state.sessions.count >= Self.cacheLimit {
                 state.sessions = [:]
                 state.lastUses = [:]
+                state.nextTokens = [:]
             }
             state.sessions[session.id.text] = session
         }
@@ -401,14 +442,41 @@ public final class Directory: Sendable {
         return found
     }
 
+    /// Tells whether a session goes on; a client that listens uses its session.
+    func keepsSession(_ id: String) async throws -> Bool {
+        guard let session = try await session(id) else { return false }
+        let now = Clock.now()
+        return state.withLock { state in
+            guard now < (state.lastUses[id] ?? now) + session.lifetime else { return false }
+            state.lastUses[id] = now
+            return true
+        }
+    }
+
     // MARK: Web tokens
 
     /// A token of a session: derived, so that handing one out writes nothing.
     func webToken(of session: Session) -> String {
-        let issued = Clock.now()
+        let issued = isStrict(session) ? nextToken(of: session) : Clock.now()
         let head = Array(session.id.text.utf8) + issued.bigEndianBytes
         let code = secret.code(of: head, for: "web token").prefix(16)
         return (head + code).base64URL
+    }
+
+    /// True if each token of a session is good once; on the account page a person may have several tabs open.
+    private func isStrict(_ session: Session) -> Bool {
+        rotation == .strict && session.container != Registry.container.identifier
+    }
+
+    /// The time in the token of a session that is the next one to be good.
+    private func nextToken(of session: Session) -> Int64 {
+        let id = session.id.text
+        return state.withLock { state in
+            if let next = state.nextTokens[id] { return next }
+            let next = Clock.now()
+            state.nextTokens[id] = next
+            return next
+        }
     }
 
     /// The session of a token that is good; `nil` for any other text.
@@ -423,9 +491,14 @@ public final class Directory: Sendable {
         let issued = bytes[32..<40].reduce(Int64(0)) { $0 << 8 | Int64($1) }
         guard let session = try await session(id) else { return nil }
         let now = Clock.now()
+        let isStrict = isStrict(session)
         let isGood = state.withLock { state in
             let last = max(issued, state.lastUses[id] ?? 0)
             guard now < last + session.lifetime else { return false }
+            if isStrict {
+                guard state.nextTokens[id].map({ $0 == issued }) ?? true else { return false }
+                state.nextTokens[id] = max(now, issued + 1)
+            }
             state.lastUses[id] = now
             return true
         }

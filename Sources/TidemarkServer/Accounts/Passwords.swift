@@ -18,12 +18,6 @@ final class Passwords: Sendable {
     private let queue = DispatchQueue(label: "tidemark.passwords", attributes: .concurrent)
     private let slots = DispatchSemaphore(value: 2)
     private let waiting = Lock(0)
-    /// The hash that an unknown address is compared with, so that it takes as long as a known one.
-    private let unknown: String
-
-    init() throws {
-        unknown = try Self.hash(UniqueName.make(), salt: .random(16))
-    }
 
     /// The hash of a new password.
     func hash(_ password: String) async throws -> String {
@@ -32,13 +26,11 @@ final class Passwords: Sendable {
 
     /// Tells whether a password is the one of a hash; without a hash it is not, and takes as long to say so.
     func matches(_ password: String, _ hash: String?) async throws -> Bool {
-        let expected = hash ?? unknown
-        let salt = expected.split(separator: "$").dropFirst().first.flatMap {
+        let salt = hash?.split(separator: "$").dropFirst().first.flatMap {
             [UInt8](base64URL: String($0))
         }
-        guard let salt else { return false }
-        let found = try await run { try Self.hash(password, salt: salt) }
-        return found.utf8.isSame(as: expected.utf8) && hash != nil
+        let found = try await run { try Self.hash(password, salt: salt ?? .random(16)) }
+        return hash.map { found.utf8.isSame(as: $0.utf8) } ?? false
     }
 
     private func run(_ work: @escaping @Sendable () throws -> String) async throws -> String {

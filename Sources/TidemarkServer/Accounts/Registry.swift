@@ -5,7 +5,8 @@
 import TidemarkDatabase
 import TidemarkModel
 
-/// The records of those who call a server: tokens, keys, accounts and sessions.
+/// The records of those who call a server, and of those whom it calls: tokens, keys, accounts, sessions,
+/// couriers, webhooks and administrators.
 ///
 /// They are records of a container that no token gives access to, so that they are as durable as all else. Of
 /// secrets it keeps hashes alone.
@@ -14,9 +15,15 @@ struct Registry: Sendable {
     let keys: ZoneHandle
     let accounts: ZoneHandle
     let sessions: ZoneHandle
+    let couriers: ZoneHandle
+    let webhooks: ZoneHandle
+    let containers: ZoneHandle
+    let administrators: ZoneHandle
+    /// What administrators did.
+    let administration: ZoneHandle
 
     /// The container that holds them.
-    static let container = ContainerID("tidemark.server")
+    static let container = ContainerID.server
     private static let owner = UserID("_server")
 
     /// Makes what is missing.
@@ -38,6 +45,11 @@ struct Registry: Sendable {
         keys = try await database.createZone("keys")
         accounts = try await database.createZone("accounts")
         sessions = try await database.createZone("sessions")
+        couriers = try await database.createZone("couriers")
+        webhooks = try await database.createZone("webhooks")
+        containers = try await database.createZone("containers")
+        administrators = try await database.createZone("administrators")
+        administration = try await database.createZone("administration")
     }
 }
 

@@ -124,7 +124,7 @@ struct Callers: Sendable {
             device: incoming.query["clientId"] ?? device,
             requestID: incoming.header("X-Tidemark-Request-ID"),
             authentication: authentication,
-            trace: incoming.header("traceparent").flatMap { TraceContext(traceparent: $0) }
+            trace: incoming.trace
         )
     }
 

@@ -56,7 +56,8 @@ extension Response {
             ],
             body: ResponseBody(byteBuffer: ByteBuffer(string: html))
         )
-        headers.set("Referrer-Policy", to: "no-referrer")
+        // With "no-referrer" browsers send forms with `Origin: null`, as if they came from another page.
+        headers.set("Referrer-Policy", to: "same-origin")
     }
 
     /// Lets a page of another origin read the answer.
@@ -102,11 +103,17 @@ extension HTTPFields {
 extension Request {
     /// The whole body, up to a limit.
     func collected(upTo limit: Int) async throws(WebError) -> [UInt8] {
+        let tooLong = WebError("BAD_REQUEST", status: 413, "The body has more than \(limit) bytes")
+        if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
+            throw tooLong
+        }
         do {
             let buffer = try await body.collect(upTo: limit)
             return Array(buffer.readableBytesView)
         } catch is NIOTooManyBytesError {
-            throw WebError("BAD_REQUEST", status: 413, "The body has more than \(limit) bytes")
+            throw tooLong
+        } catch is BodyDeadline.Passed {
+            throw WebError("BAD_REQUEST", status: 408, "The body did not come in time")
         } catch {
             throw WebError("BAD_REQUEST", status: 400, "The body did not come to its end")
         }

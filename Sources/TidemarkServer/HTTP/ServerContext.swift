@@ -5,13 +5,15 @@
 import Hummingbird
 import NIOCore
 
-/// The context of a request: the address that it comes from.
+/// The context of a request: the connection that it comes by.
 struct ServerContext: RemoteAddressRequestContext {
     var coreContext: CoreRequestContextStorage
+    let channel: any Channel
     let remoteAddress: SocketAddress?
 
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
+        channel = source.channel
         remoteAddress = source.channel.remoteAddress
     }
 }
@@ -21,5 +23,8 @@ extension RequestContext {
     var address: String? {
         (self as? any RemoteAddressRequestContext)?.remoteAddress?.ipAddress
     }
+
+    /// The connection, if the context knows it.
+    var connection: (any Channel)? { (self as? ServerContext)?.channel }
 }
 #endif

@@ -17,10 +17,14 @@ struct RequestLine {
     var endpoint: String?
     /// The caller, if they are known.
     var caller: Caller?
+    /// The name of the administrator, if one asks.
+    var administrator: String?
     /// The code of an error.
     var code: String?
+    let span: RequestSpan
 
-    init(_ incoming: Incoming) {
+    init(_ incoming: Incoming, _ span: RequestSpan) {
+        self.span = span
         uuid = incoming.uuid
         method = incoming.request.method.rawValue
     }
@@ -29,6 +33,7 @@ struct RequestLine {
     func end(_ metrics: Metrics, _ logger: Logger, status: Int) {
         let elapsed = ContinuousClock.now - start
         metrics.ends(endpoint, status: status, after: elapsed)
+        span.end(endpoint, caller, code: code, method: method, status: status)
         let level: Logger.Level = status >= 500 ? .error : .info
         guard logger.logLevel <= level else { return }
         let time = elapsed.components
@@ -38,7 +43,7 @@ struct RequestLine {
             "microseconds": "\(microseconds)",
         ]
         let members: [(String, String?)] = [
-            ("endpoint", endpoint), ("code", code),
+            ("endpoint", endpoint), ("code", code), ("administrator", administrator),
             ("container", caller?.database.container.identifier),
             ("environment", caller?.database.environment.rawValue),
             ("database", caller?.database.scope.name),

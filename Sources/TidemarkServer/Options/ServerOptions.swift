@@ -31,8 +31,41 @@ public struct ServerOptions: Hashable, Sendable {
     public var trustsProxy = false
     /// The most connections that may be open at once.
     public var connectionLimit = 20_000
+    /// The time between two heartbeats of a stream of changes, and the longest time for which a courier's answer waits.
+    public var heartbeat = Duration.seconds(25)
+    /// The most streams and couriers by which one user may listen at once in one container.
+    public var listenersPerUser = 2_000
+    /// The networks of this machine and its neighbours to which webhooks may be sent, such as `127.0.0.0/8`.
+    ///
+    /// Other addresses that are not public are refused.
+    public var webhookNetworks: [String] = []
+    /// The times for which attempts to reach a webhook go on.
+    public var webhookPatience = WebhookPatience()
+    /// The time after which a connection on which nothing is asked is closed.
+    public var idleTimeout = Duration.seconds(60)
+    /// The time within which the body of a request must have come, assets aside.
+    public var bodyTimeout = Duration.seconds(60)
+    /// Requests of one container that are answered at the same time, where the container has no limit of its own.
+    public var requestsPerContainer = 2_000
+    /// Queries and deltas of one container that are read at the same time, where the container has no limit of its
+    /// own; others wait.
+    public var scansPerContainer = 32
+
+    /// How long the web auth tokens of a session are good.
+    public var tokenRotation = TokenRotation.lenient
 
     /// The defaults.
     public init() {}
+}
+
+/// How long the web auth tokens of a session are good.
+public enum TokenRotation: String, CaseIterable, Hashable, Sendable {
+    /// Each of them until the session ends, as Apple's service does.
+    case lenient
+    /// Each for one request, as Apple's documentation says: the answer's token is the only one that is good then.
+    ///
+    /// A client that does not get an answer has to sign in again, and cannot send two requests at once. The server
+    /// keeps in memory which token is next: after a start one that was used before is good once more.
+    case strict
 }
 #endif

@@ -3,11 +3,8 @@
 
 #if Server
 import Foundation
-import HTTPTypes
 import Hummingbird
-import NIOCore
 import ServiceLifecycle
-import TidemarkModel
 
 /// The socket in a store's folder on which a server answers administrators.
 ///
@@ -21,9 +18,6 @@ public enum AdministrationSocket {
         let path = URL(fileURLWithPath: folder).standardizedFileURL.path + "/server.sock"
         return path.utf8.count <= pathByteLimit ? path : nil
     }
-
-    /// The path of requests on the socket.
-    public static let uri = "/administration"
 }
 
 extension Server {
@@ -39,7 +33,9 @@ extension Server {
         // The lock of the store is this process's, so that a socket that is there is a dead one.
         removeSocket()
         let router = Router(context: BasicRequestContext.self)
-        router.post("\(AdministrationSocket.uri)") { request, _ in await self.administer(request) }
+        router.post("/tidemark/1/administration/:call") { request, context in
+            await self.administerLocally(request, context.parameters.get("call") ?? "")
+        }
         var quiet = logger
         quiet.logLevel = .warning
         return Application(
@@ -61,34 +57,6 @@ extension Server {
     func removeSocket() {
         guard let path = AdministrationSocket.path(ofStoreAt: folder) else { return }
         try? FileManager.default.removeItem(atPath: path)
-    }
-
-    private func administer(_ request: Request) async -> Response {
-        do {
-            let body = try await request.collected(upTo: 1 << 20)
-            let asked = try JSONDecoder().decode(AdministrationRequest.self, from: Data(body))
-            let name = Mirror(reflecting: asked).children.first?.label ?? "\(asked)"
-            let answer = try await directory.answer(asked)
-            logger.info("administration", metadata: ["request": "\(name)"])
-            return try Response(administration: answer, .ok)
-        } catch {
-            let failure =
-                error as? SyncError
-                ?? SyncError(.internalError, "The server could not do it: \(error).")
-            return (try? Response(administration: failure, .badRequest))
-                ?? Response(status: .internalServerError)
-        }
-    }
-}
-
-extension Response {
-    fileprivate init(administration answer: some Encodable, _ status: HTTPResponse.Status) throws {
-        let bytes = try JSONEncoder().encode(answer)
-        self.init(
-            status: status,
-            headers: [.contentType: "application/json"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes))
-        )
     }
 }
 #endif

@@ -10,9 +10,11 @@ import TidemarkWire
 /// `/database/1/…`: CloudKit Web Services.
 extension Server {
     func answerDatabase(_ request: Request, from address: String?) async -> Response {
-        let incoming = Incoming(request, options, from: address)
+        var incoming = Incoming(request, options, from: address)
+        let span = RequestSpan(incoming, tracer)
+        incoming.trace = span.trace
         var origin = incoming.origin
-        var line = RequestLine(incoming)
+        var line = RequestLine(incoming, span)
         metrics.begins()
         var response: Response
         do throws(WebError) {
@@ -54,18 +56,16 @@ extension Server {
             let found = try await callers.find(incoming, body, token, for: place)
             line.caller = found.caller
             try limits.take(found.caller)
-            let services = WebServices(
-                store,
-                host: RequestHost(server: self, baseURL: incoming.baseURL)
-            )
-            let answer = try await services.answer(
+            let answer = try await self.answer(
                 WebRequest(
                     endpoint.path,
                     body: body,
                     as: found.caller,
                     isExtended: incoming.isExtended,
                     wantsSyncToken: incoming.query["getCurrentSyncToken"] == "true"
-                )
+                ),
+                endpoint,
+                RequestHost(server: self, baseURL: incoming.baseURL)
             )
             var response = Response(json: answer, incoming)
             if let session = found.session {
@@ -81,6 +81,23 @@ extension Server {
                 failure.redirectURL = signInURL(token, incoming)
             }
             throw failure
+        }
+    }
+
+    /// Answers a request whose sender is known, once its container has room for it.
+    private func answer(
+        _ request: WebRequest,
+        _ endpoint: WebEndpoint,
+        _ host: RequestHost
+    ) async throws(WebError) -> [UInt8] {
+        let container = request.caller.database.container
+        let own = directory.limits(of: container)
+        return try await gates.pass(
+            container,
+            requests: own?.requests ?? options.requestsPerContainer,
+            scans: endpoint.scans ? own?.scans ?? options.scansPerContainer : nil
+        ) { () throws(WebError) in
+            try await WebServices(store, host: host).answer(request)
         }
     }
 

@@ -12,10 +12,11 @@ public import Logging
 import NIOCertificateReloading
 import NIOCore
 import NIOSSL
-import ServiceLifecycle
+public import ServiceLifecycle
 public import Tidemark
 import TidemarkModel
 import TidemarkWire
+public import Tracing
 
 /// Answers CloudKit Web Services for a store, over HTTP.
 ///
@@ -30,29 +31,40 @@ public final class Server: Sendable {
     let uploads = Uploads()
     let signIns = Uploads()
     let limits: RateLimits
+    let gates = ContainerGates()
     let metrics = Metrics()
+    let push: Push
     let logger: Logger
+    let tracer: any Tracer
     /// The store's folder.
     let folder: String
 
     /// Prepares a server for the store in a folder.
     ///
     /// `logger` is told of each request: who asked for what and how that ended, never a token, a body or a value.
+    /// `tracer` makes a span of each request; the spans of an ``OTLPTracer`` are posted while ``run(onListening:)`` runs.
     /// Open the store with `StoreOptions.requiresAuthentication`, so that nobody is taken for a user whose
     /// credential was not checked.
     public init(
         store: Store,
         at folder: String,
         options: ServerOptions = ServerOptions(),
-        logger: Logger = Logger(label: "tidemark") { _ in SwiftLogNoOpLogHandler() }
+        logger: Logger = Logger(label: "tidemark") { _ in SwiftLogNoOpLogHandler() },
+        tracer: any Tracer = InstrumentationSystem.tracer
     ) async throws {
         self.logger = logger
+        self.tracer = tracer
         self.folder = folder
         self.store = store
         self.options = options
-        directory = try await Directory(of: store, at: folder)
+        directory = try await Directory(
+            of: store,
+            at: folder,
+            rotation: options.tokenRotation
+        )
         callers = Callers(directory: directory)
         limits = RateLimits(options.rateLimits)
+        push = try Push(store, directory, options, logger)
     }
 
     /// Adds every path of the server to a router.
@@ -60,11 +72,27 @@ public final class Server: Sendable {
         let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options]
         for method in methods {
             router.on("/database/1/**", method: method) { request, context in
-                await self.answerDatabase(request, from: context.address)
+                if let endpoint = PushEndpoint(request) {
+                    return await self.answerPush(endpoint, request, context)
+                }
+                return await self.answerDatabase(request, from: context.address)
+            }
+            router.on("/tidemark/1/:container/:environment/:database/**", method: method) {
+                request,
+                context in
+                await self.answerService(request, from: context.address)
             }
             router.on("/assets/**", method: method) { request, _ in
                 await self.answerAsset(request)
             }
+        }
+        addPushRoutes(to: router)
+        router.post("/tidemark/1/administration/:call") { request, context in
+            let call = context.parameters.get("call") ?? ""
+            return await self.administer(request, call, from: context.address)
+        }
+        router.get("/tidemark/1/administration/:call") { request, _ in
+            Response.wrongMethod("POST", Incoming(request, self.options))
         }
         router.get("/signin") { request, _ in await self.signInPage(request) }
         router.post("/signin") { request, context in
@@ -115,16 +143,44 @@ public final class Server: Sendable {
         }
     }
 
+    /// Posts webhooks, and ends streams and couriers at a graceful shutdown: for applications that mount the routes.
+    ///
+    /// Put it behind the application in a service group, so that it is shut down first; `run()` has one of its own.
+    public var pushService: any Service { push }
+
     /// Answers requests until the process is asked to stop, then finishes those that have begun.
     ///
     /// `onListening` is told the port. The store stays open.
     public func run(onListening: @escaping @Sendable (Int) async -> Void = { _ in }) async throws {
+        let openFileLimit = OpenFileLimit.raise()
+        logger.info("start", metadata: ["openFiles": "\(openFileLimit ?? 0)"])
+        let reloader = try certificateReloader()
+        let application = try makeApplication(reloader, onListening: onListening)
+        var logger = logger
+        logger.logLevel = .warning
+        var configuration = ServiceGroupConfiguration(
+            // What comes first is stopped last: spans of the last requests are posted too.
+            services: [tracer as? OTLPTracer, application, reloader, administration()]
+                .compactMap { $0 } + [push],
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger
+        )
+        configuration.maximumGracefulShutdownDuration = .seconds(20)
+        defer { removeSocket() }
+        try await ServiceGroup(configuration: configuration).run()
+    }
+
+    /// The server's paths on its address, with its limits; `services` run beside it.
+    func makeApplication(
+        _ reloader: TimedCertificateReloader? = nil,
+        services: [any Service] = [],
+        onListening: @escaping @Sendable (Int) async -> Void = { _ in }
+    ) throws -> some ApplicationProtocol {
         let router = Router(context: ServerContext.self)
         addRoutes(to: router)
         var logger = logger
         logger.logLevel = .warning
-        let reloader = try certificateReloader()
-        let application = Application(
+        return Application(
             router: router,
             server: try serverBuilder(reloader),
             configuration: ApplicationConfiguration(
@@ -133,17 +189,10 @@ public final class Server: Sendable {
                 backlog: 1024,
                 availableConnectionsDelegate: .maximum(options.connectionLimit, logger: logger)
             ),
+            services: services,
             onServerRunning: { channel in await onListening(channel.localAddress?.port ?? 0) },
             logger: logger
         )
-        var configuration = ServiceGroupConfiguration(
-            services: [application] + [reloader, administration()].compactMap { $0 },
-            gracefulShutdownSignals: [.sigterm, .sigint],
-            logger: logger
-        )
-        configuration.maximumGracefulShutdownDuration = .seconds(20)
-        defer { removeSocket() }
-        try await ServiceGroup(configuration: configuration).run()
     }
 
     /// Reads the certificate and its key, and reads them again now and then; `nil` for plain HTTP.
@@ -159,23 +208,24 @@ public final class Server: Sendable {
         )
     }
 
-    private func serverBuilder(_ reloader: TimedCertificateReloader?) throws -> HTTPServerBuilder {
+    func serverBuilder(_ reloader: TimedCertificateReloader?) throws -> HTTPServerBuilder {
         let decoder = HTTP1Channel.Configuration.DecoderConfiguration(
             maxHeaderFieldSize: 16 << 10,
             maxHeaderListSize: 32 << 10,
             maxHeaderFieldCount: 100
         )
-        guard let reloader else {
-            return .http1(
-                configuration: HTTP1Channel.Configuration(
-                    idleTimeout: .seconds(60),
-                    httpDecoderConfiguration: decoder
-                )
-            )
-        }
+        let connection = HTTP1Channel.Configuration(
+            additionalChannelHandlers: [BodyDeadline(self.options.bodyTimeout)],
+            idleTimeout: TimeAmount(options.idleTimeout),
+            httpDecoderConfiguration: decoder
+        )
+        guard let reloader else { return .http1(configuration: connection) }
         return try .http2Upgrade(
             tlsConfiguration: .makeServerConfiguration(certificateReloader: reloader),
-            configuration: HTTP2ChannelConfiguration(idleTimeout: .seconds(60))
+            configuration: HTTP2ChannelConfiguration(
+                idleTimeout: options.idleTimeout,
+                streamConfiguration: connection
+            )
         )
     }
 }

@@ -164,6 +164,31 @@ struct RequestHost: WebHost {
         try? server.store.currentToken(of: zone, as: caller)
     }
 
+    func newestChanges(
+        _ request: ZoneChangesRequest,
+        through end: ChangeToken,
+        as caller: Caller
+    ) async throws(SyncError) -> ZoneChanges {
+        try await server.store.newestChanges(request, through: end, as: caller)
+    }
+
+    func shortGUID(of record: RecordID, as caller: Caller) -> String {
+        var zone = record.zone
+        if zone.ownerName == ZoneID.currentOwner {
+            zone = ZoneID(
+                zoneName: zone.zoneName,
+                ownerName: caller.database.owner.userRecordName
+            )
+        }
+        // Lengths tell where a part ends: names may hold any character.
+        let parts = [
+            caller.database.container.identifier, caller.database.environment.rawValue,
+            zone.ownerName, zone.zoneName, record.recordName,
+        ]
+        let text = parts.map { "\($0.utf8.count):\($0)" }.joined()
+        return server.directory.secret.code(of: text.utf8, for: "short GUID").prefix(16).hexadecimal
+    }
+
     func shareURL(ofToken token: String) -> String { "\(baseURL)/share/\(token)" }
 
     func profile(of caller: Caller) async throws(SyncError) -> UserIdentity {

@@ -19,9 +19,16 @@ struct ServerSecret: Sendable {
         self.key = key
     }
 
+    private static func path(inStoreAt folder: String) -> String { folder + "/server.key" }
+
+    /// Tells whether a store's folder has a key.
+    static func isThere(inStoreAt folder: String) -> Bool {
+        FileManager.default.contents(atPath: path(inStoreAt: folder))?.count == byteCount
+    }
+
     /// Reads the key's file in a store's folder; makes one if there is none.
     init(inStoreAt folder: String) throws {
-        let path = folder + "/server.key"
+        let path = Self.path(inStoreAt: folder)
         if let bytes = FileManager.default.contents(atPath: path), bytes.count == Self.byteCount {
             key = SymmetricKey(data: bytes)
             return

@@ -19,16 +19,21 @@ public enum DatabaseMethods {
 
     static let modifyRecords = Method<ModifyRecordsRequest, ModifyRecordsResult>(
         "modifyRecords",
-        writes: true
+        writes: true,
+        records: .modify
     ) { (service, request, caller) throws(SyncError) in
         try await service.modifyRecords(request, as: caller)
     }
     static let fetchRecords = Method<FetchRecordsRequest, [CodedOutcome<Record>]>(
-        "fetchRecords"
+        "fetchRecords",
+        records: .fetch
     ) { (service, request, caller) throws(SyncError) in
         try await service.fetchRecords(request, as: caller).map { CodedOutcome($0) }
     }
-    static let zoneChanges = Method<ZoneChangesRequest, ZoneChanges>("zoneChanges") {
+    static let zoneChanges = Method<ZoneChangesRequest, ZoneChanges>(
+        "zoneChanges",
+        records: .changes
+    ) {
         (service, request, caller) throws(SyncError) in
         try await service.zoneChanges(request, as: caller)
     }

@@ -15,15 +15,18 @@ public struct ServiceMethod<Service, Request: Codable & Sendable, Answer: Codabl
     public let name: String
     /// True if a call may be repeated only under a request id; see `DatabaseService`.
     public let writes: Bool
+    private let records: RecordsForm<Request, Answer>?
     private let perform: @Sendable (Service, Request, Caller) async throws(SyncError) -> Answer
 
     init(
         _ name: String,
         writes: Bool = false,
+        records: RecordsForm<Request, Answer>? = nil,
         _ perform: @escaping @Sendable (Service, Request, Caller) async throws(SyncError) -> Answer
     ) {
         self.name = name
         self.writes = writes
+        self.records = records
         self.perform = perform
     }
 }
@@ -38,36 +41,65 @@ public protocol AnyServiceMethod<Service>: Sendable {
     /// True if a call may be repeated only under a request id.
     var writes: Bool { get }
 
-    /// Reads a request, performs it on a service, and returns the answer's bytes.
+    /// Tells whether the method's requests and answers can have a form.
+    func has(_ form: WireForm) -> Bool
+
+    /// Reads a request, performs it on a service, and returns the answer in a form, or in JSON where it cannot have
+    /// that.
     ///
     /// Throws what the service throws, and `invalidArguments` for bytes that are not a request of the method.
     func answer(
-        to request: [UInt8],
+        to request: ReceivedMessage,
+        in form: WireForm,
         by service: Service,
         as caller: Caller
-    ) async throws(SyncError) -> [UInt8]
+    ) async throws(SyncError) -> WireMessage
 }
 
-extension ServiceMethod: AnyServiceMethod {
-    /// See `AnyServiceMethod`.
+extension AnyServiceMethod {
+    /// Answers a request in JSON by the answer's bytes, in JSON too.
     public func answer(
         to request: [UInt8],
         by service: Service,
         as caller: Caller
     ) async throws(SyncError) -> [UInt8] {
+        let request = ReceivedMessage(.json, request)
+        return try await answer(to: request, in: .json, by: service, as: caller).bytes
+    }
+}
+
+extension ServiceMethod: AnyServiceMethod {
+    /// See `AnyServiceMethod`.
+    public func has(_ form: WireForm) -> Bool { form == .json || records != nil }
+
+    /// See `AnyServiceMethod`.
+    public func answer(
+        to request: ReceivedMessage,
+        in form: WireForm,
+        by service: Service,
+        as caller: Caller
+    ) async throws(SyncError) -> WireMessage {
         let value: Request
-        do throws(DecodingError) {
-            value = try WireCoding.value(Request.self, from: request)
-        } catch {
+        switch read(request, json: Request.self, records?.readRequest) {
+        case .success(let request): value = request
+        case .failure(let problem):
             throw SyncError(
                 .invalidArguments,
-                "The request of '\(name)' cannot be read: \(error.summary)."
+                "The request of '\(name)' cannot be read: \(problem.summary)."
             )
         }
-        return try WireCoding.bytes(of: await perform(service, value, caller))
+        let answer = try await perform(service, value, caller)
+        if form == .records, let message = try records?.writeAnswer(answer) { return message }
+        return WireMessage(.json, try WireCoding.bytes(of: answer))
     }
 
-    /// The bytes of a request.
+    /// A request in a form, or in JSON where the method has no other.
+    public func message(for request: Request, in form: WireForm) throws(SyncError) -> WireMessage {
+        if form == .records, let records { return try records.writeRequest(request) }
+        return WireMessage(.json, try WireCoding.bytes(of: request))
+    }
+
+    /// The bytes of a request in JSON.
     public func bytes(of request: Request) throws(SyncError) -> [UInt8] {
         try WireCoding.bytes(of: request)
     }
@@ -76,21 +108,42 @@ extension ServiceMethod: AnyServiceMethod {
     ///
     /// Throws `internalError` for bytes that are not one: the other side is not a Tidemark that this version can
     /// speak to.
-    public func answer(from bytes: [UInt8]) throws(SyncError) -> Answer {
-        do throws(DecodingError) {
-            return try WireCoding.value(Answer.self, from: bytes)
-        } catch {
+    public func answer(from message: ReceivedMessage) throws(SyncError) -> Answer {
+        switch read(message, json: Answer.self, records?.readAnswer) {
+        case .success(let answer): return answer
+        case .failure(let problem):
             throw SyncError(
                 .internalError,
-                "The answer to '\(name)' cannot be read: \(error.summary).",
+                "The answer to '\(name)' cannot be read: \(problem.summary).",
                 remedy: "Compare the versions of client and server."
             )
         }
     }
+
+    private func read<Value: Decodable>(
+        _ message: ReceivedMessage,
+        json type: Value.Type,
+        _ records: ((_ bytes: [UInt8]) throws(WireFormError) -> Value)?
+    ) -> Result<Value, UnreadableMessage> {
+        guard message.form == .records else {
+            do throws(DecodingError) {
+                return .success(try WireCoding.value(type, from: message.bytes))
+            } catch {
+                return .failure(UnreadableMessage(summary: error.summary))
+            }
+        }
+        guard let records else {
+            return .failure(UnreadableMessage(summary: "the method has no binary form"))
+        }
+        do throws(WireFormError) {
+            return .success(try records(message.bytes))
+        } catch {
+            return .failure(UnreadableMessage(summary: error.summary))
+        }
+    }
 }
 
-/// No request, or no answer: an object without members.
-public struct Nothing: Codable, Hashable, Sendable {
-    /// Makes one.
-    public init() {}
+/// What is wrong with a message, and where.
+private struct UnreadableMessage: Error {
+    let summary: String
 }

@@ -3,14 +3,17 @@
 
 import TidemarkModel
 
-/// The rule by which a call is repeated after a lost connection, and how long is waited before.
+/// The rule by which a call is repeated after a lost connection, or as a service asks, and how long is waited before.
 public struct Patience: Sendable {
     /// The most repetitions of one call or of opening one stream; a stream that was open is resumed without limit.
     public var repetitions: Int
     /// The wait before the first repetition; it doubles with each.
     public var firstWait: Duration
-    /// The longest wait.
+    /// The longest wait after a lost connection.
     public var longestWait: Duration
+    /// The longest wait that a service may ask for by an error's `retryAfter`; an error that asks for more is the
+    /// caller's.
+    public var longestRetryAfter: Duration
     /// Waits; throws if the task is cancelled.
     public var wait: @Sendable (Duration) async throws -> Void
 
@@ -19,6 +22,7 @@ public struct Patience: Sendable {
         repetitions: Int = 6,
         firstWait: Duration = .milliseconds(100),
         longestWait: Duration = .seconds(30),
+        longestRetryAfter: Duration = .seconds(10),
         wait: @escaping @Sendable (Duration) async throws -> Void = {
             try await Task.sleep(for: $0)
         }
@@ -26,6 +30,7 @@ public struct Patience: Sendable {
         self.repetitions = repetitions
         self.firstWait = firstWait
         self.longestWait = longestWait
+        self.longestRetryAfter = longestRetryAfter
         self.wait = wait
     }
 
@@ -34,8 +39,7 @@ public struct Patience: Sendable {
         min(firstWait * (1 << min(repetition, 20)), longestWait)
     }
 
-    /// Does something until it succeeds, fails for another reason than a lost connection, or was repeated often
-    /// enough.
+    /// Does something until it succeeds, fails in a way that repeating does not mend, or was repeated often enough.
     func repeating<Answer>(
         _ body: () async throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {
@@ -44,17 +48,30 @@ public struct Patience: Sendable {
             do throws(SyncError) {
                 return try await body()
             } catch {
-                guard error.isLostConnection, repetition < repetitions else { throw error }
-                guard await pause(before: repetition) else { throw error }
+                guard repetition < repetitions, let wait = wait(after: error, repetition),
+                    await pause(wait)
+                else { throw error }
                 repetition += 1
             }
         }
     }
 
+    /// The wait after an error before what failed is repeated; `nil` where it is not.
+    private func wait(after error: SyncError, _ repetition: Int) -> Duration? {
+        if error.isLostConnection { return wait(before: repetition) }
+        guard error.code.isRetryable, let asked = error.retryAfter, asked <= longestRetryAfter
+        else { return nil }
+        return asked
+    }
+
     /// Waits before a repetition; returns false if the task is cancelled.
     func pause(before repetition: Int) async -> Bool {
+        await pause(wait(before: repetition))
+    }
+
+    private func pause(_ time: Duration) async -> Bool {
         do {
-            try await wait(wait(before: repetition))
+            try await wait(time)
             return !Task.isCancelled
         } catch {
             return false

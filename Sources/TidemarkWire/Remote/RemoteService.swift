@@ -43,10 +43,16 @@ public struct RemoteService<Transport: ServiceTransport>: Sendable {
     ) async throws(SyncError) -> Answer {
         var caller = caller
         if method.writes, caller.requestID == nil { caller.requestID = makeRequestID() }
-        let bytes = try method.bytes(of: request)
-        let answer = try await patience.repeating { [caller] () throws(SyncError) in
-            try await transport.send(bytes, to: method.name, as: caller)
+        let form = method.has(transport.form) ? transport.form : .json
+        let message = try method.message(for: request, in: form)
+        do throws(SyncError) {
+            let answer = try await patience.repeating { [caller] () throws(SyncError) in
+                try await transport.send(message, to: method.name, as: caller)
+            }
+            return try method.answer(from: answer)
+        } catch  where form != .json && transport.form == .json {
+            // The other side does not have the form, and did nothing.
+            return try await perform(method, request, as: caller)
         }
-        return try method.answer(from: answer)
     }
 }

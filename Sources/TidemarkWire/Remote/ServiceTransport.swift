@@ -8,12 +8,18 @@ public import TidemarkModel
 /// A connection that was not made, or was lost, is `networkUnavailable`, `networkFailure` or `serverResponseLost`;
 /// every other error is the service's own.
 public protocol ServiceTransport: Sendable {
-    /// Sends a request of one of ``DatabaseMethods``, once, and returns the answer's bytes.
+    /// The form that the other side is known or hoped to have.
+    ///
+    /// A transport that learns that it was hoped in vain changes it, and throws: the request is then sent again in
+    /// the other form.
+    var form: WireForm { get }
+
+    /// Sends a request of one of ``DatabaseMethods``, once, and returns the answer.
     func send(
-        _ request: [UInt8],
+        _ request: WireMessage,
         to method: String,
         as caller: Caller
-    ) async throws(SyncError) -> [UInt8]
+    ) async throws(SyncError) -> ReceivedMessage
 
     /// Sends the bytes of an asset, once; see `DatabaseService`.
     func uploadAsset<Pieces: AsyncSequence>(

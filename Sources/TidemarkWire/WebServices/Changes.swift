@@ -39,12 +39,15 @@ extension WebServices {
         var writer = WebWriter(self, request)
         writer.literal("{\"zones\":")
         writer.list(changes.changes) { writer, change in
-            writer.literal("{\"zoneID\":")
-            writer.zoneID(change.zone)
-            if case .deleted = change {
+            switch change {
+            case .changed(let zone):
+                let capabilities: Zone.Capabilities =
+                    zone.isDefault ? [] : [.fetchChanges, .atomic]
+                writer.zone(Zone(zoneID: zone, capabilities: capabilities))
+            case .deleted(let zone, _):
+                writer.literal("{\"zoneID\":")
+                writer.zoneID(zone)
                 writer.literal(",\"deleted\":true}")
-            } else {
-                writer.literal(change.zone.isDefault ? "}" : ",\"atomic\":true}")
             }
         }
         writer.member("syncToken", changes.token.description)
@@ -73,11 +76,13 @@ extension WebServices {
                 }
                 let changes = try await changes(of: zone, question, request.caller)
                 writer.numbersAsStrings = question.numbersAsStrings ?? false
-                writer.literal("{\"zoneID\":")
-                writer.zoneID(zone)
-                writer.literal(",")
-                writer.changes(changes, question)
-                writer.literal("}")
+                await write(into: &writer, request) { writer in
+                    writer.literal("{\"zoneID\":")
+                    writer.zoneID(zone)
+                    writer.literal(",")
+                    writer.changes(changes, question)
+                    writer.literal("}")
+                }
             } catch {
                 var failure = error
                 if request.isExtended, failure.reason.hasPrefix("Change token expired") {
@@ -100,7 +105,7 @@ extension WebServices {
         var writer = WebWriter(self, request)
         writer.numbersAsStrings = question.numbersAsStrings ?? false
         writer.literal("{")
-        writer.changes(changes, question)
+        await write(into: &writer, request) { $0.changes(changes, question) }
         return writer.finished()
     }
 
@@ -108,11 +113,9 @@ extension WebServices {
         of zone: ZoneID,
         _ question: ZoneQuestion,
         _ caller: Caller
-    ) async throws(WebError) -> ZoneChanges {
-        guard question.isReversed != true else {
-            throw .badRequest(
-                "\"reverse\" is not supported; leave it out and read the feed to its end"
-            )
+    ) async throws(WebError) -> ZonePage {
+        if let text = question.token, let place = try ReversePlace(text) {
+            return try await newestChanges(of: zone, question, place, caller)
         }
         var wanted = ZoneChangesRequest(
             zone: zone,
@@ -121,9 +124,23 @@ extension WebServices {
             desiredKeys: question.desiredKeys
         )
         guard question.token == "" else {
-            return try await ask { (it) throws(SyncError) in
-                try await it.zoneChanges(wanted, as: caller)
+            guard question.isReversed == true else {
+                return ZonePage(
+                    try await ask { (it) throws(SyncError) in
+                        try await it.zoneChanges(wanted, as: caller)
+                    }
+                )
             }
+            guard let end = host.currentToken(of: zone, as: caller) else {
+                // The zone is not there, or not the caller's: the service says which.
+                return ZonePage(
+                    try await ask { (it) throws(SyncError) in
+                        try await it.zoneChanges(wanted, as: caller)
+                    }
+                )
+            }
+            let place = ReversePlace(since: wanted.since, before: end, end: end)
+            return try await newestChanges(of: zone, question, place, caller)
         }
         // Whoever sends an empty token has seen everything.
         wanted.desiredKeys = []
@@ -133,9 +150,32 @@ extension WebServices {
                 try await it.zoneChanges(wanted, as: caller)
             }
             guard page.moreComing else {
-                return ZoneChanges(zone: zone, changes: [], token: page.token, moreComing: false)
+                return ZonePage(
+                    ZoneChanges(zone: zone, changes: [], token: page.token, moreComing: false)
+                )
             }
             wanted.since = page.token
+        }
+    }
+
+    /// A page of changes from the end of the feed towards its beginning.
+    private func newestChanges(
+        of zone: ZoneID,
+        _ question: ZoneQuestion,
+        _ place: ReversePlace,
+        _ caller: Caller
+    ) async throws(WebError) -> ZonePage {
+        let wanted = ZoneChangesRequest(
+            zone: zone,
+            since: place.since,
+            limit: pageLimit(question.limit),
+            desiredKeys: question.desiredKeys
+        )
+        do throws(SyncError) {
+            let page = try await host.newestChanges(wanted, through: place.before, as: caller)
+            return ZonePage(page, readFrom: place)
+        } catch {
+            throw WebError(error)
         }
     }
 
@@ -148,6 +188,66 @@ extension WebServices {
             )
         }
         return token
+    }
+}
+
+/// Where a feed that is read from its end stands, as the text of a sync token.
+///
+/// Behind the last page its token is an ordinary one: from there on the feed goes forwards.
+private struct ReversePlace {
+    /// The token that the client began with; `nil` for none.
+    var since: ChangeToken?
+    /// Everything behind it has been told.
+    var before: ChangeToken
+    /// The end of the feed when its reading began.
+    var end: ChangeToken
+
+    private static let prefix = "r."
+
+    init(since: ChangeToken?, before: ChangeToken, end: ChangeToken) {
+        self.since = since
+        self.before = before
+        self.end = end
+    }
+
+    /// Reads the text of a token; `nil` for one of another kind.
+    init?(_ text: String) throws(WebError) {
+        guard text.hasPrefix(Self.prefix) else { return nil }
+        let parts = text.dropFirst(2).split(separator: ".", omittingEmptySubsequences: false)
+            .map { $0.isEmpty ? nil : ChangeToken("t.\($0)") }
+        guard parts.count == 3, let before = parts[1], let end = parts[2] else {
+            throw .badRequest("Invalid continuation format")
+        }
+        self.init(since: parts[0], before: before, end: end)
+    }
+
+    var text: String {
+        let parts = [since, before, end].map { $0?.description.dropFirst(2) ?? "" }
+        return Self.prefix + parts.joined(separator: ".")
+    }
+}
+
+/// A page of a zone's changes, in the order in which it is told.
+private struct ZonePage {
+    let changes: RecordChanges
+    let isReversed: Bool
+    let token: String
+    let moreComing: Bool
+
+    init(_ changes: ZoneChanges) {
+        self.changes = changes.changes
+        isReversed = false
+        token = changes.token.description
+        moreComing = changes.moreComing
+    }
+
+    init(_ page: ZoneChanges, readFrom place: ReversePlace) {
+        changes = page.changes
+        isReversed = true
+        var next = place
+        next.before = page.token
+        token = page.moreComing ? next.text : place.end.description
+        moreComing = page.moreComing
     }
 }
 
@@ -204,9 +304,22 @@ extension JSONReader {
 
 extension WebWriter {
     /// Writes the members that tell a page of a zone's changes.
-    fileprivate mutating func changes(_ changes: ZoneChanges, _ question: ZoneQuestion) {
+    fileprivate mutating func changes(_ page: ZonePage, _ question: ZoneQuestion) {
         literal("\"records\":")
-        let told = changes.changes.lazy.filter { change in
+        if page.isReversed {
+            lines(page.changes.reversed(), question)
+        } else {
+            lines(page.changes, question)
+        }
+        member("syncToken", page.token)
+        literal(page.moreComing ? ",\"moreComing\":true" : ",\"moreComing\":false")
+    }
+
+    private mutating func lines(
+        _ changes: some Collection<RecordChange>,
+        _ question: ZoneQuestion
+    ) {
+        let told = changes.lazy.filter { change in
             switch change {
             case .changed(let record): question.includes(record.recordType)
             case .deleted(let deletion): question.includes(deletion.recordType)
@@ -218,8 +331,6 @@ extension WebWriter {
             case .deleted(let deletion): writer.deletion(deletion)
             }
         }
-        member("syncToken", changes.token.description)
-        literal(changes.moreComing ? ",\"moreComing\":true" : ",\"moreComing\":false")
     }
 
     private mutating func deletion(_ deletion: DeletedRecord) {

@@ -33,13 +33,15 @@ extension WebServices {
             try await it.fetchRecords(fetch, as: request.caller)
         }
         writer.literal("{\"records\":")
-        writer.list(zip(names, results)) { writer, item in
-            let ((name, own), result) = item
-            switch result {
-            case .success(let record):
-                let keys = isUniform ? nil : (own ?? desiredKeys)
-                writer.record(record.narrowed(to: keys.map { FieldSelection($0) }))
-            case .failure(let error): writer.failure(WebError(error), ofRecord: name)
+        await write(into: &writer, request) { writer in
+            writer.list(zip(names, results)) { writer, item in
+                let ((name, own), result) = item
+                switch result {
+                case .success(let record):
+                    let keys = isUniform ? nil : (own ?? desiredKeys)
+                    writer.record(record.narrowed(to: keys.map { FieldSelection($0) }))
+                case .failure(let error): writer.failure(WebError(error), ofRecord: name)
+                }
             }
         }
         writer.member("syncToken", token)

@@ -8,7 +8,7 @@ extension WebServices {
     func modifyRecords(_ request: WebRequest) async throws(WebError) -> [UInt8] {
         guard request.caller.user != nil else { throw .authenticationRequired() }
         let receipts = ReceiptUses(host, request.caller)
-        var modification = Modification(caller: request.caller)
+        var modification = Modification(caller: request.caller, host: host)
         var isAtomic = true
         var desiredKeys: [String]?
         var writer = WebWriter(self, request)
@@ -53,27 +53,47 @@ extension WebServices {
             outcomes = modification.outcomes(of: result)
         }
         writer.literal("{\"records\":")
-        writer.list(zip(modification.operations, outcomes)) { writer, item in
-            let (operation, outcome) = item
-            let name = operation.record.recordName ?? ""
-            switch outcome {
-            case .success(let record?):
-                let keys = operation.desiredKeys ?? desiredKeys
-                writer.record(record.narrowed(to: keys.map { FieldSelection($0) }))
-            case .success(nil):
-                writer.literal("{\"recordName\":")
-                writer.string(name)
-                writer.literal(",\"deleted\":true}")
-            case .failure(let error): writer.failure(error, ofRecord: name)
+        await write(into: &writer, request) { writer in
+            writer.list(zip(modification.operations, outcomes)) { writer, item in
+                let (operation, outcome) = item
+                let name = operation.record.recordName ?? ""
+                switch outcome {
+                case .success(let record?):
+                    let keys = operation.desiredKeys ?? desiredKeys
+                    writer.record(
+                        record.narrowed(to: keys.map { FieldSelection($0) }),
+                        shortGUID: shortGUID(operation, record, request.caller)
+                    )
+                case .success(nil):
+                    writer.literal("{\"recordName\":")
+                    writer.string(name)
+                    writer.literal(",\"deleted\":true}")
+                case .failure(let error): writer.failure(error, ofRecord: name)
+                }
             }
         }
         return writer.finished()
+    }
+
+    /// What the link to a share of a record is going to end with, if the operation asks for it.
+    ///
+    /// Only the owner of a zone is told, and only of a record that can be shared.
+    private func shortGUID(
+        _ operation: WebOperation,
+        _ record: Record,
+        _ caller: Caller
+    ) -> String? {
+        guard operation.record.createsShortGUID, caller.database.scope == .private,
+            !record.zone.isDefault, !record.body.isShare
+        else { return nil }
+        return host.shortGUID(of: record.recordID, as: caller)
     }
 }
 
 /// The plan of a request's operations: what they ask of a service.
 private struct Modification {
     let caller: Caller
+    let host: any WebHost
     var zone: ZoneID?
     var operations: [WebOperation] = []
     /// The records as they are, of those operations that do not say all that a save must.
@@ -92,8 +112,9 @@ private struct Modification {
         var isRefused: Bool { if case .refused = self { true } else { false } }
     }
 
-    init(caller: Caller) {
+    init(caller: Caller, host: any WebHost) {
         self.caller = caller
+        self.host = host
     }
 
     /// Gives a name to each new record without one.
@@ -287,11 +308,16 @@ private struct Modification {
         let record = operation.record
         guard record.isShare || !record.share.isEmpty else { return nil }
         if operation.kind == .create {
-            return ShareContent(
+            var content = ShareContent(
                 root: record.share.rootName,
                 publicPermission: record.share.publicPermission ?? .none,
                 participants: record.share.participants ?? []
             )
+            if let root = record.share.rootName, caller.database.scope == .private {
+                let rootID = RecordID(recordName: root, zone: id.zone)
+                content.token = host.shortGUID(of: rootID, as: caller)
+            }
+            return content
         }
         guard record.share.publicPermission != nil || record.share.participants != nil,
             let share = try current(id).share

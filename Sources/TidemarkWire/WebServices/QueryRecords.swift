@@ -39,12 +39,16 @@ extension WebServices {
             limit: pageLimit(limit),
             desiredKeys: desiredKeys
         )
-        let token = syncToken(request, of: question.zone)
+        let token =
+            question.zone == nil
+            ? try await databaseToken(request) : syncToken(request, of: question.zone)
         let page = try await ask { (it) throws(SyncError) in
             try await it.query(question, as: request.caller)
         }
         writer.literal("{\"records\":")
-        writer.list(page.records) { $0.record($1) }
+        await write(into: &writer, request) { writer in
+            writer.list(page.records) { $0.record($1) }
+        }
         writer.member("continuationMarker", page.cursor?.description)
         writer.member("syncToken", token)
         return writer.finished()

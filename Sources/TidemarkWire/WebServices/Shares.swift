@@ -38,9 +38,55 @@ extension WebServices {
             found.append((link, metadata))
         }
         var writer = WebWriter(self, request)
+        // Who resolves a link knows it already.
+        for (_, metadata) in found {
+            guard let share = metadata.share.share else { continue }
+            writer.links[metadata.share.recordID] = share.token
+        }
         writer.literal("{\"results\":")
-        writer.list(found) { $0.result($1.0, $1.1) }
+        writer.list(found) { writer, item in
+            let (link, metadata) = item
+            writer.result(link, metadata)
+            writer.member("syncToken", syncToken(request, behind: metadata))
+            writer.literal("}")
+        }
         return writer.finished()
+    }
+
+    /// A token behind what a share's zone shows to the caller, if the request asks for it and the caller takes part.
+    private func syncToken(_ request: WebRequest, behind metadata: ShareMetadata) -> String? {
+        guard request.wantsSyncToken else { return nil }
+        var caller = request.caller
+        caller.database = DatabaseID(
+            container: caller.database.container,
+            environment: caller.database.environment,
+            scope: metadata.role == .owner ? .private : .shared,
+            owner: caller.user ?? .current
+        )
+        return host.currentToken(of: metadata.share.zone, as: caller)?.description
+    }
+
+    /// Writes what shows records; where some are roots of shares, their links are fetched and all is written again.
+    ///
+    /// Few answers have shared roots, and looking for them first would cost every answer a pass over its records.
+    func write(
+        into writer: inout WebWriter,
+        _ request: WebRequest,
+        _ content: (inout WebWriter) -> Void
+    ) async {
+        let start = writer.byteCount
+        content(&writer)
+        guard !writer.unknownLinks.isEmpty else { return }
+        let shares = Array(writer.unknownLinks)
+        let found = try? await service.fetchRecords(
+            FetchRecordsRequest(shares),
+            as: request.caller
+        )
+        for (id, result) in zip(shares, found ?? []) {
+            if case .success(let record) = result { writer.links[id] = record.share?.token }
+        }
+        writer.cut(to: start)
+        content(&writer)
     }
 }
 
@@ -71,6 +117,7 @@ extension JSONReader {
 }
 
 extension WebWriter {
+    /// Writes what a link leads to, without the end of the object.
     fileprivate mutating func result(_ link: ShareLink, _ metadata: ShareMetadata) {
         literal("{\"shortGUID\":{\"value\":")
         string(link.value)
@@ -94,6 +141,6 @@ extension WebWriter {
         member("participantStatus", metadata.acceptance.webName)
         member("participantPermission", metadata.permission.webName)
         member("participantType", metadata.role.webName)
-        literal(",\"potentialMatchList\":[]}")
+        literal(",\"potentialMatchList\":[]")
     }
 }

@@ -31,6 +31,17 @@ public protocol WebHost: Sendable {
     /// A token behind everything that a zone holds now; `nil` where there is none to be had.
     func currentToken(of zone: ZoneID, as caller: Caller) -> ChangeToken?
 
+    /// The newest changes of a zone up to a token, oldest first, with a token that stands before them.
+    func newestChanges(
+        _ request: ZoneChangesRequest,
+        through end: ChangeToken,
+        as caller: Caller
+    ) async throws(SyncError) -> ZoneChanges
+
+    /// What the link to a share of a record ends with, before there is one: the same each time, and known to
+    /// nobody who was not told.
+    func shortGUID(of record: RecordID, as caller: Caller) -> String
+
     /// The link to a share.
     func shareURL(ofToken token: String) -> String
 

@@ -30,6 +30,8 @@ struct WebRecord {
     /// The targets that the receipts in the fields were given for.
     var receipts: [ReceiptUse] = []
     var share = WebShare()
+    /// True if the answer is to say how a share of the record will be found.
+    var createsShortGUID = false
 
     var isShare: Bool { recordType == Share.recordType }
     /// True if fields name assets by nothing but what clients see of them.
@@ -132,6 +134,7 @@ extension JSONReader {
             case "fields": record.fields = try it.fields()
             case "parent":
                 record.parent = .set(try it.neededMember("recordName"))
+            case "createShortGUID": record.createsShortGUID = try it.truth()
             case "forRecord": record.share.rootName = try it.neededMember("recordName")
             case "publicPermission":
                 record.share.publicPermission = try it.permission()

@@ -43,6 +43,9 @@ public struct WebEndpoint: Hashable, Sendable {
     /// True if it needs a user who signed in, whatever the database.
     public let needsUser: Bool
 
+    /// True if an answer may take reading much: queries and deltas.
+    public var scans: Bool { path == "records/query" || path.contains("changes") }
+
     private init(
         _ path: String,
         _ scopes: Set<DatabaseScope> = [.public, .private, .shared],

@@ -83,6 +83,20 @@ public struct WebServices: Sendable {
         return host.currentToken(of: zone, as: request.caller)?.description
     }
 
+    /// A token behind everything that the zones of the database hold now, if the request asks for it.
+    func databaseToken(_ request: WebRequest) async throws(WebError) -> String? {
+        guard request.wantsSyncToken else { return nil }
+        var token: ChangeToken?
+        while true {
+            let question = DatabaseChangesRequest(since: token)
+            let page = try await ask { (it) throws(SyncError) in
+                try await it.databaseChanges(question, as: request.caller)
+            }
+            token = page.token
+            if !page.moreComing { return page.token.description }
+        }
+    }
+
     /// Refuses a request with more items than allowed.
     func checkCount(_ count: Int, of what: String) throws(WebError) {
         guard count <= itemLimit else {

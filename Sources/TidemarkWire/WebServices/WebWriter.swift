@@ -10,6 +10,10 @@ struct WebWriter {
     let isExtended: Bool
     /// True if whole and floating-point numbers are written as strings.
     var numbersAsStrings = false
+    /// What the links of shares end with, for their roots.
+    var links: [RecordID: String] = [:]
+    /// The shares of roots that were written without their link, because it is not known.
+    private(set) var unknownLinks: Set<RecordID> = []
     private var bytes: [UInt8] = []
 
     init(_ services: WebServices, _ request: WebRequest) {
@@ -51,6 +55,15 @@ struct WebWriter {
         literal(name)
         literal("\":")
         string(text)
+    }
+
+    /// The number of bytes that were written.
+    var byteCount: Int { bytes.count }
+
+    /// Forgets what was written behind so many bytes.
+    mutating func cut(to byteCount: Int) {
+        bytes.removeLast(bytes.count - byteCount)
+        unknownLinks = []
     }
 
     /// The bytes that were written.
@@ -140,10 +153,10 @@ struct WebWriter {
 
     // MARK: Records
 
-    /// Writes a record.
+    /// Writes a record, with what the link to a share of it is going to end with, if it is not shared yet.
     ///
     /// O(bytes).
-    mutating func record(_ record: Record) {
+    mutating func record(_ record: Record, shortGUID: String? = nil) {
         literal("{\"recordName\":")
         text(record.body.recordNameBytes)
         literal(",\"recordType\":")
@@ -167,8 +180,11 @@ struct WebWriter {
         if let parent = record.body.parentName { parentRecord(parent) }
         if let share = record.share {
             content(of: share, in: record)
-        } else if let shareName = record.body.shareName {
-            shareRecord(shareName, in: record.zone)
+        } else if let share = record.shareID {
+            if let token = links[share] { link(token) } else { unknownLinks.insert(share) }
+            shareRecord(share.recordName, in: record.zone)
+        } else if let shortGUID {
+            link(shortGUID)
         }
         literal("}")
     }
@@ -278,12 +294,12 @@ struct WebWriter {
             literal(",\"currentUserParticipant\":")
             participant(own)
         }
-        link(share.token, title: record["cloudkit.title"])
+        link(share.token)
         shareRecord(record.body.recordName, in: record.zone)
     }
 
     /// Writes how a share is found by its link.
-    private mutating func link(_ token: String, title: FieldValue?) {
+    private mutating func link(_ token: String) {
         guard !token.isEmpty else { return }
         member("shortGUID", token)
         literal(",\"stableUrl\":{\"routingKey\":\"0\",\"shortTokenHash\":")

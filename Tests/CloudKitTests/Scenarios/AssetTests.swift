@@ -4,6 +4,7 @@
 import Testing
 
 @testable import CloudKit
+@testable import TidemarkCloudKit
 
 @Suite struct `Assets` {
     private func file(_ bytes: Data) throws -> URL {

@@ -7,6 +7,7 @@ import TidemarkLog
 import TidemarkModel
 
 @testable import CloudKit
+@testable import TidemarkCloudKit
 
 /// What devices and temporary stores leave on the disk.
 @Suite struct `Files of devices` {

@@ -4,6 +4,7 @@
 import Testing
 
 @testable import CloudKit
+@testable import TidemarkCloudKit
 
 /// Objects that Apple's framework compares by what they say, and those that it compares by identity.
 ///

@@ -7,6 +7,7 @@ import Tidemark
 import TidemarkTesting
 
 @testable import CloudKit
+@testable import TidemarkCloudKit
 
 /// A process that ends when the service has answered, and before its program has heard.
 @Suite struct `The answer to a long-lived operation` {

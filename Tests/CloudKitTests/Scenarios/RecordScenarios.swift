@@ -4,6 +4,7 @@
 import Testing
 
 @testable import CloudKit
+@testable import TidemarkCloudKit
 
 @Suite struct `Saving in a database` {
     private let zoneID = CKRecordZone.ID(zoneName: "Notes")

@@ -41,7 +41,8 @@ struct ModuleSymbols {
             .appending(path: "symbols-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        try Self.extract(to: folder)
+        // The module exports what TidemarkCloudKit declares.
+        for module in ["CloudKit", "TidemarkCloudKit"] { try Self.extract(module, to: folder) }
         for file in try FileManager.default.contentsOfDirectory(
             at: folder,
             includingPropertiesForKeys: nil
@@ -56,7 +57,7 @@ struct ModuleSymbols {
         var arguments: [String]
     }
 
-    private static func extract(to folder: URL) throws {
+    private static func extract(_ module: String, to folder: URL) throws {
         let built = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
             .deletingLastPathComponent()
         let root = URL(filePath: #filePath).appending(path: "../../../..").standardized
@@ -66,14 +67,26 @@ struct ModuleSymbols {
             root.appending(path: "Sources/CLMDB"),
             built.appending(path: "../../checkouts/GRDB.swift/Sources/GRDBSQLite").standardized,
         ]
+        // What the module's own dependencies are written in C with, for whoever imports it.
+        let checkouts = built.appending(path: "../../checkouts").standardized
+        let maps = FileManager.default.enumerator(at: checkouts, includingPropertiesForKeys: nil)?
+            .compactMap { $0 as? URL }
+            .filter { $0.lastPathComponent == "module.modulemap" && $0.path.contains("/Sources/") }
+        let made = try FileManager.default.contentsOfDirectory(
+            at: built,
+            includingPropertiesForKeys: nil
+        ).map { $0.appending(path: "module.modulemap") }
+            .filter { FileManager.default.fileExists(atPath: $0.path) }
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments =
             [
-                "swift", "symbolgraph-extract", "-module-name", "CloudKit", "-target", target,
+                "swift", "symbolgraph-extract", "-module-name", module, "-target", target,
                 "-minimum-access-level", "public", "-output-dir", folder.path,
                 "-I", built.appending(path: "Modules").path,
-            ] + systemModules.flatMap { ["-Xcc", "-fmodule-map-file=\($0.path)/module.modulemap"] }
+            ]
+            + (systemModules.map { $0.appending(path: "module.modulemap") } + (maps ?? []) + made)
+            .flatMap { ["-Xcc", "-fmodule-map-file=\($0.path)"] }
         try process.run()
         process.waitUntilExit()
         guard process.terminationStatus == 0 else {

@@ -131,7 +131,7 @@ import Testing
             let position = event.map { $0.commitFirst + UInt64($0.eventCount) - 1 } ?? 0
             #expect(try again.lastSequence(atOrBefore: time).rawValue == position)
         }
-        for zone in 0..<9 as Range<UInt64> {
+        for zone in (0..<9).map(ZoneKey.init(rawValue:)) {
             var events: [WrittenEvent] = []
             try reader.scan(zone: zone, from: all[0], through: all[all.count - 1]) {
                 events.append(WrittenEvent($0))

@@ -262,7 +262,7 @@ import Testing
 
     /// What reading all events of a zone costs: reads of files, without a cache.
     private static func readCount(
-        of zone: UInt64,
+        of zone: ZoneKey,
         in striped: StripedLog
     ) throws -> (reads: Int, events: Int) {
         let positions = striped.events.filter {

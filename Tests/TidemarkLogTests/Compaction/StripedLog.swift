@@ -97,7 +97,7 @@ struct StripedLog {
         _ draft: inout CommitDraft,
         _ drafts: inout DraftSource
     ) {
-        draft.append(zone: UInt64(zone)) { payload in
+        draft.append(zone: ZoneKey(rawValue: UInt64(zone))) { payload in
             // Each zone has two hundred words of its own, in no order.
             while payload.count < byteCount {
                 let word = UInt64(zone * 200 + drafts.number(in: 0...199) + 1)

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TestSupport
+
 @testable import TidemarkLog
 
 /// Everything that the log knows of one event, as a plain value.
 struct WrittenEvent: Hashable {
     var sequence: UInt64
-    var zone: UInt64
+    var zone: ZoneKey
     var commitFirst: UInt64
     var eventCount: Int
     var time: Int64
@@ -51,7 +52,7 @@ extension CommitDraft {
             defer { start = event.payloadEnd }
             return WrittenEvent(
                 sequence: first + UInt64(index),
-                zone: event.zone == Self.ownSequence ? first + UInt64(index) : event.zone,
+                zone: event.zone(at: SequenceNumber(rawValue: first) + index),
                 commitFirst: first,
                 eventCount: events.count,
                 time: time,
@@ -151,8 +152,10 @@ struct DraftSource {
         )
         for _ in 0..<number(in: events) {
             let payload = bytes(number(in: payload))
-            let zone = number(in: 0...9)
-            draft.append(zone: zone == 9 ? CommitDraft.ownSequence : UInt64(zone)) { $0 += payload }
+            let number = number(in: 0...9)
+            let zone =
+                number == 9 ? CommitDraft.ownSequence : ZoneKey(rawValue: UInt64(number))
+            draft.append(zone: zone) { $0 += payload }
         }
         return draft
     }

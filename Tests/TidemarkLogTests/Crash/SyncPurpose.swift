@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import SimulatedDisk
+
 @testable import TidemarkLog
 
 /// What a sync in a log's code is for, told from the calls before it.

@@ -53,7 +53,9 @@ import Testing
             envelope: Array("user-\(number % 3)".utf8)
         )
         for event in 0...number % 3 {
-            let zone = number < 2 ? CommitDraft.ownSequence : UInt64(1 + (number + event) % 2)
+            let zone =
+                number < 2
+                ? CommitDraft.ownSequence : ZoneKey(rawValue: UInt64(1 + (number + event) % 2))
             draft.append(zone: zone) { payload in
                 payload += Array("commit \(number), event \(event): ".utf8)
                 for word in 0..<number * 2 { payload += Array("word \(word * number) ".utf8) }

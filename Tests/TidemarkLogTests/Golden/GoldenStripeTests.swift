@@ -35,7 +35,9 @@ import Testing
         )
         for event in 0...number % 3 {
             let zone = number % 9 == 8 ? 10 + number : number % 3 + event % 2
-            draft.append(zone: number < 3 ? CommitDraft.ownSequence : UInt64(zone)) { payload in
+            draft.append(
+                zone: number < 3 ? CommitDraft.ownSequence : ZoneKey(rawValue: UInt64(zone))
+            ) { payload in
                 payload += Array("commit \(number), event \(event): ".utf8)
                 for word in 0..<40 { payload += Array("word \(word) of zone \(zone) ".utf8) }
             }

@@ -28,7 +28,7 @@ extension CommitDraft {
             envelope: Array("user-\(number % 7)".utf8)
         )
         for (index, zone) in zones.enumerated() {
-            draft.append(zone: zone) { payload in
+            draft.append(zone: ZoneKey(rawValue: zone)) { payload in
                 let text = Array("commit \(number) event \(index) ".utf8)
                 while payload.count < byteCount * (index + 1) { payload += text }
             }
@@ -40,7 +40,7 @@ extension CommitDraft {
 /// What a log holds, as plain values that can be compared.
 struct EventLine: Hashable {
     var sequence: UInt64
-    var zone: UInt64
+    var zone: ZoneKey
     var time: Int64
     var envelope: [UInt8]
     var payload: [UInt8]

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TestSupport
+
 @testable import TidemarkModel
 
 /// Schemas without errors, made by a generator.

@@ -16,7 +16,7 @@ import TidemarkModel
         for policy in SavePolicy.allCases {
             for held in held {
                 for (previous, state) in [
-                    (UInt64(0), RecordState?.none), (9, .live), (9, .tombstone),
+                    (SequenceNumber(rawValue: 0), RecordState?.none), (9, .live), (9, .tombstone),
                 ] {
                     let event = RecordEvent(
                         state: .live,

@@ -78,9 +78,9 @@ struct GoldenEvents {
         let request = hash.key(ofRequest: "A-1", user: "u-9cd6", database: identity.database)
         var hashes: [UInt8] = []
         hashes.append(integer: hash.seed)
-        hashes.append(integer: hash.slot(ofName: Array("common/cal.md".utf8).span.bytes))
+        hashes.append(integer: hash.slot(ofName: Array("common/cal.md".utf8).span.bytes).rawValue)
         hashes.append(integer: hash.key(of: identity.database))
-        hashes.append(integer: hash.slot(ofZone: "Notes"))
+        hashes.append(integer: hash.slot(ofZone: "Notes").rawValue)
         hashes.append(integer: request.low)
         hashes.append(integer: request.high)
         var bound: [UInt8] = []

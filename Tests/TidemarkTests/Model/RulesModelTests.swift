@@ -506,7 +506,7 @@ import TidemarkViews
     /// For every zone and position, what the sync index lists after it is what is left of the events
     /// after it when only each record's last one is kept.
     private func checkOracle(_ snapshot: any ViewSnapshot, _ reader: LogReader) throws {
-        var events: [(zone: UInt64, sequence: UInt64, name: [UInt8])] = []
+        var events: [(zone: ZoneKey, sequence: UInt64, name: [UInt8])] = []
         try reader.scan(from: SequenceNumber(rawValue: 1), through: reader.durableSequence) {
             event in
             if let stored = try? StoredRecord(event.sequence, zone: event.zone, event.payload),
@@ -523,9 +523,8 @@ import TidemarkViews
         }
         for zone in Set(events.map(\.zone)) {
             var listed: [UInt64] = []
-            try snapshot.scan(.sync, from: ViewKey(zone, 0), through: ViewKey(zone, .max)) {
-                key,
-                _ in
+            let end = ViewKey(zone.rawValue, .max)
+            try snapshot.scan(.sync, from: ViewKey(zone.rawValue, 0), through: end) { key, _ in
                 listed.append(key.low)
                 return true
             }
@@ -534,7 +533,7 @@ import TidemarkViews
             // What is forgotten is not told any more, whether or not the log still has it.
             if entry.end != nil, reader.compactedThrough > .zero { continue }
             let last = reader.durableSequence.rawValue
-            for start in stride(from: entry.tombstoneHorizon, through: last, by: 1) {
+            for start in stride(from: entry.tombstoneHorizon.rawValue, through: last, by: 1) {
                 var last: [[UInt8]: UInt64] = [:]
                 for event in events where event.zone == zone && event.sequence > start {
                     last[event.name] = event.sequence

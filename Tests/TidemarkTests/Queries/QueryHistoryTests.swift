@@ -117,7 +117,7 @@ import TidemarkModel
         }
         // Nobody has asked yet.
         let indexes = try #require(try client.store.parts.queries.indexes)
-        let last = client.store.lastSequence.rawValue
+        let last = client.store.lastSequence
         for _ in 0..<6_000 where indexes.position != last {
             try await Task.sleep(for: .milliseconds(10))
         }

@@ -260,7 +260,7 @@ import TidemarkModel
             let stored = try views.records(at: [next])[0]
             if !stored.event.isTouch { break }
             touches += 1
-            next = SequenceNumber(rawValue: stored.event.previous)
+            next = stored.event.previous
         }
         #expect(touches == 80)
         try store.close()

@@ -88,7 +88,7 @@ import TidemarkModel
         let picture = try notifications.reader.picture(.visible)
         var reading = EventReading(Following(position: 0), notifications, picture)
         try reading.read(
-            through: store.lastSequence.rawValue,
+            through: store.lastSequence,
             eventLimit: .max,
             notificationLimit: .max
         )

@@ -297,6 +297,116 @@ import TidemarkModel
         #expect(try carried(scratch.store) == usage.byteCount)
     }
 
+    // MARK: Containers
+
+    /// The sum of a database's container that the store carries on, by the refusal of one byte more.
+    private func carriedOfContainer(_ store: Store, _ database: DatabaseID) throws -> Int? {
+        let wanted = UsageCounts.Reservation(database, growth: 1)
+        let outcome = try store.parts.writer().usages.withLock {
+            $0.reserve(wanted, quota: .max, containerQuota: 0)
+        }
+        return if case .refusedByContainer(let byteCount) = outcome { byteCount } else { nil }
+    }
+
+    private func total(_ store: Store, of container: ContainerID) throws -> Int {
+        try store.usages().filter { $0.database.container == container }
+            .reduce(0) { $0 + $1.total.byteCount }
+    }
+
+    @Test(arguments: 0..<6)
+    func `what the databases of a container add up to is what counting them anew finds`(
+        seed: UInt64
+    ) async throws {
+        var random = SeededGenerator(seed: seed)
+        let scratch = try scratch()
+        let container = ContainerID.standard
+        var quota = ContainerQuota()
+        quota.bytes = 1 << 40
+        let clients = ["_anna", "_ben", "_carol"].map { name in
+            scratch.client(
+                name,
+                of: DatabaseID(owner: UserID(name)),
+                zone: ZoneID(zoneName: "Notes")
+            )
+        }
+        for client in clients { try await client.createZone() }
+        var checkedCount = 0
+        for step in 0..<80 {
+            // Quotas come and go; what is committed without one is counted all the same.
+            if step == 5 || step == 40 { try scratch.store.setQuotas([container: quota]) }
+            if step == 30 { try scratch.store.setQuotas(["iCloud.other": quota]) }
+            let client = clients[Int.random(in: 0..<3, using: &random)]
+            let name = "r\(Int.random(in: 0..<5, using: &random))"
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0: try await client.modify([], delete: [RecordDeletion(client.id(name))])
+            case 1:
+                let ending = ModifyZonesRequest(deletions: [client.zone])
+                _ = try await scratch.store.modifyZones(ending, as: client.caller)
+                try await client.createZone()
+            case 2:
+                var changes = try scratch.store.beginImport()
+                let line = ChangeStreamLine(
+                    time: 1,
+                    user: UserID("_dora"),
+                    changes: [
+                        .save(
+                            recordID: RecordID(recordName: name),
+                            recordType: "Note",
+                            fields: try Fields(["text": text(step)])
+                        )
+                    ]
+                )
+                _ = try await changes.add(line)
+                try await changes.finish()
+            default:
+                let save = try client.save(name, ["text": text(step * 7)], policy: .changedKeys)
+                try await client.modify([save])
+            }
+            if let sum = try carriedOfContainer(scratch.store, client.caller.database) {
+                #expect(sum == (try total(scratch.store, of: container)), "step \(step)")
+                checkedCount += 1
+            }
+        }
+        #expect(checkedCount > 10)
+    }
+
+    @Test func `a container grows up to its quota, whichever of its databases grows`() async throws
+    {
+        let scratch = try scratch()
+        var quota = ContainerQuota()
+        quota.bytes = 10_000
+        quota.bytesPerPrivateDatabase = 7_000
+        let clients = ["_anna", "_ben"].map { name in
+            scratch.client(name, of: DatabaseID(owner: UserID(name)))
+        }
+        let other = scratch.client(of: DatabaseID(container: "iCloud.other"))
+        // What was there before counts.
+        let first = try clients[0].save("a", ["text": text(6000)])
+        #expect(try await clients[0].modify([first]).saves[0].error == nil)
+        try scratch.store.setQuotas([.standard: quota])
+        for (client, byteCount, message) in [
+            (clients[0], 2_000, "its quota is 7000"), (clients[1], 5_000, "its quota is 10000"),
+        ] {
+            let save = try client.save("b", ["text": text(byteCount)])
+            let error = await #expect(throws: SyncError.self) { try await client.modify([save]) }
+            #expect(error?.code == .quotaExceeded)
+            #expect(error?.message.contains(message) == true)
+        }
+        let small = try clients[1].save("c", ["text": text(2_000)])
+        #expect(try await clients[1].modify([small]).saves[0].error == nil)
+        let elsewhere = try other.save("a", ["text": text(20_000)])
+        #expect(try await other.modify([elsewhere]).saves[0].error == nil)
+        // Taking away makes room for others.
+        try await clients[0].modify([], delete: [RecordDeletion(clients[0].id("a"))])
+        let large = try clients[1].save("b", ["text": text(4_000)])
+        #expect(try await clients[1].modify([large]).saves[0].error == nil)
+        #expect(try scratch.store.containers() == ["iCloud.other", .standard])
+        // Without quotas everything is allowed again.
+        try scratch.store.setQuotas([:])
+        let huge = try clients[1].save("d", ["text": text(20_000)])
+        #expect(try await clients[1].modify([huge]).saves[0].error == nil)
+    }
+
     @Test func `a retry gets its first answer, also when the quota is used up`() async throws {
         let scratch = try scratch(private: 3000)
         let anna = scratch.client()
@@ -313,7 +423,7 @@ import TidemarkModel
         #expect(counts.reserve(wanted, quota: 100) == .notCounted)
         let id = counts.begin(.standard)
         #expect(counts.begin(.standard) == id)
-        for sequence: UInt64 in [5, 6] { counts.settle(wanted, at: sequence) }
+        for sequence: SequenceNumber in [5, 6] { counts.settle(wanted, at: sequence) }
         counts.end(id ?? 0, of: .standard, byteCount: 50, bound: 5)
         #expect(counts.begin(.standard) == nil)
         #expect(counts.reserve(wanted, quota: 60) == .refused(byteCount: 60))

@@ -48,7 +48,7 @@ struct AssetGetCommand: AsyncParsableCommand {
     func run() async throws {
         try await store.read { store in
             let id = RecordID(recordName: name, zone: ZoneID(zoneName: zone))
-            let position = try point.position(in: store)
+            let position = try point.at?.position(in: store)
             let record = try store.record(id, of: try database.holder, asOf: position)
             let asset = try record.asset(in: field, element: element)
             let pieces = try store.openAsset(asset, of: database.id)

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TidemarkAdministration
 import TidemarkLog
 
 /// `tidemark log dump`: every event.
-struct LogDumpCommand: ParsableCommand {
+struct LogDumpCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dump",
         abstract: "Print the log's events.",
@@ -25,12 +26,13 @@ struct LogDumpCommand: ParsableCommand {
     @OptionGroup var filter: EventFilter
     @OptionGroup var options: OutputOptions
 
-    func run() throws {
-        let reader = try LogReader(store.store, fileSystem: PosixFileSystem())
-        let (first, last) = try range.positions(in: reader)
-        var printer = EventPrinter(reader, filter, options)
-        try printer.printEvents(from: first, through: last)
+    func run() async throws {
+        var call = EventsCall(filter.filter)
+        range.set(&call)
+        var printer = EventPrinter(options)
+        let found = try await store.serviceOfFiles().answer(call) { try printer.print($0) }
         try printer.flush()
-        try finish(reader, and: printer.unknown)
+        noteTornTail(found.tornByteCount)
+        try finish(found.damage)
     }
 }

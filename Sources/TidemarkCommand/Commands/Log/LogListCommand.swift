@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TidemarkAdministration
 import TidemarkLog
 import TidemarkModel
 
 /// `tidemark log ls`: the segments.
-struct LogListCommand: ParsableCommand {
+struct LogListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ls",
         abstract: "List the log's segments.",
@@ -25,9 +26,9 @@ struct LogListCommand: ParsableCommand {
     @OptionGroup var store: StoreArgument
     @OptionGroup var options: OutputOptions
 
-    func run() throws {
-        let reader = try LogReader(store.store, fileSystem: PosixFileSystem())
-        let segments = try reader.figures().segments
+    func run() async throws {
+        let found = try await store.serviceOfFiles().answer(SegmentsCall())
+        let segments = found.segments
         var output = StandardOutput()
         if options.isJSON(output) {
             for segment in segments { try output.line { $0.append(json: segment) } }
@@ -36,7 +37,8 @@ struct LogListCommand: ParsableCommand {
             for line in segments.compactMap(\.recoveryText) { try output.line(line) }
         }
         try output.flush()
-        try finish(reader)
+        noteTornTail(found.tornByteCount)
+        try finish(found.damage)
     }
 
     private static func table(of segments: [SegmentFigures]) -> Table {

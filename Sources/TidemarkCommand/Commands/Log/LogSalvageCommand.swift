@@ -33,7 +33,7 @@ struct LogSalvageCommand: ParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() throws {
-        let salvaged = try Store.salvage(from: store.store, to: destination)
+        let salvaged = try Store.salvage(from: store.folder, to: destination)
         let salvage = salvaged.log
         var output = StandardOutput()
         if options.isJSON(output) {
@@ -86,7 +86,7 @@ extension [UInt8] {
         append(literal: "],\"mendedZones\":[")
         for (index, key) in salvage.mendedZones.enumerated() {
             if index > 0 { append(UInt8(ascii: ",")) }
-            append(jsonNumber: key)
+            append(jsonNumber: key.rawValue)
         }
         append(literal: "],\"assets\":")
         append(jsonNumber: salvaged.assets.count)

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
 import Tidemark
+import TidemarkAdministration
 import TidemarkLog
 import TidemarkModel
 
 /// `tidemark log stat`: figures.
-struct LogStatCommand: ParsableCommand {
+struct LogStatCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stat",
         abstract: "Print what a store holds and what it takes, in figures.",
@@ -24,35 +24,25 @@ struct LogStatCommand: ParsableCommand {
     @OptionGroup var store: StoreArgument
     @OptionGroup var options: OutputOptions
 
-    func run() throws {
-        let reader = try LogReader(store.store, fileSystem: PosixFileSystem())
-        let log = try reader.figures()
-        // Of a log that is damaged where a zone begins, records cannot be counted.
-        let opened =
-            reader.damage.isEmpty ? try store.open(.reading) : try? store.open(.reading)
-        let records =
-            reader.damage.isEmpty ? try opened?.figures() : try? opened?.figures()
-        if let opened { store.noteLag(of: opened) }
-        let bytesOnDisk = log.byteCount
-        let ratio = ratioText(log.rawByteCount, bytesOnDisk)
-        let isEmpty = log.eventCount == 0
-        let journal = JournalStanding(of: store.store, reader.store)
+    func run() async throws {
+        let found = try await store.serviceOfFiles().answer(StatisticsCall())
+        store.noteLag(found.clockLag)
         let figures: Figures = [
-            ("events", "\(log.eventCount)"),
-            ("commits", "\(log.commitCount)"),
-            ("segments", "\(log.segments.count)"),
-            ("bytesOnDisk", "\(bytesOnDisk)"),
-            ("spareBytes", "\(log.spareByteCount)"),
-            ("viewBytes", "\(Self.byteCount(ofFolder: reader.viewsPath))"),
-            ("rawBytes", "\(log.rawByteCount)"),
-            ("ratio", ratio),
-            ("liveRecords", records.map { "\($0.liveRecordCount)" } ?? "null"),
-            ("tombstones", records.map { "\($0.tombstoneCount)" } ?? "null"),
-            ("firstSequence", isEmpty ? "0" : "\(log.segments.first?.id.first ?? .zero)"),
-            ("lastSequence", "\(reader.durableSequence)"),
-            ("journalEntries", "\(journal.entryCount)"),
-            ("journalBytes", "\(journal.byteCount)"),
-            ("journalLost", "\(journal.lostCount)"),
+            ("events", "\(found.eventCount)"),
+            ("commits", "\(found.commitCount)"),
+            ("segments", "\(found.segmentCount)"),
+            ("bytesOnDisk", "\(found.byteCount)"),
+            ("spareBytes", "\(found.spareByteCount)"),
+            ("viewBytes", "\(found.viewByteCount)"),
+            ("rawBytes", "\(found.rawByteCount)"),
+            ("ratio", ratioText(found.rawByteCount, found.byteCount)),
+            ("liveRecords", found.liveRecordCount.map { "\($0)" } ?? "null"),
+            ("tombstones", found.tombstoneCount.map { "\($0)" } ?? "null"),
+            ("firstSequence", "\(found.firstSequence)"),
+            ("lastSequence", "\(found.lastSequence)"),
+            ("journalEntries", "\(found.journal.entryCount)"),
+            ("journalBytes", "\(found.journal.byteCount)"),
+            ("journalLost", "\(found.journal.lostCount)"),
         ]
         var output = StandardOutput()
         if options.isJSON(output) {
@@ -63,14 +53,7 @@ struct LogStatCommand: ParsableCommand {
             for line in table.lines.dropFirst() { try output.line(line) }
         }
         try output.flush()
-        try finish(reader, and: journal.damage)
-    }
-
-    private static func byteCount(ofFolder path: String) -> Int {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-        return names.reduce(0) { sum, name in
-            let attributes = try? FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
-            return sum + ((attributes?[.size] as? Int) ?? 0)
-        }
+        noteTornTail(found.tornByteCount)
+        try finish(found.damage + found.journal.damage)
     }
 }

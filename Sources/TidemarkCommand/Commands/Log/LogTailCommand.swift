@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Synchronization
+import TidemarkAdministration
 import TidemarkLog
 
 #if canImport(Glibc)
@@ -12,12 +13,12 @@ import Darwin
 #endif
 
 /// `tidemark log tail`: events as they happen.
-struct LogTailCommand: ParsableCommand {
+struct LogTailCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tail",
         abstract: "Print the last events, then each new one as it becomes durable.",
         discussion: """
-            Follows a store that another process writes. It ends when it is interrupted, when \
+            Follows a store that another process writes, or a server. It ends when it is interrupted, when \
             nobody reads its output any more, or after --count events.
 
               tidemark log tail notes.tide --zone lists
@@ -44,42 +45,56 @@ struct LogTailCommand: ParsableCommand {
     @OptionGroup var filter: EventFilter
     @OptionGroup var options: OutputOptions
 
-    /// How often the store is looked at.
-    private static let pollMilliseconds: Int32 = 100
+    /// How often it is asked whether to end.
+    private static let pause = Duration.milliseconds(100)
 
     func validate() throws {
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
     }
 
-    func run() throws {
-        let reader = try LogReader(store.store, fileSystem: PosixFileSystem())
+    func run() async throws {
         signal(SIGINT) { _ in wasInterrupted.store(true, ordering: .relaxed) }
-        var printer = EventPrinter(reader, filter, options)
-        let durable = reader.durableSequence.rawValue
-        var next = from ?? durable - min(durable, last) + 1
-        while true {
-            let durable = reader.durableSequence
-            try printer.printEvents(
-                from: SequenceNumber(rawValue: next),
-                through: durable,
-                limit: count.map { $0 - printer.count }
-            )
-            try printer.flush()
-            next = max(next, durable.rawValue + 1)
-            if let count, printer.count >= count { break }
-            guard try wait() else { break }
-            _ = try reader.refresh()
+        let service = try store.serviceOfFiles()
+        var call = EventsCall(filter.filter)
+        call.first = from.map { SequenceNumber(rawValue: $0) }
+        call.newest = last
+        call.limit = count
+        call.follows = true
+        let found = try await withThrowingTaskGroup(of: EventsCall.Answer?.self) {
+            group -> EventsCall.Answer? in
+            group.addTask { [call, options] in
+                var printer = EventPrinter(options)
+                do {
+                    return try await service.answer(call) { event in
+                        try printer.print(event)
+                        try printer.flush()
+                    }
+                } catch is CancellationError {
+                    // A server ends its answer there.
+                    return nil
+                }
+            }
+            group.addTask {
+                while try !isOver() { try await Task.sleep(for: Self.pause) }
+                return nil
+            }
+            let first = try await group.next() ?? nil
+            group.cancelAll()
+            if let first { return first }
+            return try await group.next() ?? nil
         }
-        try finish(reader, and: printer.unknown)
+        guard let found else { return }
+        noteTornTail(found.tornByteCount)
+        try finish(found.damage)
     }
 
-    /// Waits until it is time to look again; `false` if that will not be needed any more.
-    private func wait() throws -> Bool {
+    /// Tells whether nothing more will be needed.
+    private func isOver() throws -> Bool {
         // Asking about no event at all reports only that the other end of a pipe has gone.
         var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
-        let found = poll(&output, 1, Self.pollMilliseconds)
+        let found = poll(&output, 1, 0)
         if found > 0, output.revents & Int16(POLLERR | POLLHUP) != 0 { throw ClosedPipe() }
-        return !wasInterrupted.load(ordering: .relaxed)
+        return wasInterrupted.load(ordering: .relaxed)
     }
 }
 

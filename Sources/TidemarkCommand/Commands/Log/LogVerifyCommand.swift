@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkLog
 
 /// `tidemark log verify`: whether everything is as it was written.
@@ -24,9 +25,9 @@ struct LogVerifyCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        let path = store.store
-        let result = try await Progress.showing("segments and assets") {
-            try Store.verify(at: path)
+        let service = try store.serviceOfFiles()
+        let result = try await Progress.showing("segments and assets") { report in
+            try await service.answer(VerificationCall(), report: report)
         }
         var output = StandardOutput()
         for finding in result.findings { try output.printFinding(finding, options) }

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
@@ -80,20 +81,30 @@ struct BisectCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await store.read { store in
-            let first = try from?.position(in: store) ?? store.historyHorizon()
-            let last = try to?.position(in: store) ?? store.lastSequence
-            guard first < last else {
-                throw CommandError("There are no events between \(first) and \(last).")
+        guard let bad else {
+            return try await store.read { opened in
+                let service = store.service(of: opened)
+                let (first, last) = try await points(by: service)
+                try await print(try find(in: opened, first, last), by: service)
             }
-            let finding =
-                if let bad {
-                    try await find(bad, in: store, first, last)
-                } else {
-                    try find(in: store, first, last)
-                }
-            try await print(finding, of: store)
         }
+        try await store.ask { service in
+            let (first, last) = try await points(by: service)
+            try await print(try await find(bad, by: service, first, last), by: service)
+        }
+    }
+
+    /// The first and the last position.
+    private func points(
+        by service: any AdministrationService
+    ) async throws -> (SequenceNumber, SequenceNumber) {
+        let log = try await service.answer(PositionCall())
+        let first = try await from?.position(by: service) ?? log.horizon
+        let last = try await to?.position(by: service) ?? log.newest
+        guard first < last else {
+            throw CommandError("There are no events between \(first) and \(last).")
+        }
+        return (first, last)
     }
 
     /// What to do where the first point is not good.
@@ -122,19 +133,20 @@ private struct BisectFinding {
 extension BisectCommand {
     private func find(
         _ predicate: Query.Predicate,
-        in store: Store,
+        by service: any AdministrationService,
         _ first: SequenceNumber,
         _ last: SequenceNumber
     ) async throws -> BisectFinding {
-        let holding = try await Progress.showing("events") {
-            try await store.holding(
-                of: predicate,
-                type: type,
-                in: try database.holder,
-                zone: zoneID,
-                after: first,
-                through: last
-            )
+        let call = BisectionCall(
+            for: predicate,
+            type: type,
+            in: try database.holder,
+            zone: zoneID,
+            after: first,
+            through: last
+        )
+        let holding = try await Progress.showing("events") { report in
+            try await service.answer(call, report: report)
         }
         if holding.heldAtFirst {
             throw CommandError(
@@ -273,17 +285,21 @@ extension BisectCommand {
 // MARK: - Output
 
 extension BisectCommand {
-    private func print(_ finding: BisectFinding, of store: Store) async throws {
-        var steps = try await store.steps(from: finding.bad, through: finding.bad)
-        guard let step = try await steps.next() else {
+    private func print(
+        _ finding: BisectFinding,
+        by service: any AdministrationService
+    ) async throws {
+        var call = EventsCall()
+        call.first = finding.bad
+        call.last = finding.bad
+        var found: LoggedEvent?
+        _ = try await service.answer(call) { found = $0 }
+        guard let event = found else {
             throw CommandError("Event \(finding.bad) cannot be read.")
         }
-        let source = try store.eventSource
-        var decoder = EventDecoder(source: source)
-        let event = try decoder.decode(step.event)
         var output = StandardOutput()
         if options.isJSON(output) {
-            try output.line { $0.append(json: finding, event, in: source.line) }
+            try output.line { $0.append(json: finding, event) }
         } else {
             let ink = Ink(output)
             for line in finding.lines(event, ink) { try output.line(line) }
@@ -293,7 +309,7 @@ extension BisectCommand {
 }
 
 extension BisectFinding {
-    fileprivate func lines(_ event: DecodedEvent, _ ink: Ink) -> [String] {
+    fileprivate func lines(_ event: LoggedEvent, _ ink: Ink) -> [String] {
         var lines: [String] = []
         if let good {
             lines.append(
@@ -318,8 +334,7 @@ extension BisectFinding {
 extension [UInt8] {
     fileprivate mutating func append(
         json finding: BisectFinding,
-        _ event: DecodedEvent,
-        in line: IncarnationLine
+        _ event: LoggedEvent
     ) {
         append(literal: "{\"bad\":")
         append(jsonNumber: finding.bad.rawValue)
@@ -336,7 +351,7 @@ extension [UInt8] {
             append(jsonNumber: probeCount)
         }
         append(literal: ",\"event\":")
-        append(json: event, in: line)
+        append(json: event)
         append(literal: "}")
     }
 }

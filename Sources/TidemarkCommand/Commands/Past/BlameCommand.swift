@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 import TidemarkReplay
 
@@ -35,11 +36,13 @@ struct BlameCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in
-            let blame = try await store.blame(
-                of: RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
-                in: try database.holder,
-                asOf: try point.position(in: store)
+        try await store.ask { service in
+            let blame = try await service.answer(
+                BlameCall(
+                    of: RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
+                    in: try database.holder,
+                    asOf: try await point.position(by: service)
+                )
             )
             let table = Table([
                 ("field", .left), ("value", .left), ("set by", .right), ("time", .left),

@@ -4,6 +4,7 @@
 import ArgumentParser
 import Foundation
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 import TidemarkReplay
 
@@ -59,10 +60,13 @@ struct CaseCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await store.read { store in
-            var found = try await store.makeCase(
-                of: record.map { RecordID(recordName: $0, zone: ZoneID(zoneName: zone)) },
-                in: try database.holder
+        try await store.ask { service in
+            let found = try await service.answer(
+                CaseCall(
+                    of: record.map { RecordID(recordName: $0, zone: ZoneID(zoneName: zone)) },
+                    in: try database.holder,
+                    masking: maskNames ? .names : mask ? .values : .nothing
+                )
             )
             if !found.prunedRecordIDs.isEmpty {
                 note(
@@ -70,7 +74,6 @@ struct CaseCommand: AsyncParsableCommand {
                         + "versions any more; the case begins with those that are left."
                 )
             }
-            if mask || maskNames { found = try found.masked(names: maskNames) }
             let expected = Self.expectedPath(beside: output)
             try write(found.lines.map { line in { $0.append(json: line) } }, to: output)
             try write(found.records.map { record in { $0.append(json: record) } }, to: expected)

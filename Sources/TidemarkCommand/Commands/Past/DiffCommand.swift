@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 import TidemarkReplay
 
@@ -48,23 +49,23 @@ struct DiffCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in
+        try await store.ask { service in
             var output = StandardOutput()
             let isJSON = options.isJSON(output)
             let ink = Ink(output)
-            try await store.visitDifferences(
-                after: try from.position(in: store),
-                through: try to?.position(in: store),
+            let call = DifferencesCall(
+                after: try await from.position(by: service),
+                through: try await to?.position(by: service),
                 of: try database.holder,
                 in: zone.map { ZoneID(zoneName: $0) },
                 record: record
-            ) { difference in
+            )
+            _ = try await service.answer(call) { difference in
                 if isJSON {
                     try output.line { $0.append(json: difference) }
                 } else {
                     for line in difference.lines(ink) { try output.line(line) }
                 }
-                return true
             }
             try output.flush()
         }

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 import TidemarkReplay
 
@@ -45,23 +46,21 @@ struct HistoryCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await store.read { store in
-            let history = try await store.history(
-                of: RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
-                in: try database.holder
-            )
+        try await store.ask { service in
             var output = StandardOutput()
             let isJSON = options.isJSON(output)
             let ink = Ink(output)
-            var left = limit ?? .max
-            for try await entry in history {
+            let call = HistoryCall(
+                of: RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
+                in: try database.holder,
+                limit: limit
+            )
+            _ = try await service.answer(call) { entry in
                 if isJSON {
                     try output.line { $0.append(json: entry) }
                 } else {
                     for line in entry.lines(ink) { try output.line(line) }
                 }
-                left -= 1
-                if left == 0 { break }
             }
             try output.flush()
         }

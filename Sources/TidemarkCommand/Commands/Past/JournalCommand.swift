@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark journal`: what was refused, and what devices were told.
@@ -35,33 +36,24 @@ struct JournalCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in
+        try await store.ask { service in
             var output = StandardOutput()
             let isJSON = options.isJSON(output)
             let ink = Ink(output)
-            var failure: (any Error)?
-            let standing = try store.visitJournal { entry in
-                guard failure == nil, isWanted(entry) else { return }
-                do {
-                    if isJSON {
-                        try output.line { $0.append(json: entry) }
-                    } else {
-                        for line in entry.lines(ink) { try output.line(line) }
-                    }
-                } catch {
-                    failure = error
+            let call = JournalCall(
+                refusals: refusals,
+                device: device,
+                user: user.map { UserID($0) }
+            )
+            let standing = try await service.answer(call) { entry in
+                if isJSON {
+                    try output.line { $0.append(json: entry) }
+                } else {
+                    for line in entry.lines(ink) { try output.line(line) }
                 }
             }
-            if let failure { throw failure }
             try output.flush()
             try finish(standing.damage)
         }
-    }
-
-    private func isWanted(_ entry: JournalEntry) -> Bool {
-        if refusals, case .told = entry.content { return false }
-        guard let caller = entry.content.caller else { return true }
-        return (device == nil || caller.device.map { Name($0) } == device.map { Name($0) })
-            && (user == nil || caller.user == user.map { UserID($0) })
     }
 }

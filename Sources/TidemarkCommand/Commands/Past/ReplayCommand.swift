@@ -77,7 +77,7 @@ struct ReplayCommand: AsyncParsableCommand {
     /// The position that --to stands for, which must not be below the history horizon.
     private func end() async throws -> SequenceNumber? {
         guard let to else { return nil }
-        let position = try to.position(inStoreAt: store.store)
+        let position = try to.position(inStoreAt: store.folder)
         let store = try store.open(.reading)
         defer { try? store.close() }
         try store.check(position)
@@ -91,8 +91,8 @@ extension ReplayCommand {
     private func replay(through position: SequenceNumber?) throws {
         let (reader, begun) =
             verify
-            ? try ViewsCheck.begin(at: store.store)
-            : (try LogReader(store.store, fileSystem: PosixFileSystem()), nil as ViewsCheck?)
+            ? try ViewsCheck.begin(at: store.folder)
+            : (try LogReader(store.folder, fileSystem: PosixFileSystem()), nil as ViewsCheck?)
         var check = begun
         let isComparing = check?.isComparing == true
         let end = isComparing ? check?.checkpoint : position

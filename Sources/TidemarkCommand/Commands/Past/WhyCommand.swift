@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 import TidemarkReplay
 
@@ -50,13 +51,15 @@ struct WhyCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in
-            let explanation = try await store.explainAbsence(
-                of: RecordID(recordName: record, zone: ZoneID(zoneName: zone)),
-                in: try database.holder,
-                asOf: try point.position(in: store),
-                from: device,
-                of: user.map { database.place.container.user($0) }
+        try await store.ask { service in
+            let explanation = try await service.answer(
+                AbsenceCall(
+                    of: RecordID(recordName: record, zone: ZoneID(zoneName: zone)),
+                    in: try database.holder,
+                    asOf: try await point.position(by: service),
+                    from: device,
+                    of: user.map { database.place.container.user($0) }
+                )
             )
             var output = StandardOutput()
             if options.isJSON(output) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark schema diff`: what differs between two schemas.
@@ -26,15 +27,18 @@ struct SchemaDiffCommand: AsyncParsableCommand {
 
     func run() async throws {
         let target = try file.map { try SchemaText(path: $0).file().schema }
-        try await store.read { store in
-            let development = try store.schema(of: container.id)
+        try await store.ask { service in
+            let development = try await service.answer(
+                SchemaCall(of: container.id, in: .development)
+            )
             let changes =
                 if let target {
                     development.changes(to: target)
                 } else {
-                    try store.schema(of: container.id, in: .production).changes(to: development)
+                    try await service.answer(SchemaCall(of: container.id, in: .production))
+                        .changes(to: development)
                 }
-            try options.print(changes)
+            try options.print(changes.map { "\($0)" })
         }
     }
 }

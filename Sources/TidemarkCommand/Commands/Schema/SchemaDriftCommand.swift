@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark schema drift`: which builds do what production would refuse.
@@ -34,11 +35,12 @@ struct SchemaDriftCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in
-            let first = try since.map { try $0.position(in: store).next }
-            let drift = try store.schemaDrift(of: container.id, since: first ?? .zero)
-            let development = try store.schema(of: container.id)
-            try options.print(drift, development)
+        try await store.ask { service in
+            let first = try await since?.position(by: service).next
+            let drift = try await service.answer(
+                SchemaDriftCall(of: container.id, since: first ?? .zero)
+            )
+            try options.print(drift.entries)
             if drift.uncounted > 0 {
                 note("Not listed, because there are too many: \(drift.uncounted) more.")
             }
@@ -47,46 +49,35 @@ struct SchemaDriftCommand: AsyncParsableCommand {
 }
 
 extension OutputOptions {
-    fileprivate func print(_ drift: SchemaDrift, _ development: Schema) throws {
+    fileprivate func print(_ drift: [SchemaDriftCall.Entry]) throws {
         try print(
-            drift.byBuild.flatMap(\.entries),
+            drift,
             in: Table([
                 ("build", .left), ("missing in production", .left), ("times", .right),
                 ("first", .left), ("last", .left), ("remedy", .left),
             ]),
-            json: { $0.append(json: $1, $1.gap.remedy(development)) },
+            json: { $0.append(json: $1) },
             row: { entry in
                 [
-                    entry.build?.string ?? "-", "\(entry.gap)", "\(entry.count)",
+                    entry.build ?? "-", entry.missing, "\(entry.count)",
                     RFC3339.text(milliseconds: entry.firstSeen),
-                    RFC3339.text(milliseconds: entry.lastSeen), entry.gap.remedy(development),
+                    RFC3339.text(milliseconds: entry.lastSeen), entry.remedy,
                 ]
             }
         )
     }
 }
 
-extension SchemaDrift.Gap {
-    /// What ends the gap.
-    fileprivate func remedy(_ development: Schema) -> String {
-        switch self {
-        case .type: "use another field"
-        case _ where isClosed(in: development): "promote"
-        default: "add it to development"
-        }
-    }
-}
-
 extension [UInt8] {
-    fileprivate mutating func append(json entry: SchemaDrift.Entry, _ remedy: String) {
+    fileprivate mutating func append(json entry: SchemaDriftCall.Entry) {
         append(literal: "{\"build\":")
         if let build = entry.build {
-            append(jsonString: build.string)
+            append(jsonString: build)
         } else {
             append(literal: "null")
         }
         append(literal: ",\"missing\":")
-        append(jsonString: "\(entry.gap)")
+        append(jsonString: entry.missing)
         append(literal: ",\"times\":")
         append(jsonNumber: entry.count)
         append(literal: ",\"first\":")
@@ -94,7 +85,7 @@ extension [UInt8] {
         append(literal: ",\"last\":")
         append(jsonNumber: entry.lastSeen)
         append(literal: ",\"remedy\":")
-        append(jsonString: remedy)
+        append(jsonString: entry.remedy)
         append(literal: "}")
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark schema export`: a schema as a file.
@@ -16,9 +17,10 @@ struct SchemaExportCommand: AsyncParsableCommand {
     @OptionGroup var place: EnvironmentOptions
 
     func run() async throws {
-        try await store.read { store in
+        try await store.ask { service in
             var output = StandardOutput()
-            let text = try store.schema(of: place.container.id, in: place.environment).text
+            let call = SchemaCall(of: place.container.id, in: place.environment)
+            let text = try await service.answer(call).text
             for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
                 try output.line(String(line))
             }

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark schema import`: a file becomes development's schema.
@@ -31,20 +32,23 @@ struct SchemaImportCommand: AsyncParsableCommand {
     func run() async throws {
         let schema = try SchemaText(path: file).file().schema
         if dryRun {
-            try await store.read { store in
+            try await store.ask { service in
                 let plan = SchemaPlan.importing(
                     schema,
-                    into: try store.schema(of: container.id),
-                    production: try store.schema(of: container.id, in: .production)
+                    into: try await service.answer(SchemaCall(of: container.id, in: .development)),
+                    production: try await service.answer(
+                        SchemaCall(of: container.id, in: .production)
+                    )
                 )
                 if let error = plan.error { throw error }
-                try options.print(plan.changes)
+                try options.print(plan.changes.map { "\($0)" })
             }
             return
         }
-        try await store.write(.creating) { store in
-            let plan = try await store.importSchema(schema, into: container.id)
-            try options.print(plan.changes)
+        try await store.administer(.creating) { service in
+            try options.print(
+                try await service.answer(ImportSchemaCall(schema, into: container.id))
+            )
         }
     }
 }

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark schema index`: what queries may do with a field.
@@ -66,9 +67,9 @@ struct SchemaIndexCommand: AsyncParsableCommand {
         let asked = Schema.Indexes(indexes.map(\.indexes))
         let environments: [Environment] =
             environment == .production ? [.development, .production] : [.development]
-        try await store.write { store in
+        try await store.administer { service in
             for environment in environments {
-                let plan = try await store.changeIndexes(
+                let call = ChangeIndexesCall(
                     of: name,
                     in: recordType,
                     adding: remove ? [] : asked,
@@ -76,7 +77,7 @@ struct SchemaIndexCommand: AsyncParsableCommand {
                     of: container.id,
                     in: environment
                 )
-                try options.print(plan.changes)
+                try options.print(try await service.answer(call))
             }
         }
     }

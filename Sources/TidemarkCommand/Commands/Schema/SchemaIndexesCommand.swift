@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark schema indexes`: which fields can be asked for.
@@ -20,8 +21,10 @@ struct SchemaIndexesCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in
-            let schema = try store.schema(of: place.container.id, in: place.environment)
+        try await store.ask { service in
+            let schema = try await service.answer(
+                SchemaCall(of: place.container.id, in: place.environment)
+            )
             let fields = schema.recordTypes.flatMap { type in
                 type.fields.filter { !$0.indexes.isEmpty }.map {
                     (type: type.name.string, field: $0)

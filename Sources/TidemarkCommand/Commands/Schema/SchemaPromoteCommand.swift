@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark schema promote`: production's schema becomes development's.
@@ -22,9 +23,8 @@ struct SchemaPromoteCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.write { store in
-            let plan = try await store.promoteSchema(of: container.id)
-            try options.print(plan.changes)
+        try await store.administer { service in
+            try options.print(try await service.answer(PromoteSchemaCall(of: container.id)))
         }
     }
 }

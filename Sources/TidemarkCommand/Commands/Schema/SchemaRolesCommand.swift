@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark schema roles`: which custom roles a user has.
@@ -43,29 +44,35 @@ struct SchemaRolesCommand: AsyncParsableCommand {
     func run() async throws {
         let user = place.container.user(user)
         guard clear || !set.isEmpty else {
-            try await store.read { store in
-                try print(try store.roles(of: user, of: place.container.id, in: place.environment))
+            try await store.ask { service in
+                let call = RolesCall(of: user, of: place.container.id, in: place.environment)
+                try print(try await service.answer(call))
             }
             return
         }
-        try await store.write { store in
-            let roles = set.map { Schema.Role(Name($0)) }
-            try await store.setRoles(roles, of: user, of: place.container.id, in: place.environment)
-            try print(roles)
+        try await store.administer { service in
+            let call = SetRolesCall(
+                set,
+                of: user,
+                of: place.container.id,
+                in: place.environment
+            )
+            _ = try await service.answer(call)
+            try print(set)
         }
     }
 
-    private func print(_ roles: [Schema.Role]) throws {
+    private func print(_ roles: [String]) throws {
         var output = StandardOutput()
         for role in roles {
             if options.isJSON(output) {
                 try output.line {
                     $0.append(literal: "{\"role\":")
-                    $0.append(jsonString: role.name.string)
+                    $0.append(jsonString: role)
                     $0.append(literal: "}")
                 }
             } else {
-                try output.line(role.name.string)
+                try output.line(role)
             }
         }
         try output.flush()

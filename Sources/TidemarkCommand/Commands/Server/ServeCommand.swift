@@ -7,6 +7,10 @@ import Tidemark
 import TidemarkModel
 import TidemarkServer
 
+#if Server
+import Tracing
+#endif
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
@@ -46,13 +50,16 @@ struct ServeCommand: AsyncParsableCommand {
             options: try settings.storeOptions()
         )
         do {
+            let logger = JSONLogHandler.logger { line in
+                try? writeAll(line[...], to: STDERR_FILENO, name: "standard error")
+            }
+            let traces = try TraceOptions(environment: ProcessInfo.processInfo.environment)
             let server = try await Server(
                 store: opened,
                 at: settings.store,
                 options: options,
-                logger: JSONLogHandler.logger { line in
-                    try? writeAll(line[...], to: STDERR_FILENO, name: "standard error")
-                }
+                logger: logger,
+                tracer: traces.map { OTLPTracer($0, logger: logger) } ?? NoOpTracer()
             )
             let token = try await server.directory.developmentToken(for: settings.container)
             try await server.run { port in tell(settings, options, port, token) }
@@ -62,9 +69,7 @@ struct ServeCommand: AsyncParsableCommand {
         }
         try opened.close()
         #else
-        throw CommandError(
-            "This program was built without the server. Build it with: swift build -c release --traits Server"
-        )
+        throw CommandError.withoutServer
         #endif
     }
 

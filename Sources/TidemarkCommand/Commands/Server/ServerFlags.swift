@@ -44,8 +44,46 @@ struct ServerFlags: ParsableArguments {
     )
     var trustProxy: Bool?
 
+    @Option(
+        help: ArgumentHelp(
+            "Whether a web auth token is good until its session ends (lenient), or once (strict).",
+            valueName: "rotation"
+        )
+    )
+    var tokenRotation: String?
+
     @Option(help: "At most how many connections are open at once (20000).")
     var connectionLimit: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "A network that is not public to which webhooks may be sent, such as 127.0.0.0/8.",
+            valueName: "address/bits"
+        )
+    )
+    var webhookNetwork: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "At most how many bytes a private database holds: a number with K, M, G or T (no limit).",
+            valueName: "bytes"
+        )
+    )
+    var userQuota: String?
+
+    @Option(
+        help: ArgumentHelp("At most how many bytes a public database holds.", valueName: "bytes")
+    )
+    var publicQuota: String?
+
+    @Option(help: "At most how many requests of one container are answered at once (2000).")
+    var containerRequests: Int?
+
+    @Option(
+        help:
+            "At most how many queries and deltas of one container are read at once; others wait (32)."
+    )
+    var containerScans: Int?
 
     @Option(
         help: ArgumentHelp(

@@ -31,8 +31,13 @@ struct ServerSettings {
         ("host", .string(defaults.host)), ("public-url", .string("")),
         ("certificate", .string("")), ("private-key", .string("")),
         ("sign-up", .bool(defaults.allowsSignUp)), ("rate-limit", .stringArray([])),
+        ("token-rotation", .string(defaults.tokenRotation.rawValue)),
         ("trust-proxy", .bool(defaults.trustsProxy)),
         ("connection-limit", .int(defaults.connectionLimit)),
+        ("webhook-network", .stringArray([])),
+        ("user-quota", .string("")), ("public-quota", .string("")),
+        ("container-requests", .int(defaults.requestsPerContainer)),
+        ("container-scans", .int(defaults.scansPerContainer)),
         ("journal-days", .int(30)), ("container", .string(ContainerID.standard.identifier)),
     ]
 
@@ -80,8 +85,15 @@ struct ServerSettings {
         case "private-key": flags.privateKey.map { .string($0) }
         case "sign-up": flags.signUp.map { .bool($0) }
         case "rate-limit": flags.rateLimit.isEmpty ? nil : .stringArray(flags.rateLimit)
+        case "token-rotation": flags.tokenRotation.map { .string($0) }
         case "trust-proxy": flags.trustProxy.map { .bool($0) }
         case "connection-limit": flags.connectionLimit.map { .int($0) }
+        case "webhook-network":
+            flags.webhookNetwork.isEmpty ? nil : .stringArray(flags.webhookNetwork)
+        case "user-quota": flags.userQuota.map { .string($0) }
+        case "public-quota": flags.publicQuota.map { .string($0) }
+        case "container-requests": flags.containerRequests.map { .int($0) }
+        case "container-scans": flags.containerScans.map { .int($0) }
         case "journal-days": flags.journalDays.map { .int($0) }
         case "container": flags.container.map { .string($0) }
         default: nil
@@ -152,6 +164,17 @@ struct ServerSettings {
 
     private func truth(_ name: String) -> Bool { content(name) == .bool(true) }
 
+    /// A number of bytes; `nil` for a setting that is empty.
+    private func byteCount(_ name: String) throws -> Int? {
+        guard let text = text(name) else { return nil }
+        guard let number = ByteCount.number(text), number > 0 else {
+            throw CommandError(
+                "The setting \(name) is a number of bytes of at least 1, such as 500M; it is \"\(text)\"."
+            )
+        }
+        return number
+    }
+
     /// The store's folder.
     var store: String { text("store") ?? "tidemark.tide" }
 
@@ -163,6 +186,8 @@ struct ServerSettings {
         var options = StoreOptions()
         options.requiresAuthentication = true
         options.journal = .full
+        options.limits.bytesPerPrivateDatabase = try byteCount("user-quota")
+        options.limits.bytesPerPublicDatabase = try byteCount("public-quota")
         let days = try number("journal-days", in: 1...36_500)
         options.journalLifetime = Int64(days) * 24 * 60 * 60 * 1000
         return options
@@ -178,7 +203,17 @@ struct ServerSettings {
         options.privateKey = text("private-key")
         options.allowsSignUp = truth("sign-up")
         options.trustsProxy = truth("trust-proxy")
+        guard let rotation = text("token-rotation").flatMap({ TokenRotation(rawValue: $0) }) else {
+            throw CommandError("The setting token-rotation is lenient or strict.")
+        }
+        options.tokenRotation = rotation
         options.connectionLimit = try number("connection-limit", in: 1...1_000_000)
+        if case .stringArray(let networks)? = content("webhook-network") {
+            options.webhookNetworks = networks
+            try options.checkWebhookNetworks()
+        }
+        options.requestsPerContainer = try number("container-requests", in: 1...1_000_000)
+        options.scansPerContainer = try number("container-scans", in: 1...1_000_000)
         if case .stringArray(let limits)? = content("rate-limit") {
             for text in limits {
                 let (kind, rate) = try Self.rateLimit(text)

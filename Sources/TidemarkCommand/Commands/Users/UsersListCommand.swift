@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark users list`: everybody about whom something was said.
@@ -22,8 +23,9 @@ struct UsersListCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in
-            try options.print(try store.accounts(of: place.container.id, in: place.environment))
+        try await store.ask { service in
+            let call = UsersCall(of: place.container.id, in: place.environment)
+            try options.print(try await service.answer(call))
         }
     }
 }

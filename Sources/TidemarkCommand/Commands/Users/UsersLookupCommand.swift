@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark users lookup`: whom an app would find.
@@ -41,11 +42,12 @@ struct UsersLookupCommand: AsyncParsableCommand {
         )
         let caller = Caller(database: database, user: place.container.user(user))
         let lookups = who.map { UserLookup($0) }
-        try await store.read { store in
+        try await store.ask { service in
             if lookups.isEmpty {
-                try print(try await store.contacts(as: caller).map { ($0.lookup?.text ?? "", $0) })
+                let contacts = try await service.answer(LookUpUsersCall(nil, as: caller))
+                try print(contacts.compactMap(\.self).map { ($0.lookup?.text ?? "", $0) })
             } else {
-                let found = try await store.lookUpUsers(lookups, as: caller)
+                let found = try await service.answer(LookUpUsersCall(lookups, as: caller))
                 try print(Array(zip(who, found)))
                 if found.contains(nil) { throw ExitCode.failure }
             }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark users set`: says who a user is.
@@ -88,14 +89,13 @@ struct UsersSetCommand: AsyncParsableCommand {
 
     func run() async throws {
         let user = place.container.user(user)
-        try await store.write(.creating) { store in
-            let old = try store.account(
-                of: user,
-                of: place.container.id,
-                in: place.environment
+        let (container, environment) = (place.container.id, place.environment)
+        try await store.administer(.creating) { service in
+            let old = try await service.answer(
+                UsersCall(of: container, in: environment, user: user)
             )
-            let account = changed(old ?? UserAccount(user))
-            try await store.setUser(account, of: place.container.id, in: place.environment)
+            let account = changed(old.first ?? UserAccount(user))
+            _ = try await service.answer(SetUserCall(account, of: container, in: environment))
             try options.print([account])
         }
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark users status`: whether an account can be used.
@@ -32,10 +33,9 @@ struct UsersStatusCommand: AsyncParsableCommand {
             environment: place.environment,
             scope: .public
         )
-        try await store.read { store in
-            let status = try await store.accountStatus(
-                as: Caller(database: database, user: place.container.user(user))
-            )
+        let caller = Caller(database: database, user: place.container.user(user))
+        try await store.ask { service in
+            let status = try await service.answer(AccountStatusCall(of: caller))
             var output = StandardOutput()
             if options.isJSON(output) {
                 try output.line("{\"status\":\"\(status.name)\",\"number\":\(status.rawValue)}")

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark zones list`: what zones there are.
@@ -13,51 +14,73 @@ struct ZonesListCommand: AsyncParsableCommand {
         discussion: """
             One line for each zone, ordered by name as UTF-8 bytes: how many records and \
             tombstones it holds, and the sequence number of its last event. Of a shared database those \
-            that others share with its owner.
+            that others share with its owner. As of a point, and of a shared database, names alone.
             """
     )
 
     @OptionGroup var store: StoreArgument
+    @OptionGroup var point: PointOption
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in
-            if database.database == .shared { return try await printShared(by: store) }
-            try options.print(
-                try store.zoneFigures(of: database.id),
-                in: Table([
-                    ("zone", .left), ("records", .right), ("tombstones", .right), ("last", .right),
-                    ("created", .left),
-                ]),
-                json: { line, zone in
-                    line.append(literal: "{\"zone\":")
-                    line.append(jsonString: zone.standing.identity.zoneName.string)
-                    line.append(literal: ",\"records\":")
-                    line.append(jsonNumber: zone.liveCount)
-                    line.append(literal: ",\"tombstones\":")
-                    line.append(jsonNumber: zone.tombstoneCount)
-                    line.append(literal: ",\"lastSequence\":")
-                    line.append(jsonNumber: zone.standing.head)
-                    line.append(literal: ",\"created\":")
-                    line.append(jsonNumber: zone.standing.createdTime)
-                    line.append(literal: "}")
-                },
-                row: { zone in
-                    [
-                        zone.standing.identity.zoneName.string.printable, "\(zone.liveCount)",
-                        "\(zone.tombstoneCount)", "\(zone.standing.head)",
-                        RFC3339.text(milliseconds: zone.standing.createdTime),
-                    ]
-                }
+        try await store.ask { service in
+            let position = try await point.position(by: service)
+            let zones = try await service.answer(ZonesCall(of: database.id, asOf: position))
+            if database.database == .shared { return try printShared(zones.map(\.zone)) }
+            if position != nil { return try printNames(zones.map(\.zone)) }
+            try print(
+                zones.compactMap { entry in entry.content.map { (entry.zone.zoneName, $0) } }
             )
         }
     }
 
-    private func printShared(by store: Store) async throws {
-        let caller = Caller(database: database.id, user: database.id.owner)
+    private func print(_ zones: [(name: String, content: ZonesCall.Content)]) throws {
         try options.print(
-            try await store.zones(as: caller).map(\.zoneID),
+            zones,
+            in: Table([
+                ("zone", .left), ("records", .right), ("tombstones", .right), ("last", .right),
+                ("created", .left),
+            ]),
+            json: { line, zone in
+                line.append(literal: "{\"zone\":")
+                line.append(jsonString: zone.name)
+                line.append(literal: ",\"records\":")
+                line.append(jsonNumber: zone.content.recordCount)
+                line.append(literal: ",\"tombstones\":")
+                line.append(jsonNumber: zone.content.tombstoneCount)
+                line.append(literal: ",\"lastSequence\":")
+                line.append(jsonNumber: zone.content.last.rawValue)
+                line.append(literal: ",\"created\":")
+                line.append(jsonNumber: zone.content.createdTime)
+                line.append(literal: "}")
+            },
+            row: { zone in
+                [
+                    zone.name.printable, "\(zone.content.recordCount)",
+                    "\(zone.content.tombstoneCount)", "\(zone.content.last)",
+                    RFC3339.text(milliseconds: zone.content.createdTime),
+                ]
+            }
+        )
+    }
+
+    private func printNames(_ zones: [ZoneID]) throws {
+        try options.print(
+            zones,
+            in: Table([("zone", .left)]),
+            json: { line, zone in
+                line.append(literal: "{\"zone\":")
+                line.append(jsonString: zone.zoneName)
+                line.append(literal: "}")
+            },
+            row: { [$0.zoneName.printable] }
+        )
+    }
+
+    private func printShared(_ zones: [ZoneID]) throws {
+        try options.print(
+            zones,
             in: Table([("owner", .left), ("zone", .left)]),
             json: { $0.append(json: .zone($1)) },
             row: { [$0.ownerName.printable, $0.zoneName.printable] }

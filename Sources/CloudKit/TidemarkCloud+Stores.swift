@@ -1,0 +1,63 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+public import Tidemark
+public import TidemarkCloudKit
+
+extension TidemarkCloud {
+    /// Points at a store on disk, which is made if it is not there.
+    ///
+    /// One process at a time writes a store. If another one has it open, the first call waits for up to
+    /// five seconds, and then fails with `serviceUnavailable` and a time after which to retry.
+    public convenience init(
+        storeAt path: String,
+        options: StoreOptions = StoreOptions(),
+        userNames: UserNames = .perContainer
+    ) {
+        let store = EmbeddedStore(
+            path: path,
+            options: options,
+            isTemporary: false,
+            userNames: userNames
+        )
+        self.init(.source(store), userNames: userNames)
+    }
+
+    /// Points at a new store in the folder for temporary files, for tests.
+    ///
+    /// It is removed when it is closed, when its devices and containers are gone, or when the process exits.
+    /// What a process that was killed has left is removed by the next one.
+    ///
+    /// Unless `options` say otherwise, nothing waits for the disk.
+    public static func temporary(
+        options: StoreOptions? = nil,
+        userNames: UserNames = .perContainer
+    ) -> TidemarkCloud {
+        var quick = StoreOptions()
+        quick.durability = .none
+        AbandonedStores.sweepOnce
+        let path = AbandonedStores.newPath(in: NSTemporaryDirectory())
+        TemporaryPaths.ofProcess.add(path)
+        let store = EmbeddedStore(
+            path: path,
+            options: options ?? quick,
+            isTemporary: true,
+            userNames: userNames
+        )
+        return TidemarkCloud(.source(store), userNames: userNames)
+    }
+}
+
+/// The stores of this process, for the device that a program has without saying anything.
+private final class StoresOfProcess: EmbeddedStores {
+    func cloud(storeAt path: String, userNames: TidemarkCloud.UserNames) -> TidemarkCloud {
+        TidemarkCloud(storeAt: path, userNames: userNames)
+    }
+}
+
+/// Makes what `TidemarkCloudKit` looks for by this name; see `CDefaultCloud`.
+@_cdecl("tidemark_cloudkit_embedded_stores")
+public func makeEmbeddedStores() -> UnsafeMutableRawPointer {
+    Unmanaged.passRetained(StoresOfProcess()).toOpaque()
+}

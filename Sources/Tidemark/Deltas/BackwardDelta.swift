@@ -1,0 +1,68 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+
+/// A delta that can also be read from its end.
+protocol BackwardDelta: ZoneDelta {
+    /// The position behind which the delta begins.
+    var first: SequenceNumber { get }
+    /// The content of the token of a client that has been told everything.
+    var end: TokenContent { get }
+
+    /// The same delta for a client that has been told everything up to a later position.
+    func beginning(after position: SequenceNumber) -> Self
+
+    /// The number of entries between two positions, at most `limit`.
+    func count(
+        after start: SequenceNumber,
+        through end: SequenceNumber,
+        limit: Int
+    ) throws(SyncError) -> Int
+}
+
+extension BackwardDelta {
+    /// The position behind which at most `limit` entries lie up to another one, and as many of them as can
+    /// be found cheaply.
+    ///
+    /// Lists are read forwards alone, so windows that end there are tried: each twice as long as the one before,
+    /// then halves of what was too much. O(limit · log(log's length)).
+    func windowStart(
+        before end: SequenceNumber,
+        _ limit: Int
+    ) throws(SyncError) -> SequenceNumber {
+        var fitting = end
+        var length = UInt64(limit)
+        while fitting > first {
+            let start =
+                end - first > length ? SequenceNumber(rawValue: end.rawValue - length) : first
+            let count = try count(after: start, through: end, limit: limit + 1)
+            guard count <= limit else {
+                return try windowStart(between: start, fitting, before: end, limit)
+            }
+            fitting = start
+            if count == limit { break }
+            length = length > .max / 2 ? .max : 2 * length
+        }
+        return fitting
+    }
+
+    /// The same between a position with too many entries behind it and one with few enough.
+    private func windowStart(
+        between tooEarly: SequenceNumber,
+        _ fitting: SequenceNumber,
+        before end: SequenceNumber,
+        _ limit: Int
+    ) throws(SyncError) -> SequenceNumber {
+        var (tooEarly, fitting) = (tooEarly, fitting)
+        while fitting - tooEarly > 1 {
+            let middle = tooEarly + Int((fitting - tooEarly) / 2)
+            let count = try count(after: middle, through: end, limit: limit + 1)
+            if count > limit { tooEarly = middle } else { fitting = middle }
+            if count == limit { break }
+        }
+        return fitting
+    }
+}

@@ -1,0 +1,25 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkLog
+
+extension StoreEnvironment {
+    /// The same effects, of whose syncs an observer hears.
+    func observed(by observer: (any StoreObserver)?) -> StoreEnvironment {
+        guard let observer else { return self }
+        var observed = self
+        observed.log.observeSync = {
+            let work = observer.begins(.sync)
+            return { result in
+                switch result {
+                case .success(let frame):
+                    observer.notes(.synced(frame))
+                    work?.ends(nil)
+                case .failure(let error):
+                    work?.ends(error)
+                }
+            }
+        }
+        return observed
+    }
+}

@@ -1,0 +1,34 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+package import TidemarkLog
+package import TidemarkModel
+import TidemarkViews
+
+/// One epoch of a zone, or the list of what one share shows, from its beginning to its end.
+package struct PastZone: Hashable, Sendable {
+    /// Its key.
+    package let key: ZoneKey
+    /// Which zone it is.
+    package let identity: ZoneIdentity
+    /// Position of its end; `nil` while it lives.
+    package let end: SequenceNumber?
+    /// Why it ended; `nil` while it lives.
+    package let endReason: ZoneDeletionReason?
+    /// The position up to which tombstones may have been forgotten.
+    let tombstoneHorizon: SequenceNumber
+
+    init(_ standing: ZoneStanding) {
+        key = standing.key
+        identity = standing.identity
+        end = standing.end?.sequence
+        endReason = standing.end?.reason
+        tombstoneHorizon = standing.tombstoneHorizon
+    }
+
+    /// Whether it had begun and not ended after an event.
+    package func isThere(at position: SequenceNumber) -> Bool {
+        key.creation <= position && end.map { $0 > position } ?? true
+    }
+}

@@ -1,0 +1,123 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkViews
+
+extension Reader {
+    /// See ``Store/newestChanges(_:through:as:)``.
+    func newestChanges(
+        _ request: ZoneChangesRequest,
+        through end: ChangeToken,
+        as caller: Caller
+    ) throws(SyncError) -> ZoneChanges {
+        try checkAccess(of: caller, writes: false)
+        let now = try picture(.visible)
+        defer { withExtendedLifetime(now) {} }
+        let changes: ZoneChanges
+        if caller.database.scope == .shared {
+            changes = try newestSharedChanges(request, through: end, as: caller, now)
+        } else {
+            let delta = try listedDelta(request, as: caller, asOf: nil, now)
+            changes = try newestPage(of: delta, request, through: end)
+        }
+        // With the oldest page the client has been told everything between its two tokens.
+        return changes.moreComing ? changes : noted(changes, request, caller, now, token: end)
+    }
+
+    /// The last page of a delta before a token.
+    func newestPage(
+        of delta: some BackwardDelta,
+        _ request: ZoneChangesRequest,
+        through token: ChangeToken
+    ) throws(SyncError) -> ZoneChanges {
+        let end = try position(of: token, in: delta)
+        var limit = try pageLimit(request.limit)
+        let byteLimit = min(max(request.byteLimit ?? .max, 1), options.pageByteCount)
+        while true {
+            let first = try delta.windowStart(before: end, limit)
+            let window = delta.beginning(after: first)
+            // One more: then the list goes beyond the end, unless it took too many reads.
+            var list = try window.list(limit + 1)
+            let isListed = !list.place.moreComing || list.place.token.sequence >= end
+            list.entries.removeAll { $0.sequence > end }
+            list.next = nil
+            list.keepsCommits = false
+            var page = DeltaPage(list, line: line, byteLimit: byteLimit, shownTo: delta.access)
+            try page.read(list, from: source)
+            var rows = page.rows
+            let isShown = try window.hide(from: &rows) == nil
+            // What does not fit is at the page's end, where the newest changes are.
+            guard isListed && isShown && page.count == list.entries.count || limit == 1 else {
+                limit = max(1, min(page.count, limit / 2))
+                continue
+            }
+            var content = delta.end
+            content.sequence = first
+            return ZoneChanges(
+                zone: request.zone,
+                changes: RecordChanges(
+                    rows,
+                    in: request.zone,
+                    selecting: request.desiredKeys.map { FieldSelection($0) }
+                ),
+                token: content.token(of: id, hash: views.hash),
+                moreComing: first > delta.first
+            )
+        }
+    }
+
+    /// The position of a token of a delta's zone.
+    private func position(
+        of token: ChangeToken,
+        in delta: some BackwardDelta
+    ) throws(SyncError) -> SequenceNumber {
+        let end = delta.end
+        do throws(TokenDefect) {
+            var content = try TokenContent(token, store: id, hash: views.hash)
+            // The default zone has no key while nothing was ever written there.
+            if content.place == 0 { content.place = end.place }
+            try content.check(
+                level: end.level,
+                place: end.place,
+                line: line,
+                visible: end.sequence,
+                horizon: .zero,
+                readability: end.readability
+            )
+            return max(content.sequence, delta.first)
+        } catch {
+            throw SyncError(error)
+        }
+    }
+}
+
+extension ListedDelta: BackwardDelta {
+    var first: SequenceNumber { start.sequence }
+
+    func beginning(after position: SequenceNumber) -> ListedDelta {
+        var start = start
+        start.sequence = position
+        return ListedDelta(
+            reader: reader,
+            picture: picture,
+            key: key,
+            start: start,
+            caller: caller,
+            readable: readable,
+            readability: readability
+        )
+    }
+
+    func count(
+        after start: SequenceNumber,
+        through end: SequenceNumber,
+        limit: Int
+    ) throws(SyncError) -> Int {
+        guard let key else { return 0 }
+        return try picture.versions(in: key, after: start, limit: limit)
+            .prefix { $0.sequence <= end }.count
+    }
+}

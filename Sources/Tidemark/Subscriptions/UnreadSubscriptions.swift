@@ -1,0 +1,68 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+import TidemarkRules
+
+/// Subscriptions that were saved and that no event has asked for yet, by their databases.
+///
+/// A subscription's record is named after its database, so that sorting them out takes a look at the
+/// name. Reading them, with their predicates, takes some thirty times as long.
+struct UnreadSubscriptions: Sendable {
+    /// What happened to a subscription.
+    enum Change: Sendable {
+        case saved(RecordBody, sequence: SequenceNumber)
+        case removed(Name)
+    }
+
+    /// Stands for a database; two may have the same one, and are then read together.
+    typealias Place = Int
+
+    private var changes: [Place: [Change]] = [:]
+
+    var isEmpty: Bool { changes.isEmpty }
+
+    /// Takes in a change, and returns how many there are in its database.
+    mutating func append(_ change: Change, at place: Place) -> Int {
+        changes[place, default: []].append(change)
+        return changes[place]?.count ?? 0
+    }
+
+    /// Takes out what happened in a database, in its order; `nil` if nothing did.
+    mutating func take(_ place: Place) -> [Change]? {
+        isEmpty ? nil : changes.removeValue(forKey: place)
+    }
+
+    /// What stands for the database that a record is named after, and whether it is a shared one; `nil`
+    /// for a name of another form.
+    static func place(ofRecord name: ArraySlice<UInt8>) -> (place: Place, isShared: Bool)? {
+        let parts = name.split(
+            separator: UInt8(ascii: "/"),
+            maxSplits: 5,
+            omittingEmptySubsequences: false
+        )
+        guard parts.count == 6 else { return nil }
+        let isShared = parts[3].elementsEqual(DatabaseScope.shared.name.utf8)
+        return (place(parts[0], parts[1], parts[3], parts[4]), isShared)
+    }
+
+    /// What stands for a database.
+    static func place(of database: DatabaseID) -> Place {
+        func bytes(_ text: String) -> ArraySlice<UInt8> { Array(text.utf8)[...] }
+        return place(
+            bytes(database.container.identifier.escaped),
+            bytes(database.environment.rawValue),
+            bytes(database.scope.name),
+            bytes(database.owner.userRecordName.escaped)
+        )
+    }
+
+    private static func place(_ parts: ArraySlice<UInt8>...) -> Place {
+        var hasher = Hasher()
+        for part in parts {
+            hasher.combine(part.count)
+            part.withUnsafeBytes { hasher.combine(bytes: $0) }
+        }
+        return hasher.finalize()
+    }
+}

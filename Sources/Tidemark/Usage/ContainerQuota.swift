@@ -1,0 +1,59 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// What one container may hold, where that differs from what all may.
+public struct ContainerQuota: Hashable, Sendable {
+    /// Bytes of all records and assets of the container, in all of its databases and environments; `nil` leaves it
+    /// to the disk.
+    public var bytes: Int?
+    /// Bytes in one private database; `nil` leaves it to ``TidemarkModel/Limits/bytesPerPrivateDatabase``.
+    public var bytesPerPrivateDatabase: Int?
+    /// Bytes in one public database; `nil` leaves it to ``TidemarkModel/Limits/bytesPerPublicDatabase``.
+    public var bytesPerPublicDatabase: Int?
+
+    /// Nothing that differs.
+    public init() {}
+
+    fileprivate func quota(of scope: DatabaseScope) -> Int? {
+        scope == .public ? bytesPerPublicDatabase : bytesPerPrivateDatabase
+    }
+}
+
+/// What databases and containers may hold: what was set when the store was opened, and for single containers since.
+struct Quotas {
+    let limits: Limits
+    /// By container.
+    private(set) var ofContainers: [ContainerID: ContainerQuota] = [:]
+    /// How often they were set.
+    private(set) var generation = 0
+
+    init(limits: Limits) {
+        self.limits = limits
+    }
+
+    mutating func set(_ quotas: [ContainerID: ContainerQuota]) {
+        ofContainers = quotas.filter { $0.value != ContainerQuota() }
+        generation += 1
+    }
+
+    /// True if some database has one.
+    var isSome: Bool {
+        limits.bytesPerPublicDatabase != nil || limits.bytesPerPrivateDatabase != nil
+            || !ofContainers.isEmpty
+    }
+
+    /// What a database may hold, and what its container may; `nil` for what has no quota.
+    func quotas(of database: DatabaseID) -> (database: Int?, container: Int?) {
+        let own = ofContainers[database.container]
+        return (
+            own?.quota(of: database.scope) ?? limits.quota(of: database.scope), own?.bytes
+        )
+    }
+
+    func has(_ database: DatabaseID) -> Bool {
+        let quotas = quotas(of: database)
+        return quotas.database != nil || quotas.container != nil
+    }
+}

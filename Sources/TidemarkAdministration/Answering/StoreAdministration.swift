@@ -1,0 +1,96 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+public import Tidemark
+public import TidemarkModel
+
+/// The administration of a store in a folder of this machine.
+///
+/// Calls work on threads of their own: many of them read the log for long, which the threads that all tasks share
+/// must not do.
+public struct StoreAdministration: AdministrationService {
+    /// The store's folder.
+    public let path: String
+    /// The store, if it is open here.
+    let openStore: Store?
+    /// The id of the administrator's credential; `nil` for who has the files.
+    let administrator: String?
+
+    /// Describes the administration of a store, or of its files alone.
+    ///
+    /// Without an open store calls are answered that read files: of the log, and backups. `administrator` is the
+    /// id of a credential.
+    public init(of store: Store?, at path: String, by administrator: String? = nil) {
+        openStore = store
+        self.path = path
+        self.administrator = administrator
+    }
+
+    /// The store; throws where it is not open here.
+    public var store: Store {
+        get throws(SyncError) {
+            if let openStore { return openStore }
+            throw SyncError(.internalError, "The store \(path) is not open in this process.")
+        }
+    }
+
+    /// A caller for whom the administrator vouches.
+    func vouching(for caller: Caller) -> Caller {
+        var caller = caller
+        if let administrator { caller.authentication = .administrator(id: administrator) }
+        return caller
+    }
+
+    /// See `AdministrationService`.
+    public func answer<Call: AdministrationCall>(
+        _ call: Call,
+        report: @escaping @Sendable (UInt64, UInt64) -> Void,
+        receive: (Call.Piece) async throws -> Void
+    ) async throws -> Call.Answer {
+        guard let type = Call.self as? any StoreCall.Type,
+            let handler = type.handler as? CallHandler<Self, Call>
+        else { throw SyncError.noCall(Call.name) }
+        return try await withTaskExecutorPreference(Self.threads) {
+            try await LongWork.reporting { progress in
+                report(progress.done, progress.total)
+            } during: {
+                try await handler.answer(call, self, receive)
+            }
+        }
+    }
+
+    private static let threads = AdministrationThreads()
+}
+
+/// A call that a store answers.
+public protocol StoreCall: AdministrationCall {
+    /// Answers the call.
+    func answer(
+        from administration: StoreAdministration,
+        receive: (Piece) async throws -> Void
+    ) async throws -> Answer
+}
+
+extension StoreCall {
+    /// The handler of the call, as a `CallHandler`.
+    fileprivate static var handler: any Sendable {
+        CallHandler<StoreAdministration, Self> { call, administration, receive in
+            try await call.answer(from: administration, receive: receive)
+        }
+    }
+}
+
+/// Threads for work that waits for disks.
+private final class AdministrationThreads: TaskExecutor {
+    private let queue = DispatchQueue(
+        label: "tidemark.administration",
+        qos: .utility,
+        attributes: .concurrent
+    )
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}

@@ -1,0 +1,171 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkEvents
+public import TidemarkLog
+import TidemarkModel
+
+/// Asks for events of the log, oldest first, and for new ones as they become durable.
+public struct EventsCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "log-dump"
+    /// See `AdministrationCall`.
+    public typealias Piece = LoggedEvent
+
+    /// The first event; `nil` for the first that there is.
+    public var first: SequenceNumber?
+    /// The last event; `nil` for the last that there is.
+    public var last: SequenceNumber?
+    /// Only commits at or after this time, in milliseconds since 1970.
+    public var since: Int64?
+    /// Only commits at or before this time, in milliseconds since 1970.
+    public var until: Int64?
+    /// Begins with so many of the newest events.
+    public var newest: UInt64?
+    /// The most events that are answered; `nil` for all.
+    public var limit: Int?
+    /// True if the call goes on with each new event as it becomes durable, until it is cancelled or has its limit.
+    public var follows: Bool?
+    /// Which events are wanted.
+    public var filter: Filter
+
+    /// Which events are wanted: those that are as every member says.
+    ///
+    /// Names are compared as UTF-8 bytes.
+    public struct Filter: Codable, Hashable, Sendable {
+        /// The name of the zone.
+        public var zone: String?
+        /// The owner of the zone's database.
+        public var owner: String?
+        /// The name of the record.
+        public var record: String?
+        /// The type of the record.
+        public var type: String?
+        /// Who asked.
+        public var user: String?
+        /// From which device.
+        public var device: String?
+
+        /// Every event.
+        public init() {}
+    }
+
+    /// Asks for all events that a filter lets through.
+    public init(_ filter: Filter = Filter()) {
+        self.filter = filter
+    }
+
+    /// What was met on the way.
+    public struct Answer: Codable, Sendable {
+        /// What is damaged on disk, and was passed over; also events that cannot be read.
+        public var damage: [LogError]
+        /// Bytes of a write that was cut short before it was acknowledged: no damage.
+        public var tornByteCount: UInt64
+    }
+
+    /// How often the log is looked at for new events.
+    private static let pause = Duration.milliseconds(100)
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (LoggedEvent) async throws -> Void
+    ) async throws -> Answer {
+        let reader = try LogReader(administration.path, fileSystem: PosixFileSystem())
+        var (next, last) = try positions(in: reader)
+        var left = limit ?? .max
+        var unknown: [LogError] = []
+        var decoder = EventDecoder(source: reader)
+        while left > 0 {
+            func take(_ event: LoggedEvent) async throws {
+                try await receive(event)
+                left -= 1
+            }
+            let (start, end, most, known) = (next, last, left, decoder)
+            let found = try await passing(to: take) { take in
+                let found = try LongWork.run { () throws(LogError) in
+                    try scan(reader, start, end, most, known, take)
+                }
+                return found
+            }
+            decoder = found.decoder
+            unknown += found.unknown
+            guard follows == true, left > 0 else { break }
+            next = max(next, last.next)
+            do {
+                try await Task.sleep(for: Self.pause)
+                _ = try reader.refresh()
+            } catch is CancellationError {
+                break
+            }
+            last = reader.durableSequence
+        }
+        return Answer(damage: reader.damage + unknown, tornByteCount: reader.tornByteCount)
+    }
+
+    /// The first and the last position that the call allows.
+    private func positions(
+        in source: LogReader
+    ) throws(LogError) -> (SequenceNumber, SequenceNumber) {
+        var first = max(self.first ?? .zero, SequenceNumber(rawValue: 1))
+        var last = source.durableSequence
+        if let newest, self.first == nil {
+            let durable = last.rawValue
+            first = SequenceNumber(rawValue: durable - min(durable, newest) + 1)
+        }
+        if let end = self.last { last = min(last, end) }
+        if let since, since > .min {
+            first = max(first, try source.lastSequence(atOrBefore: since - 1).next)
+        }
+        if let until { last = min(last, try source.lastSequence(atOrBefore: until)) }
+        return (first, last)
+    }
+
+    private func scan(
+        _ reader: LogReader,
+        _ first: SequenceNumber,
+        _ last: SequenceNumber,
+        _ limit: Int,
+        _ decoder: EventDecoder,
+        _ take: (LoggedEvent) -> Bool
+    ) throws(LogError) -> (decoder: EventDecoder, unknown: [LogError]) {
+        let line = reader.line
+        var decoder = decoder
+        var unknown: [LogError] = []
+        var failure: LogError?
+        var left = limit
+        try reader.scan(from: first, through: last) { event in
+            do {
+                let decoded = try decoder.decode(event)
+                guard filter.matches(decoded) else { return true }
+                left -= 1
+                return take(LoggedEvent(decoded, in: line)) && left > 0
+            } catch let error as EventFormatError {
+                unknown.append(LogError(.corrupted, error.message))
+            } catch let error as BodyError {
+                unknown.append(LogError(.corrupted, "Event \(event.sequence): \(error.message)"))
+            } catch {
+                failure = error as? LogError ?? LogError(.corrupted, "\(error)")
+                return false
+            }
+            return true
+        }
+        if let failure { throw failure }
+        return (decoder, unknown)
+    }
+}
+
+extension EventsCall.Filter {
+    fileprivate func matches(_ event: DecodedEvent) -> Bool {
+        Self.accepts(zone, event.zone?.zoneName.string)
+            && Self.accepts(owner, event.zone?.database.owner.userRecordName)
+            && Self.accepts(record, event.recordName) && Self.accepts(type, event.recordType)
+            && Self.accepts(user, event.envelope.user)
+            && Self.accepts(device, event.envelope.device)
+    }
+
+    private static func accepts(_ wanted: String?, _ found: String?) -> Bool {
+        guard let wanted else { return true }
+        return found.map { $0.utf8.elementsEqual(wanted.utf8) } ?? false
+    }
+}

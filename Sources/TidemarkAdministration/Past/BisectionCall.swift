@@ -1,0 +1,60 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+public import TidemarkLog
+public import TidemarkModel
+public import TidemarkReplay
+
+/// Asks for the event with which some record came to fulfil a predicate.
+public struct BisectionCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "bisect"
+    /// See `AdministrationCall`.
+    public typealias Answer = Holding
+
+    /// What a record must fulfil.
+    public var predicate: Query.Predicate
+    /// The type of the records that count; `nil` for all.
+    public var recordType: String?
+    /// The database.
+    public var database: DatabaseID
+    /// The zone of the records that count; `nil` for all.
+    public var zone: ZoneID?
+    /// The event after which the search begins.
+    public var first: SequenceNumber
+    /// The event with which it ends.
+    public var last: SequenceNumber
+
+    /// Describes the call.
+    public init(
+        for predicate: Query.Predicate,
+        type recordType: String? = nil,
+        in database: DatabaseID,
+        zone: ZoneID? = nil,
+        after first: SequenceNumber,
+        through last: SequenceNumber
+    ) {
+        self.predicate = predicate
+        self.recordType = recordType
+        self.database = database
+        self.zone = zone
+        self.first = first
+        self.last = last
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> Holding {
+        try await administration.store.holding(
+            of: predicate,
+            type: recordType,
+            in: database,
+            zone: zone,
+            after: first,
+            through: last
+        )
+    }
+}

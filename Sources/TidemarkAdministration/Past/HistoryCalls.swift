@@ -1,0 +1,163 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+public import TidemarkLog
+public import TidemarkModel
+public import TidemarkReplay
+
+/// Asks for all that happened to a record, newest first.
+public struct HistoryCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "history"
+    /// See `AdministrationCall`.
+    public typealias Piece = RecordHistory.Entry
+
+    /// The record.
+    public var record: RecordID
+    /// The database that holds it.
+    public var database: DatabaseID
+    /// At most how many entries; `nil` for all.
+    public var limit: Int?
+
+    /// Describes the call.
+    public init(of record: RecordID, in database: DatabaseID, limit: Int? = nil) {
+        self.record = record
+        self.database = database
+        self.limit = limit
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (RecordHistory.Entry) async throws -> Void
+    ) async throws -> Nothing {
+        var left = limit ?? .max
+        guard left > 0 else { return Nothing() }
+        for try await entry in try await administration.store.history(of: record, in: database) {
+            try await receive(entry)
+            left -= 1
+            if left == 0 { break }
+        }
+        return Nothing()
+    }
+}
+
+/// Asks who set each field of a record.
+public struct BlameCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "blame"
+    /// See `AdministrationCall`.
+    public typealias Answer = Blame
+
+    /// The record.
+    public var record: RecordID
+    /// The database that holds it.
+    public var database: DatabaseID
+    /// The event after which; `nil` for now.
+    public var position: SequenceNumber?
+
+    /// Describes the call.
+    public init(of record: RecordID, in database: DatabaseID, asOf position: SequenceNumber?) {
+        self.record = record
+        self.database = database
+        self.position = position
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> Blame {
+        try await administration.store.blame(of: record, in: database, asOf: position)
+    }
+}
+
+/// Asks why a device does not have a version of a record.
+public struct AbsenceCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "why"
+    /// See `AdministrationCall`.
+    public typealias Answer = Explanation
+
+    /// The record.
+    public var record: RecordID
+    /// The database that holds it.
+    public var database: DatabaseID
+    /// The event after which the version stood; `nil` for the newest.
+    public var position: SequenceNumber?
+    /// The device.
+    public var device: String
+    /// Whose device it is; `nil` for whom the journal last saw it used by.
+    public var user: UserID?
+
+    /// Describes the call.
+    public init(
+        of record: RecordID,
+        in database: DatabaseID,
+        asOf position: SequenceNumber?,
+        from device: String,
+        of user: UserID?
+    ) {
+        self.record = record
+        self.database = database
+        self.position = position
+        self.device = device
+        self.user = user
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> Explanation {
+        try await administration.store.explainAbsence(
+            of: record,
+            in: database,
+            asOf: position,
+            from: device,
+            of: user
+        )
+    }
+}
+
+/// Asks for what reproduces the history of some records.
+public struct CaseCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "case"
+    /// See `AdministrationCall`.
+    public typealias Answer = Case
+
+    /// The words that stand in the place of others.
+    public enum Masking: String, Codable, Sendable {
+        /// None.
+        case nothing
+        /// Values of fields.
+        case values
+        /// Values, and names of users, devices, zones and records.
+        case names
+    }
+
+    /// The records.
+    public var records: [RecordID]
+    /// The database that holds them.
+    public var database: DatabaseID
+    /// What is masked.
+    public var masking: Masking
+
+    /// Describes the call.
+    public init(of records: [RecordID], in database: DatabaseID, masking: Masking = .nothing) {
+        self.records = records
+        self.database = database
+        self.masking = masking
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> Case {
+        let found = try await administration.store.makeCase(of: records, in: database)
+        return masking == .nothing ? found : try found.masked(names: masking == .names)
+    }
+}

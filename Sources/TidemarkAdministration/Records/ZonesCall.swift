@@ -1,0 +1,73 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+public import TidemarkLog
+public import TidemarkModel
+
+/// Asks for the zones of a database.
+public struct ZonesCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "zones"
+    /// See `AdministrationCall`.
+    public typealias Answer = [Entry]
+
+    /// The database; of a shared one, its owner asks.
+    public var database: DatabaseID
+    /// The event after which; `nil` for now.
+    public var position: SequenceNumber?
+
+    /// Describes the call.
+    public init(of database: DatabaseID, asOf position: SequenceNumber? = nil) {
+        self.database = database
+        self.position = position
+    }
+
+    /// A zone, and what is in it.
+    public struct Entry: Codable, Hashable, Sendable {
+        /// The zone.
+        public var zone: ZoneID
+        /// What is in it now; `nil` in a shared database, and as of a point.
+        public var content: Content?
+    }
+
+    /// What is in a zone now.
+    public struct Content: Codable, Hashable, Sendable {
+        /// The number of records.
+        public var recordCount: Int64
+        /// The number of deletions that are remembered.
+        public var tombstoneCount: Int64
+        /// The last event.
+        public var last: SequenceNumber
+        /// The time at which the zone was created, in milliseconds since 1970.
+        public var createdTime: Int64
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> [Entry] {
+        let store = try administration.store
+        let caller = administration.vouching(
+            for: Caller(database: database, user: database.owner)
+        )
+        if let position {
+            return try await store.zones(as: caller, asOf: position).map { Entry(zone: $0.zoneID) }
+        }
+        if database.scope == .shared {
+            return try await store.zones(as: caller).map { Entry(zone: $0.zoneID) }
+        }
+        return try store.zoneFigures(of: database).map { figures in
+            Entry(
+                zone: figures.standing.identity.zone,
+                content: Content(
+                    recordCount: figures.liveCount,
+                    tombstoneCount: figures.tombstoneCount,
+                    last: figures.standing.head,
+                    createdTime: figures.standing.createdTime
+                )
+            )
+        }
+    }
+}

@@ -1,0 +1,217 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+public import TidemarkModel
+
+/// Asks for a schema.
+public struct SchemaCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "schema"
+    /// See `AdministrationCall`.
+    public typealias Answer = Schema
+
+    /// The container.
+    public var container: ContainerID
+    /// Its environment.
+    public var environment: Environment
+
+    /// Describes the call.
+    public init(of container: ContainerID, in environment: Environment) {
+        self.container = container
+        self.environment = environment
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> Schema {
+        try administration.store.schema(of: container, in: environment)
+    }
+}
+
+/// Makes development's schema what another says.
+public struct ImportSchemaCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "schema-import"
+    /// See `AdministrationCall`.
+    public static let writes = true
+    /// See `AdministrationCall`.
+    public typealias Answer = [String]
+
+    /// The schema.
+    public var schema: Schema
+    /// The container.
+    public var container: ContainerID
+
+    /// Describes the call.
+    public init(_ schema: Schema, into container: ContainerID) {
+        self.schema = schema
+        self.container = container
+    }
+
+    /// See `StoreCall`; answers with what changes, in words.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> [String] {
+        try await administration.store.importSchema(schema, into: container).changes.map { "\($0)" }
+    }
+}
+
+/// Makes production's schema what development's is.
+public struct PromoteSchemaCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "schema-promote"
+    /// See `AdministrationCall`.
+    public static let writes = true
+    /// See `AdministrationCall`.
+    public typealias Answer = [String]
+
+    /// The container.
+    public var container: ContainerID
+
+    /// Describes the call.
+    public init(of container: ContainerID) {
+        self.container = container
+    }
+
+    /// See `StoreCall`; answers with what changes, in words.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> [String] {
+        try await administration.store.promoteSchema(of: container).changes.map { "\($0)" }
+    }
+}
+
+/// Changes what queries may do with a field.
+public struct ChangeIndexesCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "schema-index"
+    /// See `AdministrationCall`.
+    public static let writes = true
+    /// See `AdministrationCall`.
+    public typealias Answer = [String]
+
+    /// The name of the record type.
+    public var recordType: Name
+    /// The name of the field.
+    public var field: Name
+    /// The indexes that come.
+    public var added: Schema.Indexes
+    /// The indexes that go.
+    public var removed: Schema.Indexes
+    /// The container.
+    public var container: ContainerID
+    /// Its environment.
+    public var environment: Environment
+
+    /// Describes the call.
+    public init(
+        of field: Name,
+        in recordType: Name,
+        adding added: Schema.Indexes,
+        removing removed: Schema.Indexes,
+        of container: ContainerID,
+        in environment: Environment
+    ) {
+        self.recordType = recordType
+        self.field = field
+        self.added = added
+        self.removed = removed
+        self.container = container
+        self.environment = environment
+    }
+
+    /// See `StoreCall`; answers with what changes, in words.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> [String] {
+        try await administration.store.changeIndexes(
+            of: field,
+            in: recordType,
+            adding: added,
+            removing: removed,
+            of: container,
+            in: environment
+        ).changes.map { "\($0)" }
+    }
+}
+
+/// Asks for the custom roles of a user.
+public struct RolesCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "schema-roles"
+    /// See `AdministrationCall`.
+    public typealias Answer = [String]
+
+    /// The user.
+    public var user: UserID
+    /// The container.
+    public var container: ContainerID
+    /// Its environment.
+    public var environment: Environment
+
+    /// Describes the call.
+    public init(of user: UserID, of container: ContainerID, in environment: Environment) {
+        self.user = user
+        self.container = container
+        self.environment = environment
+    }
+
+    /// See `StoreCall`; answers with the names of the roles.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> [String] {
+        try administration.store.roles(of: user, of: container, in: environment)
+            .map(\.name.string)
+    }
+}
+
+/// Says which custom roles a user has.
+public struct SetRolesCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "schema-roles-set"
+    /// See `AdministrationCall`.
+    public static let writes = true
+
+    /// The names of the roles.
+    public var roles: [String]
+    /// The user.
+    public var user: UserID
+    /// The container.
+    public var container: ContainerID
+    /// Its environment.
+    public var environment: Environment
+
+    /// Describes the call.
+    public init(
+        _ roles: [String],
+        of user: UserID,
+        of container: ContainerID,
+        in environment: Environment
+    ) {
+        self.roles = roles
+        self.user = user
+        self.container = container
+        self.environment = environment
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> Nothing {
+        try await administration.store.setRoles(
+            roles.map { Schema.Role(Name($0)) },
+            of: user,
+            of: container,
+            in: environment
+        )
+        return Nothing()
+    }
+}

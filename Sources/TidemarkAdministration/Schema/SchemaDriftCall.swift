@@ -1,0 +1,79 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+public import TidemarkLog
+public import TidemarkModel
+
+/// Asks which builds do in development what production would refuse.
+public struct SchemaDriftCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "schema-drift"
+
+    /// The container.
+    public var container: ContainerID
+    /// The first event that counts.
+    public var first: SequenceNumber
+
+    /// Describes the call.
+    public init(of container: ContainerID, since first: SequenceNumber) {
+        self.container = container
+        self.first = first
+    }
+
+    /// Something that production lacks, and how often a build met it.
+    public struct Entry: Codable, Hashable, Sendable {
+        /// The build; `nil` for clients that do not say.
+        public var build: String?
+        /// What is missing, in words.
+        public var missing: String
+        /// How often it was met.
+        public var count: Int
+        /// When it was met first, in milliseconds since 1970.
+        public var firstSeen: Int64
+        /// When it was met last, in milliseconds since 1970.
+        public var lastSeen: Int64
+        /// What ends it.
+        public var remedy: String
+    }
+
+    /// The answer.
+    public struct Answer: Codable, Hashable, Sendable {
+        /// What is missing, by build.
+        public var entries: [Entry]
+        /// How often something was met that is not listed, because there is too much.
+        public var uncounted: Int
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> Answer {
+        let store = try administration.store
+        let drift = try store.schemaDrift(of: container, since: first)
+        let development = try store.schema(of: container)
+        let entries = drift.byBuild.flatMap(\.entries).map { entry in
+            Entry(
+                build: entry.build?.string,
+                missing: "\(entry.gap)",
+                count: entry.count,
+                firstSeen: entry.firstSeen,
+                lastSeen: entry.lastSeen,
+                remedy: entry.gap.remedy(development)
+            )
+        }
+        return Answer(entries: entries, uncounted: drift.uncounted)
+    }
+}
+
+extension SchemaDrift.Gap {
+    /// What ends the gap.
+    fileprivate func remedy(_ development: Schema) -> String {
+        switch self {
+        case .type: "use another field"
+        case _ where isClosed(in: development): "promote"
+        default: "add it to development"
+        }
+    }
+}

@@ -1,0 +1,115 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Tidemark
+import TidemarkModel
+
+/// Writes the log anew, without what may be forgotten.
+public struct CompactionCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "compact"
+    /// See `AdministrationCall`.
+    public static let writes = true
+    /// See `AdministrationCall`.
+    public typealias Answer = CompactionReport
+
+    /// What may be forgotten.
+    public var policy: CompactionPolicy
+    /// True if only what would be won is wanted.
+    public var isDryRun: Bool
+
+    /// Describes the call.
+    public init(_ policy: CompactionPolicy, isDryRun: Bool = false) {
+        self.policy = policy
+        self.isDryRun = isDryRun
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> CompactionReport {
+        try await administration.store.compact(policy, isDryRun: isDryRun)
+    }
+}
+
+/// Brings a backup up to date, or makes it.
+public struct BackupCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "backup"
+    /// See `AdministrationCall`.
+    public static let writes = true
+    /// See `AdministrationCall`.
+    public typealias Answer = BackupReport
+
+    /// The folder of the backup, on the machine of the store.
+    public var destination: String
+
+    /// Describes the call.
+    public init(to destination: String) {
+        self.destination = destination
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> BackupReport {
+        try Store.backUp(at: administration.path, to: destination)
+    }
+}
+
+/// Checks every byte of a store.
+public struct VerificationCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "log-verify"
+    /// See `AdministrationCall`.
+    public typealias Answer = StoreVerification
+
+    /// Describes the call.
+    public init() {}
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> StoreVerification {
+        try Store.verify(at: administration.path)
+    }
+}
+
+/// Removes every byte of a user or a zone.
+public struct ErasureCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "erase"
+    /// See `AdministrationCall`.
+    public static let writes = true
+    /// See `AdministrationCall`.
+    public typealias Answer = ErasureReceipt
+
+    /// What is erased.
+    public var subject: ErasureSubject
+    /// True if only what would go is wanted.
+    public var isDryRun: Bool
+
+    /// Describes the call.
+    public init(_ subject: ErasureSubject, isDryRun: Bool = false) {
+        self.subject = subject
+        self.isDryRun = isDryRun
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> ErasureReceipt {
+        guard isDryRun || administration.openStore == nil else {
+            throw SyncError(
+                .serviceUnavailable,
+                "Nothing can be erased from a store that a server has open.",
+                remedy: "Stop the server, and run the command on the store's folder."
+            )
+        }
+        return try Store.erase(subject, at: administration.path, isDryRun: isDryRun)
+    }
+}

@@ -1,0 +1,24 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Tidemark
+import TidemarkModel
+
+/// Asks what databases take up.
+public struct UsageCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "usage"
+    /// See `AdministrationCall`.
+    public typealias Answer = [DatabaseUsage]
+
+    /// Describes the call.
+    public init() {}
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> [DatabaseUsage] {
+        try administration.store.usages()
+    }
+}

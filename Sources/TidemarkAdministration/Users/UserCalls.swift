@@ -1,0 +1,122 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+public import TidemarkModel
+
+/// Asks what was said about the users of a container.
+public struct UsersCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "users"
+    /// See `AdministrationCall`.
+    public typealias Answer = [UserAccount]
+
+    /// The container.
+    public var container: ContainerID
+    /// Its environment.
+    public var environment: Environment
+    /// One user; `nil` for everybody about whom something was said.
+    public var user: UserID?
+
+    /// Describes the call.
+    public init(of container: ContainerID, in environment: Environment, user: UserID? = nil) {
+        self.container = container
+        self.environment = environment
+        self.user = user
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> [UserAccount] {
+        let store = try administration.store
+        guard let user else { return try store.accounts(of: container, in: environment) }
+        return [try store.account(of: user, of: container, in: environment)].compactMap(\.self)
+    }
+}
+
+/// Says who a user is, instead of what was said before.
+public struct SetUserCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "users-set"
+    /// See `AdministrationCall`.
+    public static let writes = true
+
+    /// The container.
+    public var container: ContainerID
+    /// Its environment.
+    public var environment: Environment
+    /// Who the user is.
+    public var account: UserAccount
+
+    /// Describes the call.
+    public init(_ account: UserAccount, of container: ContainerID, in environment: Environment) {
+        self.account = account
+        self.container = container
+        self.environment = environment
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> Nothing {
+        try await administration.store.setUser(account, of: container, in: environment)
+        return Nothing()
+    }
+}
+
+/// Looks users up as an app would for its user.
+public struct LookUpUsersCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "users-lookup"
+    /// See `AdministrationCall`.
+    public typealias Answer = [UserIdentity?]
+
+    /// Who asks, and where.
+    public var caller: Caller
+    /// Who is looked for; `nil` for the caller's contacts.
+    public var lookups: [UserLookup]?
+
+    /// Describes the call.
+    public init(_ lookups: [UserLookup]?, as caller: Caller) {
+        self.caller = caller
+        self.lookups = lookups
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> [UserIdentity?] {
+        let store = try administration.store
+        let caller = administration.vouching(for: caller)
+        guard let lookups else { return try await store.contacts(as: caller) }
+        return try await store.lookUpUsers(lookups, as: caller)
+    }
+}
+
+/// Asks for the status of a user's account.
+public struct AccountStatusCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "users-status"
+    /// See `AdministrationCall`.
+    public typealias Answer = AccountStatus
+
+    /// The user, and where.
+    public var caller: Caller
+
+    /// Describes the call.
+    public init(of caller: Caller) {
+        self.caller = caller
+    }
+
+    /// See `StoreCall`.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> AccountStatus {
+        try await administration.store.accountStatus(as: administration.vouching(for: caller))
+    }
+}

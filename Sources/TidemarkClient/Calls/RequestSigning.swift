@@ -1,0 +1,36 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Client
+import Crypto
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Signs requests as CloudKit Web Services ask of servers.
+enum RequestSigning {
+    /// The headers that sign a body for a path, now.
+    static func headers(
+        keyID: String,
+        _ key: P256.Signing.PrivateKey,
+        path: String,
+        body: [UInt8]
+    ) -> [(name: String, value: String)] {
+        let date = Date().formatted(.iso8601)
+        let hash = Data(SHA256.hash(data: body)).base64EncodedString()
+        // Signing with a key that is in memory does not fail.
+        let signature = try? key.signature(for: Data("\(date):\(hash):\(path)".utf8))
+        return [
+            ("X-Apple-CloudKit-Request-KeyID", keyID),
+            ("X-Apple-CloudKit-Request-ISO8601Date", date),
+            (
+                "X-Apple-CloudKit-Request-SignatureV1",
+                signature?.derRepresentation.base64EncodedString() ?? ""
+            ),
+        ]
+    }
+}
+#endif

@@ -1,0 +1,76 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Client
+import AsyncAlgorithms
+package import TidemarkModel
+package import TidemarkWire
+
+/// A request to a server, before it has a credential.
+package struct ServerCall: Sendable {
+    /// The bytes of a request.
+    package enum Body: Sendable {
+        case message(WireMessage)
+        case pieces(PieceChannel)
+    }
+
+    /// The path, percent-encoded, beginning with a slash.
+    package var path: String
+    /// Members of the query, not encoded.
+    package var query: [(name: String, value: String)] = []
+    /// Headers beside those of the credential and the body.
+    package var headers: [(name: String, value: String)] = []
+    /// The body.
+    package var body: Body
+    /// True if nobody is to be signed in.
+    package var isAnonymous = false
+    /// True for streams, uploads and downloads, which have connections of their own.
+    package var takesLong = false
+    /// The JSON that stands for the body where that is signed; `nil` for the body itself.
+    package var signedJSON: [UInt8]?
+
+    /// Describes a request.
+    package init(_ path: String, _ body: Body) {
+        self.path = path
+        self.body = body
+    }
+
+    /// The bytes that a key signs.
+    var signedBytes: [UInt8] {
+        if let signedJSON { return signedJSON }
+        return if case .message(let message) = body { message.bytes } else { [] }
+    }
+}
+
+/// Pieces on their way into a request's body, at most one of them waiting.
+package struct PieceChannel: Sendable {
+    let pieces = AsyncThrowingChannel<[UInt8], any Error>()
+}
+
+/// The answer of a server that did what was asked.
+package struct ServerAnswer: Sendable {
+    let answer: IncomingAnswer
+    let byteLimit: Int
+
+    /// The value of a header; `nil` if it is not there.
+    package func header(_ name: String) -> String? { answer.header(name) }
+
+    /// The whole body, and its form.
+    package func message() async throws(SyncError) -> ReceivedMessage {
+        let form = header("Content-Type").flatMap { WireForm(mediaType: $0) }
+        guard let form else {
+            throw SyncError(
+                .internalError,
+                "The answer is of the media type '\(header("Content-Type") ?? "")', which no Tidemark sends.",
+                remedy: "Check the server's address, and what stands between it and this client."
+            )
+        }
+        return ReceivedMessage(form, try await answer.body.all(upTo: byteLimit))
+    }
+
+    /// Begins to take the body piece by piece.
+    package func pieces() -> @Sendable () async throws(SyncError) -> [UInt8]? {
+        answer.body.pieces()
+    }
+}
+#endif

@@ -1,0 +1,208 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Client
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import TidemarkModel
+import TidemarkWire
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
+/// Sends requests with AsyncHTTPClient.
+struct AsyncHTTPSender: HTTPSender {
+    private let client: HTTPClient
+
+    /// Makes a client of its own; close it.
+    init(_ options: ConnectionOptions, connectionLimit: Int, pause: Duration) throws(SyncError) {
+        var configuration = HTTPClient.Configuration()
+        // A token goes to the server that it is for, and nowhere else.
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout = HTTPClient.Configuration.Timeout(
+            connect: TimeAmount(options.connectTimeout),
+            read: TimeAmount(pause)
+        )
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionLimit
+        if options.compresses == true {
+            configuration.decompression = .enabled(limit: .size(options.answerByteLimit))
+        }
+        configuration.proxy =
+            switch options.proxy {
+            case nil: nil
+            case .http(let host, let port): .server(host: host, port: port)
+            case .authenticated(let host, let port, let user, let password):
+                .server(
+                    host: host,
+                    port: port,
+                    authorization: .basic(username: user, password: password)
+                )
+            case .socks(let host, let port): .socksServer(host: host, port: port)
+            }
+        if let file = options.trustedCertificates {
+            var tls = TLSConfiguration.makeClientConfiguration()
+            do {
+                tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(file))
+            } catch {
+                throw SyncError(
+                    .invalidArguments,
+                    "The certificates in \(file) cannot be read: \(error).",
+                    remedy: "Give a file of certificates in PEM."
+                )
+            }
+            configuration.tlsConfiguration = tls
+        }
+        client = HTTPClient(configuration: configuration)
+    }
+
+    func close() async {
+        // It fails only where it was closed before.
+        try? await client.shutdown()
+    }
+
+    func send(_ request: OutgoingRequest) async throws(SyncError) -> IncomingAnswer {
+        var outgoing = HTTPClientRequest(url: request.url)
+        outgoing.method = HTTPMethod(rawValue: request.method)
+        for (name, value) in request.headers { outgoing.headers.add(name: name, value: value) }
+        switch request.body {
+        case .none: break
+        case .message(let message): outgoing.body = .bytes(ByteBuffer(message))
+        case .pieces(let pieces):
+            outgoing.body = .stream(pieces.map { ByteBuffer(bytes: $0) }, length: .unknown)
+        }
+        do {
+            let answer = try await client.execute(outgoing, timeout: TimeAmount(request.timeout))
+            let headers = answer.headers
+            return IncomingAnswer(
+                status: Int(answer.status.code),
+                header: { headers.first(name: $0) },
+                body: AsyncHTTPBody(answer)
+            )
+        } catch {
+            throw SyncError(lost: error)
+        }
+    }
+}
+
+/// The body of an answer of AsyncHTTPClient.
+private struct AsyncHTTPBody: IncomingBody {
+    private let body: HTTPClientResponse.Body
+    private let expected: Int
+
+    init(_ answer: HTTPClientResponse) {
+        body = answer.body
+        let isCoded = answer.headers.contains(name: "Content-Encoding")
+        let length = answer.headers.first(name: "Content-Length").flatMap { Int($0) }
+        expected = isCoded ? 0 : length ?? 0
+    }
+
+    func all(upTo limit: Int) async throws(SyncError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(min(expected, limit))
+        do {
+            for try await buffer in body {
+                guard bytes.count + buffer.readableBytes <= limit else {
+                    throw SyncError(
+                        .limitExceeded,
+                        "The answer has more than \(limit) bytes.",
+                        remedy: "Ask for less at once, or raise ConnectionOptions.answerByteLimit."
+                    )
+                }
+                bytes.append(contentsOf: buffer.readableBytesView)
+            }
+            return bytes
+        } catch {
+            throw SyncError(lost: error)
+        }
+    }
+
+    func pieces() -> @Sendable () async throws(SyncError) -> [UInt8]? {
+        let reader = PieceIterator(body)
+        return { () throws(SyncError) in try await reader.next() }
+    }
+}
+
+/// Takes the pieces of a body, one at a time.
+private actor PieceIterator {
+    private var iterator: HTTPClientResponse.Body.AsyncIterator
+
+    init(_ body: HTTPClientResponse.Body) {
+        iterator = body.makeAsyncIterator()
+    }
+
+    func next() async throws(SyncError) -> [UInt8]? {
+        do {
+            var iterator = iterator
+            let buffer = try await iterator.next(isolation: self)
+            self.iterator = iterator
+            return buffer.map { Array($0.readableBytesView) }
+        } catch {
+            throw SyncError(lost: error)
+        }
+    }
+}
+
+extension ByteBuffer {
+    /// Writes a message into a buffer of its size.
+    fileprivate init(_ message: WireMessage) {
+        self.init()
+        reserveCapacity(message.byteCount)
+        writeWithUnsafeMutableBytes(minimumWritableBytes: message.byteCount) { buffer in
+            message.write(to: buffer)
+            return message.byteCount
+        }
+    }
+}
+
+extension TimeAmount {
+    fileprivate init(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        self = .nanoseconds(
+            Int64(clamping: seconds) * 1_000_000_000 + attoseconds / 1_000_000_000
+        )
+    }
+}
+
+extension SyncError {
+    /// Says what it means that no answer came, or not all of one.
+    fileprivate init(lost error: any Error) {
+        switch error {
+        case let error as SyncError: self = error
+        case is CancellationError: self.init(.operationCancelled, "The request was cancelled.")
+        case let error as HTTPClientError where error == .cancelled:
+            self.init(.operationCancelled, "The request was cancelled.")
+        case let error as HTTPClientError
+        where [.connectTimeout, .getConnectionFromPoolTimeout].contains(error):
+            self.init(.networkUnavailable, "No connection to the server came to be: \(error).")
+        case let error as HTTPClientError where [.deadlineExceeded, .readTimeout].contains(error):
+            self.init(.networkFailure, "The server did not answer in time: \(error).")
+        case let error as HTTPClientError where error == .alreadyShutdown:
+            self.init(
+                .serviceUnavailable,
+                "The connection was closed.",
+                remedy: "Make another connection."
+            )
+        case let error as IOError where error.meansNoServer:
+            self.init(.networkUnavailable, "No connection to the server came to be: \(error).")
+        case is NIOConnectionError:
+            self.init(.networkUnavailable, "No connection to the server came to be: \(error).")
+        default: self.init(.networkFailure, "The connection to the server was lost: \(error).")
+        }
+    }
+}
+
+extension IOError {
+    /// True if nobody listens at an address, or no way leads there.
+    fileprivate var meansNoServer: Bool {
+        [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH].contains(errnoCode)
+    }
+}
+#endif

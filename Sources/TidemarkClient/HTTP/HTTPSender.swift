@@ -1,0 +1,50 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Client
+import AsyncAlgorithms
+import TidemarkModel
+import TidemarkWire
+
+/// A request on its way out.
+struct OutgoingRequest: Sendable {
+    enum Body: Sendable {
+        case none
+        case message(WireMessage)
+        /// Pieces that come one after another, each taken before the next is asked for.
+        case pieces(AsyncThrowingChannel<[UInt8], any Error>)
+    }
+
+    var method = "POST"
+    var url: String
+    var headers: [(name: String, value: String)] = []
+    var body = Body.none
+    /// The time in which the answer must begin.
+    var timeout: Duration
+}
+
+/// An answer whose body has not come yet.
+struct IncomingAnswer: Sendable {
+    let status: Int
+    /// The values of a header, by any spelling of its name.
+    let header: @Sendable (String) -> String?
+    let body: any IncomingBody
+}
+
+/// The body of an answer; it is taken once, by one of the two.
+protocol IncomingBody: Sendable {
+    /// Takes all of it, up to a limit.
+    func all(upTo limit: Int) async throws(SyncError) -> [UInt8]
+    /// Begins to take it piece by piece: each call returns the next, `nil` after the last.
+    func pieces() -> @Sendable () async throws(SyncError) -> [UInt8]?
+}
+
+/// Sends requests over HTTP: the seam at which a system's own networking can take the place of AsyncHTTPClient.
+///
+/// An answer of any status is one; what is thrown says that none came.
+protocol HTTPSender: Sendable {
+    func send(_ request: OutgoingRequest) async throws(SyncError) -> IncomingAnswer
+    /// Ends connections; requests that have not been answered fail.
+    func close() async
+}
+#endif

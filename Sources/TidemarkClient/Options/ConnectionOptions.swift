@@ -1,0 +1,55 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Client
+public import TidemarkWire
+
+/// The options of a connection to a server: how long it waits, and by which way it goes.
+public struct ConnectionOptions: Sendable {
+    /// A proxy between the client and the server.
+    public enum Proxy: Hashable, Sendable {
+        /// A proxy for HTTP, through which TLS goes by `CONNECT`.
+        case http(host: String, port: Int)
+        /// The same, for those who have a name and a password.
+        case authenticated(host: String, port: Int, user: String, password: String)
+        /// A SOCKS 5 proxy.
+        case socks(host: String, port: Int)
+    }
+
+    /// The time in which a connection must come to be.
+    public var connectTimeout = Duration.seconds(10)
+    /// The time in which an answer must begin, and the longest pause in one.
+    public var requestTimeout = Duration.seconds(60)
+    /// The longest silence of a stream before it counts as lost; servers say something every 20 seconds.
+    public var streamTimeout = Duration.seconds(60)
+    /// The most connections for requests to the server at once, over HTTP/1.1.
+    ///
+    /// Streams, uploads and downloads have others, as many as there are of them.
+    public var connectionLimit = 8
+    /// Bytes that an answer may have; a longer one is refused.
+    public var answerByteLimit = 256 << 20
+    /// The proxy; `nil` for none.
+    public var proxy: Proxy?
+    /// The file of certificates in PEM to trust in the place of the system's; `nil` for the system's.
+    public var trustedCertificates: String?
+    /// True if answers may be compressed on their way; `nil` compresses unless the server is on this machine.
+    public var compresses: Bool?
+    /// True if records go as their bytes where the server has that form; otherwise all is JSON.
+    public var usesBinaryForm = true
+    /// The rule by which calls are repeated.
+    public var patience = Patience()
+    /// Is told each newer web auth token, to keep it for the next start of the program.
+    public var onWebAuthToken: (@Sendable (String) -> Void)?
+
+    /// The defaults.
+    public init() {}
+
+    /// The same with what follows from the server's host.
+    func resolved(for host: String) -> ConnectionOptions {
+        var options = self
+        options.compresses =
+            compresses ?? !["localhost", "127.0.0.1", "::1", "[::1]"].contains(host.lowercased())
+        return options
+    }
+}
+#endif

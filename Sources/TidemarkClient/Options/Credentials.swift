@@ -1,0 +1,55 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Client
+import Crypto
+public import TidemarkModel
+
+/// What a client proves to a server who it is with.
+public struct Credentials: Sendable {
+    enum Kind: Sendable {
+        case apiToken(String, webAuthToken: String?)
+        case serverKey(id: String, P256.Signing.PrivateKey)
+        case bearer(String, apiToken: String?)
+    }
+
+    let kind: Kind
+
+    /// An app's token: for anonymous readers of the public database.
+    public static func apiToken(_ token: String) -> Credentials {
+        Credentials(kind: .apiToken(token, webAuthToken: nil))
+    }
+
+    /// An app's token, and the token of a user who signed in.
+    ///
+    /// Servers hand out a newer web auth token with each answer, and the connection keeps the last one:
+    /// ``ServerConnection/webAuthToken``.
+    public static func user(apiToken: String, webAuthToken: String) -> Credentials {
+        Credentials(kind: .apiToken(apiToken, webAuthToken: webAuthToken))
+    }
+
+    /// The key of a server, with which each request is signed (ECDSA-P256-SHA256): for public databases alone.
+    ///
+    /// `privateKey` is the key's text in PEM. Throws `invalidArguments` for a text that is none.
+    public static func serverKey(
+        id: String,
+        privateKey: String
+    ) throws(SyncError) -> Credentials {
+        do {
+            let key = try P256.Signing.PrivateKey(pemRepresentation: privateKey)
+            return Credentials(kind: .serverKey(id: id, key))
+        } catch {
+            throw SyncError(
+                .invalidArguments,
+                "The private key of '\(id)' cannot be read: \(error).",
+                remedy: "Give the text of an EC private key on the curve prime256v1, in PEM."
+            )
+        }
+    }
+
+    /// A token that is sent as `Authorization: Bearer`, such as one of an identity provider.
+    public static func bearer(_ token: String, apiToken: String? = nil) -> Credentials {
+        Credentials(kind: .bearer(token, apiToken: apiToken))
+    }
+}
+#endif

@@ -1,0 +1,45 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Client
+import TidemarkModel
+import TidemarkWire
+
+extension ServerConnection {
+    /// Bytes that an error may have: a conflict holds three records.
+    private static let errorByteLimit = 16 << 20
+
+    /// The error that an answer holds, or what its status means where another program than Tidemark wrote it.
+    func failure(_ answer: IncomingAnswer) async -> SyncError {
+        let body: [UInt8]
+        do throws(SyncError) {
+            body = try await answer.body.all(upTo: Self.errorByteLimit)
+        } catch {
+            return error
+        }
+        if answer.status == 415 { useJSON() }
+        if let error = SyncError(wire: body) { return error }
+        let wait = answer.header("Retry-After").flatMap { Int($0) }.map { Duration.seconds($0) }
+        let (code, remedy): (SyncError.Code, String?) =
+            switch answer.status {
+            case 401, 421: (.notAuthenticated, nil)
+            case 403: (.permissionFailure, nil)
+            case 413: (.limitExceeded, nil)
+            case 429: (.requestRateLimited, nil)
+            case 502, 504: (.networkFailure, nil)
+            case 503: (.serviceUnavailable, nil)
+            default:
+                (
+                    .incompatibleVersion,
+                    "Check that \(address) is a Tidemark server, and that it is not older than this client."
+                )
+            }
+        return SyncError(
+            code,
+            "The server at \(address) answered with status \(answer.status), and no more.",
+            retryAfter: wait,
+            remedy: remedy
+        )
+    }
+}
+#endif

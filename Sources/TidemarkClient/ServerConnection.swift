@@ -1,0 +1,170 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Client
+import TidemarkLock
+public import TidemarkModel
+import TidemarkWire
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A connection to a server: its address, a credential, and the sockets that requests share.
+///
+/// ``service`` is the `DatabaseService`. One connection serves one user; close it when it is not needed any more.
+public final class ServerConnection: Sendable {
+    /// The server's address, without a slash at its end.
+    public let address: String
+    let options: ConnectionOptions
+    private let credentials: Credentials
+    private let requests: any HTTPSender
+    private let streams: any HTTPSender
+    private let state: Lock<State>
+
+    private struct State {
+        var webAuthToken: String?
+        /// True once the server said that it does not have the binary form.
+        var isJSONOnly = false
+    }
+
+    /// The most streams, uploads and downloads at once, each of which has a connection of its own.
+    private static let streamLimit = 10_000
+
+    /// Describes a connection to a server at an address such as `https://sync.example.org`; nothing is sent yet.
+    ///
+    /// Throws `invalidArguments` for an address that is none, or is not one of HTTP.
+    public convenience init(
+        to address: String,
+        credentials: Credentials,
+        options: ConnectionOptions = ConnectionOptions()
+    ) throws(SyncError) {
+        let options = options.resolved(for: try Self.host(of: address))
+        try self.init(
+            to: address,
+            credentials: credentials,
+            options: options,
+            requests: AsyncHTTPSender(
+                options,
+                connectionLimit: options.connectionLimit,
+                pause: options.requestTimeout
+            ),
+            streams: AsyncHTTPSender(
+                options,
+                connectionLimit: Self.streamLimit,
+                pause: options.streamTimeout
+            )
+        )
+    }
+
+    init(
+        to address: String,
+        credentials: Credentials,
+        options: ConnectionOptions,
+        requests: any HTTPSender,
+        streams: any HTTPSender
+    ) throws(SyncError) {
+        _ = try Self.host(of: address)
+        self.address = String(address.reversed().drop { $0 == "/" }.reversed())
+        self.options = options
+        self.credentials = credentials
+        self.requests = requests
+        self.streams = streams
+        var state = State(isJSONOnly: !options.usesBinaryForm)
+        if case .apiToken(_, let token) = credentials.kind { state.webAuthToken = token }
+        self.state = Lock(state)
+    }
+
+    /// The host of a server's address.
+    private static func host(of address: String) throws(SyncError) -> String {
+        guard let parts = URLComponents(string: address), let host = parts.host, !host.isEmpty,
+            ["http", "https"].contains(parts.scheme?.lowercased()), parts.user == nil,
+            parts.query == nil, parts.fragment == nil
+        else {
+            throw SyncError(
+                .invalidArguments,
+                "'\(address)' is not the address of a server; write https://HOST or http://HOST:PORT."
+            )
+        }
+        return host
+    }
+
+    /// The web auth token of the user, the last that the server gave; `nil` where nobody signed in.
+    public var webAuthToken: String? { state.withLock { $0.webAuthToken } }
+
+    /// The form in which requests are sent.
+    var form: WireForm { state.withLock { $0.isJSONOnly ? .json : .records } }
+
+    /// Notes that the server does not have the binary form.
+    func useJSON() { state.withLock { $0.isJSONOnly = true } }
+
+    /// Ends it: requests that were not answered fail, and streams end.
+    public func close() async {
+        await streams.close()
+        await requests.close()
+    }
+
+    /// Sends a request, once, under the connection's credential.
+    ///
+    /// An answer of a status other than 200 is thrown as the error that it holds.
+    package func send(_ call: ServerCall) async throws(SyncError) -> ServerAnswer {
+        var request = OutgoingRequest(
+            url: "",
+            headers: call.headers,
+            timeout: call.takesLong ? options.streamTimeout : options.requestTimeout
+        )
+        switch call.body {
+        case .message(let message):
+            request.body = .message(message)
+            request.headers.append(("Content-Type", message.form.mediaType))
+        case .pieces(let channel):
+            request.body = .pieces(channel.pieces)
+            request.headers.append(("Content-Type", "application/octet-stream"))
+        }
+        request.url = address + authorize(call, &request.headers)
+        let answer = try await (call.takesLong ? streams : requests).send(request)
+        if let token = answer.header("X-Apple-CloudKit-Web-Auth-Token") { keep(token) }
+        guard answer.status == 200 else { throw await failure(answer) }
+        return ServerAnswer(answer: answer, byteLimit: options.answerByteLimit)
+    }
+
+    /// Adds the credential to a request; returns its path and query.
+    private func authorize(
+        _ call: ServerCall,
+        _ headers: inout [(name: String, value: String)]
+    ) -> String {
+        var query = call.query
+        switch credentials.kind {
+        case .apiToken(let token, _):
+            query.append(("ckAPIToken", token))
+            if !call.isAnonymous, let token = webAuthToken {
+                query.append(("ckWebAuthToken", token))
+            }
+        case .bearer(let token, let apiToken):
+            if let apiToken { query.append(("ckAPIToken", apiToken)) }
+            if !call.isAnonymous { headers.append(("Authorization", "Bearer \(token)")) }
+        case .serverKey(let id, let key):
+            headers += RequestSigning.headers(
+                keyID: id,
+                key,
+                path: call.path,
+                body: call.signedBytes
+            )
+        }
+        guard !query.isEmpty else { return call.path }
+        let pairs = query.map { "\($0.name)=\(PercentCoding.encoded($0.value))" }
+        return call.path + "?" + pairs.joined(separator: "&")
+    }
+
+    private func keep(_ token: String) {
+        let isNew = state.withLock { state in
+            guard state.webAuthToken != nil, state.webAuthToken != token else { return false }
+            state.webAuthToken = token
+            return true
+        }
+        if isNew { options.onWebAuthToken?(token) }
+    }
+}
+#endif

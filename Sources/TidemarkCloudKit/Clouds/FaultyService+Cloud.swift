@@ -1,0 +1,46 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+public import TidemarkTesting
+
+/// Faults in front of a cloud, by CloudKit's codes.
+///
+/// ```swift
+/// let faulty = FaultyService(.temporary())
+/// let phone = TidemarkDevice(TidemarkCloud(faulty), user: "anna")
+/// faulty.failNext(.save, with: .zoneBusy, retryAfter: 0.1)
+/// ```
+extension FaultyService {
+    /// Stands in front of what a cloud has.
+    public convenience init(_ cloud: TidemarkCloud) {
+        self.init { () async throws(SyncError) in try await cloud.service() }
+    }
+
+    /// Lets the next calls of a kind fail, before anything is done.
+    public func failNext(
+        _ call: Call,
+        with code: CKError.Code,
+        retryAfter: Double? = nil,
+        times count: Int = 1
+    ) {
+        failNext(call, with: Self.error(code, retryAfter), times: count)
+    }
+
+    /// Lets the next request fail that saves a record of this name, before anything is done.
+    public func failNextSave(
+        ofRecordNamed name: String,
+        with code: CKError.Code,
+        retryAfter: Double? = nil
+    ) {
+        failNextSave(ofRecordNamed: name, with: Self.error(code, retryAfter))
+    }
+
+    private static func error(_ code: CKError.Code, _ retryAfter: Double?) -> SyncError {
+        SyncError(
+            SyncError.Code(rawValue: code.rawValue) ?? .internalError,
+            "A test wanted it to fail.",
+            retryAfter: retryAfter.map { Duration(clampingSeconds: $0) }
+        )
+    }
+}

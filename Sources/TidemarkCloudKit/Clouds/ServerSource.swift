@@ -1,0 +1,112 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Client
+import Foundation
+import TidemarkClient
+import TidemarkLock
+public import TidemarkModel
+
+extension TidemarkCloud {
+    /// Points at a server, such as `https://sync.example.org`.
+    ///
+    /// Containers belong to the API token: it opens one container in one environment. Private and shared databases need
+    /// the web auth token of a user who has signed in; the device's user is that user. Nothing is sent before something
+    /// is asked. `devicesIn` is the folder for what devices keep; without it that goes with the process.
+    public convenience init(
+        serverAt address: String,
+        apiToken: String,
+        webAuthToken: String? = nil,
+        environment: TidemarkModel.Environment = .development,
+        devicesIn folder: String? = nil
+    ) {
+        self.init(
+            .source(
+                ServerSource(
+                    address: address,
+                    apiToken: apiToken,
+                    webAuthToken: webAuthToken.flatMap { $0.isEmpty ? nil : $0 },
+                    environment: environment,
+                    folder: folder
+                )
+            )
+        )
+    }
+}
+
+/// A server behind a cloud, asked over HTTP.
+final class ServerSource: CloudSource {
+    let address: String
+    let apiToken: String
+    let webAuthToken: String?
+    let environment: TidemarkModel.Environment
+    let folder: String?
+    /// The connection of the service that was opened.
+    private let connection = Lock<ServerConnection?>(nil)
+
+    init(
+        address: String,
+        apiToken: String,
+        webAuthToken: String?,
+        environment: TidemarkModel.Environment,
+        folder: String?
+    ) {
+        self.address = address
+        self.apiToken = apiToken
+        self.webAuthToken = webAuthToken
+        self.environment = environment
+        self.folder = folder
+    }
+
+    var title: String { "server at \(address)" }
+
+    /// A folder for this server and token: what a device knows of one server means nothing to another.
+    var deviceFolder: URL? {
+        folder.map { folder in
+            // FNV-1a: the same in every process, which Swift's own hashes are not.
+            let hash = "\(address) \(apiToken)".utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
+                ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+            }
+            return URL(fileURLWithPath: folder, isDirectory: true)
+                .appendingPathComponent("servers", isDirectory: true)
+                .appendingPathComponent(String(hash, radix: 16), isDirectory: true)
+        }
+    }
+
+    func open() async -> Result<any DatabaseService, SyncError> {
+        do throws(SyncError) {
+            let credentials: Credentials =
+                webAuthToken.map { .user(apiToken: apiToken, webAuthToken: $0) }
+                ?? .apiToken(apiToken)
+            let made = try ServerConnection(to: address, credentials: credentials)
+            connection.withLock { $0 = made }
+            return .success(made.service)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    func close(_ service: any DatabaseService) async {
+        await connection.withLock { $0 }?.close()
+    }
+
+    func remove() {}
+
+    /// Returns the name of the user who has signed in: the server knows it.
+    func user(
+        _ account: UserID,
+        in container: ContainerID,
+        asking service: () async throws(SyncError) -> any DatabaseService
+    ) async throws(SyncError) -> UserID {
+        guard account == .current else { return account }
+        let database = DatabaseID(
+            container: container,
+            environment: environment,
+            scope: .private,
+            owner: .current
+        )
+        let caller = Caller(database: database, user: .current, device: nil, build: nil)
+        return try await service().currentUser(as: caller)
+    }
+}
+#endif

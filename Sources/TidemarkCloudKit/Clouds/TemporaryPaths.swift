@@ -1,0 +1,48 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import TidemarkLock
+
+/// The files and folders that this process has made for a while: none of them outlives it.
+package final class TemporaryPaths: Sendable {
+    /// Those of the process.
+    ///
+    /// What is still there when the process exits is removed then.
+    package static let ofProcess: TemporaryPaths = {
+        atexit { TemporaryPaths.ofProcess.removeAll() }
+        return TemporaryPaths(lingering: 60)
+    }()
+
+    private let paths = Lock<Set<String>>([])
+    private let seconds: Double
+
+    /// - Parameter seconds: How long paths stay that are to go soon.
+    init(lingering seconds: Double) {
+        self.seconds = seconds
+    }
+
+    /// Takes note of a path where something is about to be.
+    package func add(_ path: String) {
+        paths.withLock { _ = $0.insert(path) }
+    }
+
+    /// Removes what is at a path.
+    package func remove(_ path: String) {
+        try? FileManager.default.removeItem(atPath: path)
+        paths.withLock { _ = $0.remove(path) }
+    }
+
+    /// Removes what is at a path after a while, or when the process exits.
+    func removeSoon(_ path: String) {
+        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + seconds) {
+            self.remove(path)
+        }
+    }
+
+    /// Removes what is at all paths.
+    func removeAll() {
+        for path in paths.withLock({ $0 }) { remove(path) }
+    }
+}

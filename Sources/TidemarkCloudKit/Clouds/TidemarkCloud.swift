@@ -1,0 +1,155 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkLock
+public import TidemarkModel
+
+/// What containers point at: a store in this process, a server, or any other service.
+///
+/// A store or server is opened when it is first asked for something, once for all devices of one cloud.
+public final class TidemarkCloud: Sendable {
+    /// What is asked.
+    package enum Place: Sendable {
+        /// A place that is opened when it is first asked.
+        case source(any CloudSource)
+        /// Something that is open already.
+        case service(any DatabaseService)
+        /// Nothing; every call fails with this.
+        case nowhere(SyncError)
+    }
+
+    private enum Opened: Sendable {
+        case not
+        case opening(Task<Result<any DatabaseService, SyncError>, Never>)
+        case closed
+    }
+
+    /// The names that a user has in containers.
+    public enum UserNames: String, Sendable {
+        /// One in all containers: the account's.
+        case same
+        /// One in each container, made of the account's name (`UserID(account:in:)`), as on Apple's systems.
+        ///
+        /// A container that already has zones, subscriptions or an account under the account's own name, and
+        /// nothing under the other, keeps the account's name.
+        case perContainer
+    }
+
+    private struct ContainerUser: Hashable {
+        let account: UserID
+        let container: ContainerID
+    }
+
+    /// The names that the users of its devices have in containers.
+    public let userNames: UserNames
+    package let place: Place
+    private let opened = Lock(Opened.not)
+    /// Names that were looked up: a name stays what it is as long as the store is open.
+    private let names = Lock<[ContainerUser: UserID]>([:])
+
+    package init(_ place: Place, userNames: UserNames = .same) {
+        self.place = place
+        self.userNames = userNames
+    }
+
+    /// The name of the record of an account's user in a container.
+    ///
+    /// Opens the store or server if that has not been done, and throws what keeps it from being opened.
+    public func userRecordName(
+        of account: String,
+        in container: String
+    ) async throws(SyncError) -> String {
+        try await user(UserID(account), in: ContainerID(container)).userRecordName
+    }
+
+    /// The user that an account has in a container.
+    func user(_ account: UserID, in container: ContainerID) async throws(SyncError) -> UserID {
+        guard case .source(let source) = place else { return account }
+        let key = ContainerUser(account: account, container: container)
+        if let known = names.withLock({ $0[key] }) { return known }
+        let name = try await source.user(account, in: container) { () async throws(SyncError) in
+            try await service()
+        }
+        return names.withLock { names in
+            // The first answer holds: two devices of one account may ask at the same time.
+            if let known = names[key] { return known }
+            names[key] = name
+            return name
+        }
+    }
+
+    /// Points at any service.
+    ///
+    /// Users have the account's name in all of its containers.
+    public convenience init(_ service: any DatabaseService) {
+        self.init(.service(service))
+    }
+
+    deinit {
+        _ = end()
+    }
+
+    /// What answers; opens the store if that has not been done.
+    ///
+    /// Throws `serviceUnavailable` if another process keeps the store for longer than five seconds, and
+    /// what else keeps it from being opened. The next call tries again.
+    public func service() async throws(SyncError) -> any DatabaseService {
+        let opening: Task<Result<any DatabaseService, SyncError>, Never>
+        switch place {
+        case .service(let service): return service
+        case .nowhere(let error): throw error
+        case .source(let source):
+            opening = try beginOpening(source).get()
+        }
+        let result = await opening.value
+        if case .failure = result {
+            opened.withLock { opened in
+                if case .opening(opening) = opened { opened = .not }
+            }
+        }
+        return try result.get()
+    }
+
+    private func beginOpening(
+        _ source: any CloudSource
+    ) -> Result<Task<Result<any DatabaseService, SyncError>, Never>, SyncError> {
+        opened.withLock { opened in
+            switch opened {
+            case .opening(let task): return .success(task)
+            case .closed:
+                return .failure(
+                    SyncError(.serviceUnavailable, "The \(source.title) was closed.")
+                )
+            case .not:
+                let task = Task(executorPreference: OwnThreads.shared) {
+                    await source.open()
+                }
+                opened = .opening(task)
+                return .success(task)
+            }
+        }
+    }
+
+    /// Closes the store or the connections, and removes a temporary store.
+    ///
+    /// Later calls fail. A service is left as it is: whoever made it closes it. A program that ends
+    /// without closing loses nothing; its store is recovered when it is opened again.
+    public func close() async {
+        await end()?.value
+    }
+
+    /// Begins to close the store: that may wait for the disk, and for an opening that is under way.
+    private func end() -> Task<Void, Never>? {
+        guard case .source(let source) = place else { return nil }
+        let before = opened.withLock { opened in
+            defer { opened = .closed }
+            return opened
+        }
+        guard case .opening(let opening) = before else { return nil }
+        return Task(executorPreference: OwnThreads.shared) {
+            if case .success(let service) = await opening.value { await source.close(service) }
+            source.remove()
+        }
+    }
+}

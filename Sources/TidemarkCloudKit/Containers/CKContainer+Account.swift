@@ -1,0 +1,95 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// Whether the signed-in user's account can be used.
+public enum CKAccountStatus: Int, Sendable {
+    /// Nobody can say at the moment.
+    case couldNotDetermine = 0
+    /// It can.
+    case available = 1
+    /// A policy forbids it.
+    case restricted = 2
+    /// Nobody is signed in.
+    case noAccount = 3
+    /// There is one, which is not ready yet.
+    case temporarilyUnavailable = 4
+
+    init(_ model: AccountStatus) {
+        self = Self(rawValue: model.rawValue) ?? .couldNotDetermine
+    }
+}
+
+extension CKContainer {
+    /// Whether the signed-in user's account can be used.
+    public func accountStatus() async throws -> CKAccountStatus {
+        try await CKAccountStatus(answer { askingStatus($0) })
+    }
+
+    @discardableResult
+    func askingStatus(
+        _ handler: @escaping @Sendable (Result<AccountStatus, any Error>) -> Void
+    ) -> CKOperation {
+        let call: ServiceCall<AccountStatus> = { (service, caller) async throws(SyncError) in
+            try await service.accountStatus(as: caller)
+        }
+        return ask(call, handler)
+    }
+
+    /// The identity of the signed-in user's record.
+    public func userRecordID() async throws -> CKRecord.ID {
+        try await answer { fetchingUserRecordID($0) }
+    }
+
+    @discardableResult
+    func fetchingUserRecordID(
+        _ handler: @escaping @Sendable (Result<CKRecord.ID, any Error>) -> Void
+    ) -> CKOperation {
+        let call: ServiceCall<UserID> = { (service, caller) async throws(SyncError) in
+            try await service.currentUser(as: caller)
+        }
+        return ask(call) { result in handler(result.map { CKRecord.ID($0) }) }
+    }
+
+    /// Runs one call of the service as an operation of this container, as the signed-in user.
+    @discardableResult
+    func ask<Value: Sendable>(
+        _ call: @escaping ServiceCall<Value>,
+        _ handler: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) -> CKOperation {
+        let operation = ServiceCallOperation(call, handler)
+        operation.qualityOfService = .userInitiated
+        add(operation)
+        return operation
+    }
+}
+
+/// One call of a service that CloudKit has no operation for.
+final class ServiceCallOperation<Value: Sendable>: CKOperation, @unchecked Sendable {
+    private let call: ServiceCall<Value>
+    private let handler: @Sendable (Result<Value, any Error>) -> Void
+    private var value: Value?
+
+    init(
+        _ call: @escaping ServiceCall<Value>,
+        _ handler: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+        self.call = call
+        self.handler = handler
+        super.init()
+    }
+
+    override func perform(_ session: Session) async throws(CKError) {
+        value = try await session.call(call)
+    }
+
+    override func complete(_ error: (any Error)?) {
+        if let value, error == nil {
+            handler(.success(value))
+        } else {
+            handler(.failure(error ?? CKError(.internalError, "The call gave no answer.")))
+        }
+    }
+}

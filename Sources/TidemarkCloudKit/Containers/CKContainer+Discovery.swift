@@ -1,0 +1,293 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+// MARK: Permissions
+
+extension CKContainer {
+    /// What a user may allow the app.
+    public struct ApplicationPermissions: OptionSet, Sendable {
+        /// The bits.
+        public let rawValue: UInt
+
+        /// Wraps bits.
+        public init(rawValue: UInt) {
+            self.rawValue = rawValue
+        }
+
+        /// To be found by others.
+        public static let userDiscoverability = ApplicationPermissions(rawValue: 1)
+    }
+
+    /// Whether a user has allowed it.
+    public enum ApplicationPermissionStatus: Int, Sendable {
+        /// The user was not asked.
+        case initialState = 0
+        /// It could not be found out.
+        case couldNotComplete = 1
+        /// The user has not.
+        case denied = 2
+        /// The user has.
+        case granted = 3
+    }
+
+    /// Hears whether a user has allowed something.
+    public typealias ApplicationPermissionBlock =
+        @Sendable (ApplicationPermissionStatus, (any Error)?) -> Void
+
+    /// Another spelling of the names.
+    public enum Application {
+        /// What a user may allow the app.
+        public typealias Permissions = CKContainer.ApplicationPermissions
+        /// Whether a user has allowed it.
+        public typealias PermissionStatus = CKContainer.ApplicationPermissionStatus
+        /// Hears whether a user has allowed something.
+        public typealias PermissionBlock = CKContainer.ApplicationPermissionBlock
+    }
+
+    /// Asks whether the signed-in user allows something.
+    ///
+    /// It is in its initial state until it is requested. Whether others find the user is what an operator says
+    /// of them (`Store.setUser`, `tidemark users`).
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    @preconcurrency
+    public func status(
+        forApplicationPermission applicationPermission: ApplicationPermissions,
+        completionHandler: @escaping ApplicationPermissionBlock
+    ) {
+        askingPermission(applicationPermission) { result in
+            completionHandler(result.value ?? .couldNotComplete, result.error)
+        }
+    }
+
+    /// Whether the signed-in user allows something.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    public func applicationPermissionStatus(
+        for applicationPermission: ApplicationPermissions
+    ) async throws -> ApplicationPermissionStatus {
+        try await answer { askingPermission(applicationPermission, $0) }
+    }
+
+    /// Asks the signed-in user to allow something: granted, since there is no window to ask by.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    @preconcurrency
+    public func requestApplicationPermission(
+        _ applicationPermission: ApplicationPermissions,
+        completionHandler: @escaping ApplicationPermissionBlock
+    ) {
+        askingPermission(applicationPermission, grants: true) { result in
+            completionHandler(result.value ?? .couldNotComplete, result.error)
+        }
+    }
+
+    /// Asks the signed-in user to allow something: granted, since there is no window to ask by.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    public func requestApplicationPermission(
+        _ applicationPermission: ApplicationPermissions
+    ) async throws -> ApplicationPermissionStatus {
+        try await answer { askingPermission(applicationPermission, grants: true, $0) }
+    }
+
+    @discardableResult
+    private func askingPermission(
+        _ permission: ApplicationPermissions,
+        grants: Bool = false,
+        _ handler: @escaping @Sendable (Result<ApplicationPermissionStatus, any Error>) -> Void
+    ) -> CKOperation {
+        let permissions = device.permissions
+        return ask(
+            { (service, caller) async throws(SyncError) in
+                _ = try await service.currentUser(as: caller)
+                if grants { permissions.grant(permission, to: caller) }
+                return permissions.isGranted(permission, to: caller)
+            },
+            { result in handler(result.map { $0 ? .granted : .initialState }) }
+        )
+    }
+}
+
+// MARK: One user
+
+extension CKContainer {
+    /// Finds the user who has an e-mail address.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    @preconcurrency
+    public func discoverUserIdentity(
+        withEmailAddress email: String,
+        completionHandler: @escaping @Sendable (CKUserIdentity?, (any Error)?) -> Void
+    ) {
+        discovering(.init(emailAddress: email)) {
+            completionHandler($0.value ?? nil, $0.error)
+        }
+    }
+
+    /// Finds the user who has a phone number.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    @preconcurrency
+    public func discoverUserIdentity(
+        withPhoneNumber phoneNumber: String,
+        completionHandler: @escaping @Sendable (CKUserIdentity?, (any Error)?) -> Void
+    ) {
+        discovering(.init(phoneNumber: phoneNumber)) {
+            completionHandler($0.value ?? nil, $0.error)
+        }
+    }
+
+    /// Finds a user by the name of their record.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    @preconcurrency
+    public func discoverUserIdentity(
+        withUserRecordID userRecordID: CKRecord.ID,
+        completionHandler: @escaping @Sendable (CKUserIdentity?, (any Error)?) -> Void
+    ) {
+        discovering(.init(userRecordID: userRecordID)) {
+            completionHandler($0.value ?? nil, $0.error)
+        }
+    }
+
+    /// The user who has an e-mail address; `nil` if nobody was found.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    public func userIdentity(forEmailAddress email: String) async throws -> CKUserIdentity? {
+        try await answer { discovering(.init(emailAddress: email), $0) }
+    }
+
+    /// The user who has a phone number; `nil` if nobody was found.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    public func userIdentity(forPhoneNumber phoneNumber: String) async throws -> CKUserIdentity? {
+        try await answer { discovering(.init(phoneNumber: phoneNumber), $0) }
+    }
+
+    /// The user whose record it is; `nil` if nobody was found.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    public func userIdentity(
+        forUserRecordID userRecordID: CKRecord.ID
+    ) async throws -> CKUserIdentity? {
+        try await answer { discovering(.init(userRecordID: userRecordID), $0) }
+    }
+
+    @discardableResult
+    private func discovering(
+        _ lookup: CKUserIdentity.LookupInfo,
+        _ handler: @escaping @Sendable (Result<CKUserIdentity?, any Error>) -> Void
+    ) -> CKOperation {
+        let one: @Sendable (Result<[Int: CKUserIdentity], any Error>) -> Void = { result in
+            handler(result.map { $0[0] })
+        }
+        return discovering([0], { _ in lookup }, one)
+    }
+}
+
+// MARK: Several users
+
+extension CKContainer {
+    /// Finds users by e-mail addresses.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    @preconcurrency
+    public func discoverUserIdentities(
+        forEmailAddresses emails: [String],
+        completionHandler: @escaping @Sendable (Result<[String: CKUserIdentity], any Error>) -> Void
+    ) {
+        discovering(emails, { .init(emailAddress: $0) }, completionHandler)
+    }
+
+    /// Finds users by phone numbers.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    @preconcurrency
+    public func discoverUserIdentities(
+        forPhoneNumbers phoneNumbers: [String],
+        completionHandler: @escaping @Sendable (Result<[String: CKUserIdentity], any Error>) -> Void
+    ) {
+        discovering(phoneNumbers, { .init(phoneNumber: $0) }, completionHandler)
+    }
+
+    /// Finds users by the names of their records.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    @preconcurrency
+    public func discoverUserIdentities(
+        forUserRecordIDs userRecordIDs: [CKRecord.ID],
+        completionHandler:
+            @escaping @Sendable (Result<[CKRecord.ID: CKUserIdentity], any Error>) -> Void
+    ) {
+        discovering(userRecordIDs, { .init(userRecordID: $0) }, completionHandler)
+    }
+
+    /// Those who were found by e-mail addresses.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    public func userIdentities(
+        forEmailAddresses emails: [String]
+    ) async throws -> [String: CKUserIdentity] {
+        try await answer { discovering(emails, { .init(emailAddress: $0) }, $0) }
+    }
+
+    /// Those who were found by phone numbers.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    public func userIdentities(
+        forPhoneNumbers phoneNumbers: [String]
+    ) async throws -> [String: CKUserIdentity] {
+        try await answer { discovering(phoneNumbers, { .init(phoneNumber: $0) }, $0) }
+    }
+
+    /// Those who were found by the names of their records.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    public func userIdentities(
+        forUserRecordIDs userRecordIDs: [CKRecord.ID]
+    ) async throws -> [CKRecord.ID: CKUserIdentity] {
+        try await answer { discovering(userRecordIDs, { .init(userRecordID: $0) }, $0) }
+    }
+
+    @discardableResult
+    private func discovering<Key: Hashable & Sendable>(
+        _ keys: [Key],
+        _ lookup: (Key) -> CKUserIdentity.LookupInfo,
+        _ handler: @escaping @Sendable (Result<[Key: CKUserIdentity], any Error>) -> Void
+    ) -> CKOperation {
+        let models = keys.map { lookup($0).model }
+        return ask(
+            { (service, caller) async throws(SyncError) in
+                try await service.lookUpUsers(models, as: caller)
+            },
+            { (result: Result<[UserIdentity?], any Error>) in
+                handler(
+                    result.map { identities in
+                        var found: [Key: CKUserIdentity] = [:]
+                        for (key, identity) in zip(keys, identities) {
+                            found[key] = identity.map { CKUserIdentity($0) }
+                        }
+                        return found
+                    }
+                )
+            }
+        )
+    }
+
+    /// Finds those of the signed-in user's contacts who want to be found.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    @preconcurrency
+    public func discoverAllIdentities(
+        completionHandler: @escaping @Sendable ([CKUserIdentity]?, (any Error)?) -> Void
+    ) {
+        discoveringContacts { completionHandler($0.value, $0.error) }
+    }
+
+    /// Those of the signed-in user's contacts who want to be found.
+    @available(*, deprecated, message: "Apple's service finds nobody any more")
+    public func allUserIdentitiesFromContacts() async throws -> [CKUserIdentity] {
+        try await answer { discoveringContacts($0) }
+    }
+
+    @discardableResult
+    private func discoveringContacts(
+        _ handler: @escaping @Sendable (Result<[CKUserIdentity], any Error>) -> Void
+    ) -> CKOperation {
+        ask(
+            { (service, caller) async throws(SyncError) in
+                try await service.contacts(as: caller)
+            },
+            { result in
+                handler(result.map { identities in identities.map { CKUserIdentity($0) } })
+            }
+        )
+    }
+}

@@ -1,0 +1,221 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkModel
+
+// MARK: Accepting
+
+extension CKContainer {
+    /// Takes part in a share; answers with its record as the shared database has it.
+    @discardableResult
+    public func accept(_ metadata: CKShare.Metadata) async throws -> CKShare {
+        try await answer { handler in
+            accepting([metadata]) { handler($0.item(metadata)) }
+        }
+    }
+
+    /// Takes part in shares.
+    @preconcurrency
+    public func accept(
+        _ metadatas: [CKShare.Metadata],
+        completionHandler:
+            @escaping @Sendable (
+                Result<[CKShare.Metadata: Result<CKShare, any Error>], any Error>
+            ) -> Void
+    ) {
+        accepting(metadatas, completionHandler)
+    }
+
+    /// Takes part in shares: what became of each.
+    public func accept(
+        _ metadatas: [CKShare.Metadata]
+    ) async throws -> [CKShare.Metadata: Result<CKShare, any Error>] {
+        try await answer { accepting(metadatas, $0) }
+    }
+
+    @discardableResult
+    func accepting(
+        _ metadatas: [CKShare.Metadata],
+        _ handler:
+            @escaping @Sendable (
+                Result<[CKShare.Metadata: Result<CKShare, any Error>], any Error>
+            ) -> Void
+    ) -> CKOperation {
+        let operation = CKAcceptSharesOperation(shareMetadatas: metadatas)
+        let items = Collected<[CKShare.Metadata: Result<CKShare, any Error>]>([:])
+        operation.perShareResultBlock = { metadata, result in items.add { $0[metadata] = result } }
+        operation.acceptSharesResultBlock = { handler($0.collecting(items)) }
+        return begin(operation)
+    }
+
+    /// Adds an operation of a convenience call and answers with it.
+    func begin(_ operation: CKOperation) -> CKOperation {
+        add(operation)
+        return operation
+    }
+}
+
+// MARK: Links
+
+extension CKContainer {
+    /// What a link leads to.
+    public func shareMetadata(for url: URL) async throws -> CKShare.Metadata {
+        try await answer { handler in
+            fetchingMetadatas([url]) { handler($0.item(url)) }
+        }
+    }
+
+    /// Finds out what links lead to.
+    @preconcurrency
+    public func fetchShareMetadatas(
+        for urls: [URL],
+        completionHandler:
+            @escaping @Sendable (
+                Result<[URL: Result<CKShare.Metadata, any Error>], any Error>
+            ) -> Void
+    ) {
+        fetchingMetadatas(urls, completionHandler)
+    }
+
+    /// What links lead to: each, or why it leads nowhere.
+    public func shareMetadatas(
+        for urls: [URL]
+    ) async throws -> [URL: Result<CKShare.Metadata, any Error>] {
+        try await answer { fetchingMetadatas(urls, $0) }
+    }
+
+    @discardableResult
+    func fetchingMetadatas(
+        _ urls: [URL],
+        _ handler:
+            @escaping @Sendable (
+                Result<[URL: Result<CKShare.Metadata, any Error>], any Error>
+            ) -> Void
+    ) -> CKOperation {
+        let operation = CKFetchShareMetadataOperation(shareURLs: urls)
+        let items = Collected<[URL: Result<CKShare.Metadata, any Error>]>([:])
+        operation.perShareMetadataResultBlock = { url, result in items.add { $0[url] = result } }
+        operation.fetchShareMetadataResultBlock = { handler($0.collecting(items)) }
+        return begin(operation)
+    }
+}
+
+// MARK: Participants
+
+extension CKContainer {
+    /// A participant for whoever has an e-mail address.
+    public func shareParticipant(
+        forEmailAddress emailAddress: String
+    ) async throws -> CKShare.Participant {
+        try await answer { fetchingParticipant(.init(emailAddress: emailAddress), $0) }
+    }
+
+    /// A participant for whoever has a phone number.
+    public func shareParticipant(
+        forPhoneNumber phoneNumber: String
+    ) async throws -> CKShare.Participant {
+        try await answer { fetchingParticipant(.init(phoneNumber: phoneNumber), $0) }
+    }
+
+    /// A participant for a user.
+    public func shareParticipant(
+        forUserRecordID userRecordID: CKRecord.ID
+    ) async throws -> CKShare.Participant {
+        try await answer { fetchingParticipant(.init(userRecordID: userRecordID), $0) }
+    }
+
+    /// Makes participants of those who have e-mail addresses.
+    @preconcurrency
+    public func fetchShareParticipants(
+        forEmailAddresses emails: [String],
+        completionHandler:
+            @escaping @Sendable (
+                Result<[String: Result<CKShare.Participant, any Error>], any Error>
+            ) -> Void
+    ) {
+        fetchingParticipants(emails, { .init(emailAddress: $0) }, completionHandler)
+    }
+
+    /// Makes participants of those who have phone numbers.
+    @preconcurrency
+    public func fetchShareParticipants(
+        forPhoneNumbers phoneNumbers: [String],
+        completionHandler:
+            @escaping @Sendable (
+                Result<[String: Result<CKShare.Participant, any Error>], any Error>
+            ) -> Void
+    ) {
+        fetchingParticipants(phoneNumbers, { .init(phoneNumber: $0) }, completionHandler)
+    }
+
+    /// Makes participants of users.
+    @preconcurrency
+    public func fetchShareParticipants(
+        forUserRecordIDs userRecordIDs: [CKRecord.ID],
+        completionHandler:
+            @escaping @Sendable (
+                Result<[CKRecord.ID: Result<CKShare.Participant, any Error>], any Error>
+            ) -> Void
+    ) {
+        fetchingParticipants(userRecordIDs, { .init(userRecordID: $0) }, completionHandler)
+    }
+
+    /// Participants for those who have e-mail addresses.
+    public func shareParticipants(
+        forEmailAddresses emails: [String]
+    ) async throws -> [String: Result<CKShare.Participant, any Error>] {
+        try await answer { fetchingParticipants(emails, { .init(emailAddress: $0) }, $0) }
+    }
+
+    /// Participants for those who have phone numbers.
+    public func shareParticipants(
+        forPhoneNumbers phoneNumbers: [String]
+    ) async throws -> [String: Result<CKShare.Participant, any Error>] {
+        try await answer { fetchingParticipants(phoneNumbers, { .init(phoneNumber: $0) }, $0) }
+    }
+
+    /// Participants for users.
+    public func shareParticipants(
+        forUserRecordIDs userRecordIDs: [CKRecord.ID]
+    ) async throws -> [CKRecord.ID: Result<CKShare.Participant, any Error>] {
+        try await answer { fetchingParticipants(userRecordIDs, { .init(userRecordID: $0) }, $0) }
+    }
+
+    @discardableResult
+    func fetchingParticipant(
+        _ lookup: CKUserIdentity.LookupInfo,
+        _ handler: @escaping @Sendable (Result<CKShare.Participant, any Error>) -> Void
+    ) -> CKOperation {
+        typealias One = [Int: Result<CKShare.Participant, any Error>]
+        let one: @Sendable (Result<One, any Error>) -> Void = { handler($0.item(0)) }
+        return fetchingParticipants([0], { _ in lookup }, one)
+    }
+
+    @discardableResult
+    func fetchingParticipants<Key: Hashable & Sendable>(
+        _ keys: [Key],
+        _ lookup: (Key) -> CKUserIdentity.LookupInfo,
+        _ handler:
+            @escaping @Sendable (
+                Result<[Key: Result<CKShare.Participant, any Error>], any Error>
+            ) -> Void
+    ) -> CKOperation {
+        let operation = CKFetchShareParticipantsOperation(
+            userIdentityLookupInfos: keys.map(lookup)
+        )
+        // They come in the order of the look-ups.
+        let items = Collected<[Result<CKShare.Participant, any Error>]>([])
+        operation.perShareParticipantResultBlock = { _, result in
+            items.add { $0.append(result) }
+        }
+        operation.fetchShareParticipantsResultBlock = { result in
+            handler(
+                result.collecting(items).map { results in
+                    Dictionary(zip(keys, results), uniquingKeysWith: { first, _ in first })
+                }
+            )
+        }
+        return begin(operation)
+    }
+}

@@ -1,0 +1,30 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// Where a device keeps what has to outlive the process: long-lived operations.
+struct DeviceFolder: Sendable {
+    let url: URL
+
+    /// The folder that was named; or one in that of the source, as `NAME.devices/DEVICE` beside a store; or one
+    /// for temporary files.
+    init(path: String?, of device: String, _ place: TidemarkCloud.Place) {
+        if let path {
+            url = URL(fileURLWithPath: path, isDirectory: true)
+            return
+        }
+        let allowed = CharacterSet.alphanumerics.union(CharacterSet(charactersIn: "-_"))
+        let name = device.addingPercentEncoding(withAllowedCharacters: allowed) ?? "device"
+        let beside: URL
+        if case .source(let source) = place, let folder = source.deviceFolder {
+            beside = folder
+        } else {
+            beside = URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
+                .appendingPathComponent("cloudkit-devices-\(UUID().uuidString)", isDirectory: true)
+            TemporaryPaths.ofProcess.add(beside.path)
+        }
+        url = beside.appendingPathComponent(name, isDirectory: true)
+    }
+}

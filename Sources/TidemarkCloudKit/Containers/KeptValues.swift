@@ -1,0 +1,45 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkLock
+import TidemarkModel
+
+/// Values that a device keeps by their names, in one file of its folder.
+final class KeptValues: Sendable {
+    private let file: URL
+    private let values: Lock<[String: Data]?>
+
+    init(_ name: String, in folder: DeviceFolder) {
+        file = folder.url.appendingPathComponent(name).appendingPathExtension("plist")
+        values = Lock(nil)
+    }
+
+    /// The value of a name; `nil` if there is none.
+    subscript(name: String) -> Data? {
+        values.withLock { values in
+            let all = values ?? Self.read(file)
+            values = all
+            return all[name]
+        }
+    }
+
+    /// Changes values, and writes all of them.
+    ///
+    /// What cannot be written is forgotten with the process.
+    func change(_ body: (inout [String: Data]) -> Void) {
+        values.withLock { values in
+            var all = values ?? Self.read(file)
+            body(&all)
+            values = all
+            if let data = try? PropertyListEncoder().encode(all) {
+                try? DeviceFile.write(data, to: file)
+            }
+        }
+    }
+
+    private static func read(_ file: URL) -> [String: Data] {
+        guard let data = DeviceFile.read(file) else { return [:] }
+        return (try? PropertyListDecoder().decode([String: Data].self, from: data)) ?? [:]
+    }
+}

@@ -1,0 +1,139 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import TidemarkLock
+import TidemarkModel
+
+/// What one device hears of one container: changes of its account, and what its user has subscribed
+/// to.
+final class Listening: Sendable {
+    /// The device, for as long as others keep it.
+    private typealias Owner = @Sendable () -> TidemarkDevice?
+
+    let service: any DatabaseService
+    private let beginning: Task<[Task<Void, Never>], Never>
+    private let ending = End()
+
+    /// The end of listening: once it is reached, nothing more is to be heard.
+    private final class End: Sendable {
+        let isReached = Lock(false)
+    }
+
+    /// Begins to listen, without waiting for it.
+    ///
+    /// Changes of the account are posted; notifications go to `handler`, if there is one.
+    init(
+        _ service: any DatabaseService,
+        as caller: Caller,
+        for device: TidemarkDevice,
+        _ handler: TidemarkDevice.RemoteNotificationHandler?
+    ) {
+        self.service = service
+        let owner: Owner = { [weak device] in device }
+        let end = ending
+        // Detached, so as not to inherit the device that the code runs as, and keep it.
+        beginning = Task.detached(executorPreference: OwnThreads.shared) {
+            let statuses = try? await service.accountStatuses(as: caller)
+            var feeds = [
+                Self.feed(statuses) { () async throws(SyncError) in
+                    try await service.accountStatuses(as: caller)
+                } taking: { statuses in
+                    await Self.post(statuses, by: owner)
+                }
+            ]
+            if let handler, caller.user != nil, let places = owner()?.places {
+                let pushes = try? await places.notifications(of: service, as: caller)
+                feeds.append(
+                    Self.feed(pushes) { () async throws(SyncError) in
+                        try await places.notifications(of: service, as: caller)
+                    } taking: { pushes in
+                        await Self.deliver(pushes, to: handler, by: owner, places, as: caller, end)
+                    }
+                )
+            }
+            return feeds
+        }
+    }
+
+    /// Waits until nothing that happens from now on is missed.
+    func hasBegun() async {
+        _ = await beginning.value
+    }
+
+    /// Hears nothing more: what comes from now on is for who listens next.
+    func end() {
+        ending.isReached.withLock { $0 = true }
+        let beginning = beginning
+        Task(executorPreference: OwnThreads.shared) {
+            for feed in await beginning.value { feed.cancel() }
+        }
+    }
+
+    /// Takes what a stream brings, or one that begins later, where the first try has failed.
+    private static func feed<Element: Sendable>(
+        _ first: AsyncThrowingStream<Element, any Error>?,
+        orLater begin:
+            @escaping @Sendable () async throws(SyncError) -> AsyncThrowingStream<
+                Element, any Error
+            >,
+        taking take: @escaping @Sendable (AsyncThrowingStream<Element, any Error>) async -> Void
+    ) -> Task<Void, Never> {
+        Task(executorPreference: OwnThreads.shared) {
+            if let first {
+                await take(first)
+            } else if let (late, _) = await beginHearing(begin) {
+                await take(late)
+            }
+        }
+    }
+
+    private static func post(
+        _ statuses: AsyncThrowingStream<AccountStatus, any Error>,
+        by owner: Owner
+    ) async {
+        // The first is the status as it is, which is no change.
+        var isFirst = true
+        // A feed that fails has no more to say: the device hears again when its user changes.
+        try? await statuses.takeAll { _ in
+            if !isFirst { owner()?.postAccountChanged() }
+            isFirst = false
+        }
+    }
+
+    private static func deliver(
+        _ pushes: AsyncThrowingStream<Subscription.Push, any Error>,
+        to handler: @escaping TidemarkDevice.RemoteNotificationHandler,
+        by owner: Owner,
+        _ places: NotificationPlaces,
+        as caller: Caller,
+        _ end: End
+    ) async {
+        let queue = DispatchQueue(label: "CloudKit.remoteNotifications")
+        try? await pushes.takeAll { push in
+            guard !Task.isCancelled else { return }
+            let device = owner()
+            queue.async {
+                // The task is cancelled some time after the end; nothing may be taken from who follows.
+                if end.isReached.withLock(\.self) { return }
+                let notification = push.notification
+                let dictionary = notification.remoteDictionary(
+                    badge: notification.content.badges ? places.nextBadge(of: caller) : 1
+                )
+                if let device {
+                    device.run { handler(dictionary) }
+                } else {
+                    handler(dictionary)
+                }
+                places.take(push.token, of: caller)
+            }
+        }
+    }
+}
+
+extension AsyncThrowingStream {
+    /// Hands over all that comes, one after another.
+    fileprivate func takeAll(_ body: (Element) -> Void) async throws {
+        for try await element in self { body(element) }
+    }
+}

@@ -1,0 +1,68 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// How far a device has come among the notifications of its users, and what it shows of them; kept over
+/// a restart.
+struct NotificationPlaces: Sendable {
+    private let places: KeptValues
+    private let badges: KeptValues
+
+    init(_ folder: DeviceFolder) {
+        places = KeptValues("notifications", in: folder)
+        badges = KeptValues("badges", in: folder)
+    }
+
+    /// The caller's notifications that the device has not heard; those from now on, where it never heard
+    /// any or what is kept cannot be answered any more.
+    func notifications(
+        of service: any DatabaseService,
+        as caller: Caller
+    ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {
+        if let place = place(of: caller) {
+            do throws(SyncError) {
+                // The feed itself asks for nothing before it is waited for.
+                let next = NotificationChangesRequest(since: place, limit: 1)
+                _ = try await service.notificationChanges(next, as: caller)
+                return try await service.notifications(since: place, as: caller)
+            } catch {
+                guard error.code == .changeTokenExpired else { throw error }
+            }
+        }
+        let now = try await service.notificationToken(as: caller)
+        take(now, of: caller)
+        return try await service.notifications(since: now, as: caller)
+    }
+
+    private func place(of caller: Caller) -> ChangeToken? {
+        places[caller.placeName].flatMap { ChangeToken(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    /// Takes note that the device has heard everything up to a token.
+    func take(_ token: ChangeToken, of caller: Caller) {
+        places.change { $0[caller.placeName] = Data(token.description.utf8) }
+    }
+
+    /// What the app's badge shows after one more notification that changes it.
+    func nextBadge(of caller: Caller) -> Int {
+        let key = caller.placeName
+        let badge = badges[key].flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 0
+        setBadge(badge + 1, of: caller)
+        return badge + 1
+    }
+
+    /// Says what the app's badge shows.
+    func setBadge(_ badge: Int, of caller: Caller) {
+        badges.change { $0[caller.placeName] = Data("\(badge)".utf8) }
+    }
+}
+
+extension Caller {
+    /// What a device keeps the caller's things under.
+    var placeName: String {
+        let user = user?.userRecordName ?? ""
+        return "\(database.container.identifier)/\(database.environment)/\(user)"
+    }
+}

@@ -1,0 +1,111 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import CDefaultCloud
+import Foundation
+import TidemarkModel
+
+extension TidemarkDevice {
+    /// The process's own device where the program has not said anything: what the environment says, or
+    /// a store in the user's data folder.
+    ///
+    /// - `TIDEMARK_URL`: the address of a server, with `TIDEMARK_API_TOKEN`, and `TIDEMARK_WEB_AUTH_TOKEN` for a
+    ///   user who has signed in. It comes before a store.
+    /// - `TIDEMARK_CONTAINER`: the identifier of `CKContainer.default()`.
+    /// - `TIDEMARK_DEVICE`: the device's name, if not that of the machine.
+    /// - `TIDEMARK_STORE`: the path of a store.
+    /// - `TIDEMARK_USER`: the name of the signed-in user's record in a store; empty for nobody.
+    /// - `TIDEMARK_USER_NAMES`: `same` for one name of the user in all containers, instead of one in each.
+    static func fromEnvironment(_ environment: [String: String]) -> TidemarkDevice {
+        let container = environment["TIDEMARK_CONTAINER"] ?? ContainerID.standard.identifier
+        let name = environment["TIDEMARK_DEVICE"] ?? ProcessInfo.processInfo.hostName
+        if let address = environment["TIDEMARK_URL"] {
+            let isSignedIn = environment["TIDEMARK_WEB_AUTH_TOKEN"]?.isEmpty == false
+            return TidemarkDevice(
+                server(address, environment),
+                user: isSignedIn ? CKCurrentUserDefaultName : nil,
+                name: name,
+                defaultContainer: container
+            )
+        }
+        let user = environment["TIDEMARK_USER"] ?? CKCurrentUserDefaultName
+        return TidemarkDevice(
+            store(environment),
+            user: user.isEmpty ? nil : user,
+            name: name,
+            defaultContainer: container
+        )
+    }
+
+    private static func server(
+        _ address: String,
+        _ environment: [String: String]
+    ) -> TidemarkCloud {
+        guard let token = environment["TIDEMARK_API_TOKEN"], !token.isEmpty else {
+            let error = SyncError(
+                .notAuthenticated,
+                "TIDEMARK_URL names the server \(address), and no token for it; set TIDEMARK_API_TOKEN to a token "
+                    + "that `tidemark tokens add` printed."
+            )
+            return TidemarkCloud(.nowhere(error))
+        }
+        #if Client
+        return TidemarkCloud(
+            serverAt: address,
+            apiToken: token,
+            webAuthToken: environment["TIDEMARK_WEB_AUTH_TOKEN"],
+            devicesIn: dataFolder(environment)
+        )
+        #else
+        let error = SyncError(
+            .serviceUnavailable,
+            "TIDEMARK_URL names the server \(address), and this program was built without the client for servers. "
+                + "Build it with the trait Client of the package tidemark, or unset TIDEMARK_URL."
+        )
+        return TidemarkCloud(.nowhere(error))
+        #endif
+    }
+
+    private static func store(_ environment: [String: String]) -> TidemarkCloud {
+        guard let made = tidemark_make_embedded_stores() else {
+            let error = SyncError(
+                .serviceUnavailable,
+                "Nothing says what containers point at, and this program has no store of its own. Set TIDEMARK_URL "
+                    + "to the address of a server, or make a TidemarkDevice and call makeDefault()."
+            )
+            return TidemarkCloud(.nowhere(error))
+        }
+        let object = Unmanaged<AnyObject>.fromOpaque(made).takeRetainedValue()
+        guard let stores = object as? any EmbeddedStores else {
+            preconditionFailure(
+                "The module CloudKit makes another kind of object: both are of one package."
+            )
+        }
+        return stores.cloud(
+            storeAt: environment["TIDEMARK_STORE"] ?? "\(dataFolder(environment))/cloudkit.tide",
+            userNames: userNames(environment["TIDEMARK_USER_NAMES"])
+        )
+    }
+
+    private static func userNames(_ name: String?) -> TidemarkCloud.UserNames {
+        guard let name else { return .perContainer }
+        guard let names = TidemarkCloud.UserNames(rawValue: name) else {
+            preconditionFailure(
+                "TIDEMARK_USER_NAMES is '\(name)'; set it to 'same' or 'perContainer', or unset it."
+            )
+        }
+        return names
+    }
+
+    /// `$XDG_DATA_HOME/PROGRAM`: each program has its own, as each app has on Apple's systems, and no other
+    /// program keeps it from writing.
+    private static func dataFolder(_ environment: [String: String]) -> String {
+        func path(_ name: String) -> String? {
+            environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        }
+        // Foundation asks the system's list of users, whatever HOME says.
+        let home = (path("HOME") ?? NSHomeDirectory()) + "/.local/share"
+        let folder = path("XDG_DATA_HOME") ?? home
+        return "\(folder)/\(ProcessInfo.processInfo.processName)"
+    }
+}

@@ -1,0 +1,298 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+// The twins of `run` are told apart by `await`.
+// swift-format-ignore-file: AmbiguousTrailingClosureOverload
+
+public import Foundation
+import TidemarkLock
+public import TidemarkModel
+
+/// One device of one user: what containers are made by, in the place of the machine and the account
+/// that Apple's framework finds by itself.
+///
+/// ```swift
+/// TidemarkDevice(TidemarkCloud(storeAt: "notes.tide"), user: "anna").makeDefault()
+/// let container = CKContainer.default()
+/// ```
+///
+/// Several devices of several users live in one process: each makes containers of its own, or runs code
+/// that makes them by Apple's names.
+///
+/// ```swift
+/// let cloud = TidemarkCloud.temporary()
+/// let phone = TidemarkDevice(cloud, user: "anna", name: "phone")
+/// let laptop = TidemarkDevice(cloud, user: "anna", name: "laptop")
+/// try await phone.run { try await NoteStore().upload() }
+/// ```
+public final class TidemarkDevice: Sendable {
+    /// What a program hears of a change: what CloudKit gives to the app delegate.
+    public typealias RemoteNotificationHandler = @Sendable ([AnyHashable: Any]) -> Void
+
+    private struct State: Sendable {
+        var user: UserID?
+        var handler: RemoteNotificationHandler?
+        /// One for each container that was used since the user or the handler changed.
+        var listening: [ContainerID: Listening] = [:]
+    }
+
+    /// What its containers point at.
+    public let cloud: TidemarkCloud
+    /// What it calls itself; no other device of the user should have the same name.
+    public let name: String
+    /// The app's build, which is kept with every change.
+    public let build: String?
+    /// Which of a container's two worlds it sees.
+    public let environment: Environment
+    /// The identifier of `CKContainer.default()`.
+    public let defaultContainerIdentifier: String
+    /// The time, by which long-lived operations are kept and forgotten.
+    let now: @Sendable () -> Date
+    /// Where it keeps what has to outlive the process.
+    let folder: DeviceFolder
+    /// What it said last with changes of zones.
+    let marks: ClientMarks
+    /// How far it has come among notifications.
+    let places: NotificationPlaces
+    /// What its users have allowed.
+    let permissions: GrantedPermissions
+    /// Runs the operations that are added to containers and databases.
+    let operations = OperationQueue()
+    private let operationStarts = DispatchQueue(label: "CloudKit.operations")
+    private let state: Lock<State>
+
+    /// Describes a device.
+    ///
+    /// - Parameters:
+    ///   - cloud: What its containers point at.
+    ///   - user: Who is signed in, by the name of the account, which is that of the user's record unless
+    ///     the cloud has one for each container; `nil` for nobody. Without it, the one user that every
+    ///     store has, whom no others can share with.
+    ///   - name: What it calls itself; the machine's name unless it is said.
+    ///   - build: The app's build.
+    ///   - environment: Which of a container's two worlds it sees.
+    ///   - defaultContainer: The identifier of `CKContainer.default()`.
+    ///   - folder: Where it keeps what has to outlive the process; beside the store unless it is said.
+    ///   - now: The time, by which long-lived operations are kept and forgotten.
+    public init(
+        _ cloud: TidemarkCloud,
+        user: String? = CKCurrentUserDefaultName,
+        name: String = ProcessInfo.processInfo.hostName,
+        build: String? = nil,
+        environment: Environment = .development,
+        defaultContainer: String = ContainerID.standard.identifier,
+        folder: String? = nil,
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.cloud = cloud
+        self.name = name
+        self.build = build
+        self.environment = environment
+        defaultContainerIdentifier = defaultContainer
+        self.now = now
+        self.folder = DeviceFolder(path: folder, of: name, cloud.place)
+        marks = ClientMarks(self.folder)
+        places = NotificationPlaces(self.folder)
+        permissions = GrantedPermissions(self.folder)
+        state = Lock(State(user: user.map { UserID($0) }))
+        operations.name = "CloudKit on \(name)"
+        // One of its own, which gets a thread also where all those of the global queues wait.
+        operations.underlyingQueue = operationStarts
+    }
+
+    deinit {
+        for listening in state.withLock({ $0.listening }).values { listening.end() }
+    }
+
+    /// A container as this device sees it.
+    public func container(_ identifier: String? = nil) -> CKContainer {
+        CKContainer(
+            ContainerID(identifier ?? defaultContainerIdentifier),
+            of: self,
+            OperationDefaults()
+        )
+    }
+}
+
+// MARK: Which device
+
+extension TidemarkDevice {
+    /// The device whose code is running.
+    @TaskLocal static var bound: TidemarkDevice?
+
+    /// The process's own device, and its container: one object, which programs may refer to weakly.
+    private struct Own: Sendable {
+        let device: TidemarkDevice
+        let container: CKContainer
+
+        init(_ device: TidemarkDevice) {
+            self.device = device
+            container = device.container()
+        }
+    }
+
+    private static let ownDevice = Lock<Own?>(nil)
+
+    private static var own: Own {
+        ownDevice.withLock { own in
+            if let own { return own }
+            let environment = ProcessInfo.processInfo.environment
+            let made = Own(TidemarkDevice.fromEnvironment(environment))
+            own = made
+            return made
+        }
+    }
+
+    /// The device that `CKContainer.default()` and `CKContainer(identifier:)` are made by: the one that
+    /// runs the code, or else the process's own.
+    public static var current: TidemarkDevice { bound ?? own.device }
+
+    /// What `CKContainer.default()` gives.
+    static var currentContainer: CKContainer {
+        guard let bound else { return own.container }
+        let own = ownDevice.withLock { $0 }
+        return own?.device === bound ? own?.container ?? bound.container() : bound.container()
+    }
+
+    /// Makes this the process's own device, for containers that are made from now on.
+    public func makeDefault() {
+        Self.ownDevice.withLock { $0 = Own(self) }
+    }
+
+    /// Runs code as this device: containers that it makes by Apple's names are this device's, and so
+    /// are those that callbacks of their operations make.
+    public func run<Answer>(_ body: () throws -> Answer) rethrows -> Answer {
+        try Self.$bound.withValue(self) { try body() }
+    }
+
+    /// Runs code as this device: containers that it and its child tasks make by Apple's names are this
+    /// device's, and so are those that callbacks of their operations make.
+    public nonisolated(nonsending) func run<Answer>(
+        _ body: () async throws -> Answer
+    ) async rethrows -> Answer {
+        try await Self.$bound.withValue(self) { try await body() }
+    }
+}
+
+// MARK: Who is signed in
+
+extension TidemarkDevice {
+    /// The name of the signed-in user's record; `nil` if nobody is.
+    public var user: String? { userID?.userRecordName }
+
+    /// Who is signed in.
+    var userID: UserID? { state.withLock { $0.user } }
+
+    /// Signs a user in, in place of whoever was; posts `CKAccountChanged`.
+    public func signIn(_ userRecordName: String) {
+        change(to: UserID(userRecordName))
+    }
+
+    /// Signs the user out; posts `CKAccountChanged`.
+    public func signOut() {
+        change(to: nil)
+    }
+
+    private func change(to user: UserID?) {
+        let isNew = state.withLock { state in
+            defer { state.user = user }
+            return state.user != user
+        }
+        guard isNew else { return }
+        listenAnew()
+        run { NotificationCenter.default.post(name: .NSUbiquityIdentityDidChange, object: nil) }
+        postAccountChanged()
+    }
+
+    /// Tells the program that the account or its status is not what it was.
+    func postAccountChanged() {
+        run { NotificationCenter.default.post(name: .CKAccountChanged, object: self) }
+    }
+}
+
+extension Foundation.Notification.Name {
+    // Apple's name.
+    // swift-format-ignore: AlwaysUseLowerCamelCase
+    /// The account that is signed in, or its status, has changed.
+    ///
+    /// The notification's object is the ``TidemarkDevice`` that it happened on.
+    public static let CKAccountChanged = Self("CKAccountChangedNotification")
+}
+
+// MARK: What it hears
+
+extension TidemarkDevice {
+    /// Says what is to hear of changes that the user has subscribed to, in place of the app delegate;
+    /// `nil` for nobody.
+    ///
+    /// It gets the dictionaries that `CKNotification(fromRemoteNotificationDictionary:)` reads, one
+    /// after another, on a queue of its own: those of the containers that the device uses.
+    ///
+    /// A device that hears of a container for the first time hears what happens from then on; later, also
+    /// after a restart, it goes on where it has come to.
+    public func onRemoteNotification(_ handler: RemoteNotificationHandler?) {
+        state.withLock { $0.handler = handler }
+        listenAnew()
+    }
+
+    /// Waits until the device hears of a container's changes.
+    ///
+    /// Operations do so before they begin: what a subscription that they save fires for is then heard.
+    func listen(to container: ContainerID, _ service: any DatabaseService) async {
+        while true {
+            let account = userID
+            // A store that cannot say who the user is has nothing to tell either.
+            guard let caller = try? await caller(of: container, .private, account) else { return }
+            let listening = state.withLock { state -> Listening? in
+                if let listening = state.listening[container] { return listening }
+                guard state.user == account else { return nil }
+                let listening = Listening(service, as: caller, for: self, state.handler)
+                state.listening[container] = listening
+                return listening
+            }
+            if let listening { return await listening.hasBegun() }
+        }
+    }
+
+    /// Ends what was heard by the user or handler before, and begins again.
+    private func listenAnew() {
+        let before = state.withLock { state in
+            defer { state.listening = [:] }
+            return state.listening
+        }
+        for (container, listening) in before {
+            listening.end()
+            Task(executorPreference: OwnThreads.shared) {
+                await self.listen(to: container, listening.service)
+            }
+        }
+    }
+}
+
+// MARK: As whom it asks
+
+extension TidemarkDevice {
+    /// The device's user, asking for one of their databases.
+    func caller(
+        of container: ContainerID,
+        _ scope: DatabaseScope
+    ) async throws(SyncError) -> Caller {
+        try await caller(of: container, scope, userID)
+    }
+
+    private func caller(
+        of container: ContainerID,
+        _ scope: DatabaseScope,
+        _ account: UserID?
+    ) async throws(SyncError) -> Caller {
+        var user: UserID?
+        if let account { user = try await cloud.user(account, in: container) }
+        let database = DatabaseID(
+            container: container,
+            environment: environment,
+            scope: scope,
+            owner: user ?? .current
+        )
+        return Caller(database: database, user: user, device: name, build: build)
+    }
+}

@@ -1,0 +1,5 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+// Programs import CloudKit and use Foundation, as the real module lets them.
+@_exported public import Foundation

@@ -1,0 +1,321 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkLock
+import TidemarkModel
+
+/// Work that a service does: an asynchronous Foundation operation.
+///
+/// Callbacks come one after another on a queue of the operation's own: first those of single items, in
+/// order, then that of the whole, then `completionBlock`. None comes on the stack of whoever adds the
+/// operation.
+///
+/// Unchecked: what says how far it has come is behind a lock. What a program sets is set before the
+/// operation is added to a queue and not afterwards, and is read after it was started: the queue
+/// orders the two.
+open class CKOperation: Operation, @unchecked Sendable {
+    /// Tells an operation from every other.
+    public typealias ID = String
+
+    private enum Step {
+        case waiting
+        case executing
+        case finished
+    }
+
+    private struct Progress {
+        var step = Step.waiting
+        var work: Task<Void, Never>?
+        var completionBlock: (@Sendable () -> Void)?
+    }
+
+    private let progress = Lock(Progress())
+    /// Where all callbacks run.
+    private let callbacks = DispatchQueue(label: "CloudKit.callbacks")
+    /// The device that was current when the operation was made.
+    private let birthplace = TidemarkDevice.current
+    private var defaults = OperationDefaults()
+    /// The container it was added to.
+    private(set) var place: (device: TidemarkDevice, container: ContainerID)?
+    /// Where a long-lived operation is kept.
+    var kept: KeptOperation?
+    /// What a long-lived operation has told.
+    private let reports = Lock<[OperationReport]>([])
+
+    /// Makes an operation that does nothing.
+    public override init() {
+        operationID = UUID().uuidString
+        super.init()
+    }
+
+    // MARK: What a program sets
+
+    /// Tells the operation from every other.
+    public internal(set) var operationID: ID
+
+    // Apple's declaration: setting `nil` goes back to the defaults.
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+    /// How the operation is run; a copy of what is set.
+    open var configuration: Configuration! {
+        get { ownConfiguration }
+        set { ownConfiguration = newValue.map { Configuration(copying: $0) } ?? Configuration() }
+    }
+
+    private var ownConfiguration = Configuration()
+
+    /// The group it belongs to, whose configuration counts where its own says nothing.
+    open var group: CKOperationGroup?
+
+    /// Called when a long-lived operation is kept and will be found again after a restart.
+    open var longLivedOperationWasPersistedBlock: (() -> Void)?
+
+    /// The container, where the operation is not added to one.
+    open var container: CKContainer? {
+        get { settings.container }
+        set { ownConfiguration.container = newValue }
+    }
+
+    /// Whether it is urgent: at `utility` and below it is repeated where that may help.
+    open override var qualityOfService: QualityOfService {
+        get { settings.qualityOfService ?? .default }
+        set { ownConfiguration.qualityOfService = newValue }
+    }
+
+    /// Without effect: there is no network of that kind.
+    open var allowsCellularAccess: Bool {
+        get { settings.allowsCellularAccess ?? true }
+        set { ownConfiguration.allowsCellularAccess = newValue }
+    }
+
+    /// Whether it is found again after a restart.
+    open var isLongLived: Bool {
+        get { settings.isLongLived ?? false }
+        set { ownConfiguration.isLongLived = newValue }
+    }
+
+    /// Seconds after which a request that was not answered fails.
+    open var timeoutIntervalForRequest: TimeInterval {
+        get { settings.timeoutIntervalForRequest ?? Configuration.requestTimeout }
+        set { ownConfiguration.timeoutIntervalForRequest = newValue }
+    }
+
+    /// Seconds for which the operation is repeated.
+    open var timeoutIntervalForResource: TimeInterval {
+        get { settings.timeoutIntervalForResource ?? Configuration.resourceTimeout }
+        set { ownConfiguration.timeoutIntervalForResource = newValue }
+    }
+
+    /// What counts: the operation's own, then its group's, then what it was added with.
+    private var settings: Configuration.Settings {
+        ownConfiguration.settings.over(group?.settings).over(defaults.settings)
+    }
+
+    // MARK: What the queue sees
+
+    /// True: it goes on after `start()` has returned.
+    open override var isAsynchronous: Bool { true }
+
+    /// Whether it has begun and not ended.
+    open override var isExecuting: Bool { progress.withLock { $0.step == .executing } }
+
+    /// Whether its last callback has been called.
+    open override var isFinished: Bool { progress.withLock { $0.step == .finished } }
+
+    /// Begins; one that was cancelled ends with `operationCancelled`.
+    open override func start() {
+        let begins = progress.withLock { progress in
+            defer { if progress.step == .waiting { progress.step = .executing } }
+            return progress.step == .waiting
+        }
+        guard begins else { return }
+        didChangeValue(forKey: "isExecuting")
+        if isCancelled { return begin() }
+        // A program's `main()` may wait for something; the queue has others to start.
+        callbacks.async { self.main() }
+    }
+
+    /// Does the work, and returns before it is done: what `start()` calls.
+    ///
+    /// Subclasses that say only here what is to be done call this one then.
+    open override func main() {
+        begin()
+    }
+
+    private func begin() {
+        let work = Task(
+            executorPreference: OwnThreads.shared,
+            priority: TaskPriority(qualityOfService)
+        ) {
+            await self.work()
+        }
+        progress.withLock { $0.work = work }
+        if isCancelled { work.cancel() }
+    }
+
+    /// Asks the operation to end with `operationCancelled`.
+    ///
+    /// What the service has begun to do may be done all the same.
+    open override func cancel() {
+        super.cancel()
+        progress.withLock { $0.work }?.cancel()
+    }
+
+    /// Called once, when the operation has ended; last of all its blocks.
+    ///
+    /// Kept here, since Foundation on Linux would run it on a thread of the global queues, which a
+    /// program may all hold up.
+    open override var completionBlock: (@Sendable () -> Void)? {
+        get { progress.withLock { $0.completionBlock } }
+        set { progress.withLock { $0.completionBlock = newValue } }
+    }
+
+    private func finish() {
+        let completionBlock = progress.withLock { progress in
+            defer { progress.completionBlock = nil }
+            progress.step = .finished
+            progress.work = nil
+            return progress.completionBlock
+        }
+        didChangeValue(forKey: "isExecuting")
+        didChangeValue(forKey: "isFinished")
+        if let completionBlock { device.run(completionBlock) }
+    }
+
+    // MARK: What kinds of operations do
+
+    /// Which database is asked; the shared one of the container does for what is in none.
+    var scope: CKDatabase.Scope { .private }
+
+    /// Does the work, and tells of items by ``tell(_:)``.
+    func perform(_ session: Session) async throws(CKError) {}
+
+    /// Tells of the whole: with the reason why it was not done, or without one.
+    func complete(_ error: (any Error)?) {}
+
+    /// Takes note of what is to be told, and calls a program's blocks for it.
+    func deliver(_ report: OperationReport) {}
+
+    /// Tells of an item, and keeps what is told where the operation is long-lived.
+    func tell(_ report: OperationReport) {
+        if kept != nil { reports.withLock { $0.append(report) } }
+        tell { self.deliver(report) }
+    }
+
+    /// Calls a program's block, unless the operation was cancelled by then.
+    func tell(_ body: @escaping @Sendable () -> Void) {
+        callbacks.async {
+            guard !self.isCancelled else { return }
+            self.device.run(body)
+        }
+    }
+
+    /// Writes down what `perform` rests on, where it can be run again after a restart.
+    func keep(in request: inout KeptRequest) {}
+
+    /// Takes over what ``keep(in:)`` has written down.
+    func restore(from request: KeptRequest) {}
+}
+
+// MARK: Running
+
+extension CKOperation {
+    /// Whom it asks.
+    var device: TidemarkDevice {
+        place?.device ?? settings.container?.device ?? birthplace
+    }
+
+    private var containerID: ContainerID {
+        place?.container ?? settings.container?.model
+            ?? ContainerID(device.defaultContainerIdentifier)
+    }
+
+    /// Takes note of the container that it is added to.
+    func take(_ device: TidemarkDevice, _ container: ContainerID, _ defaults: OperationDefaults) {
+        place = (device, container)
+        self.defaults = defaults
+    }
+
+    /// Goes into a device's queue.
+    func enqueue(on device: TidemarkDevice) {
+        precondition(
+            !isExecuting && !isFinished,
+            "The operation \(operationID) was added a second time; make a new one."
+        )
+        device.operations.addOperation(self)
+    }
+
+    private func work() async {
+        var failure: (any Error)?
+        do throws(CKError) {
+            try await TidemarkDevice.$bound.withValue(device) {
+                () async -> Result<Void, CKError> in
+                do throws(CKError) {
+                    return .success(try await run())
+                } catch {
+                    return .failure(error)
+                }
+            }.get()
+        } catch {
+            failure = error
+        }
+        callbacks.async { [failure] in
+            let cancelled: CKError? =
+                self.isCancelled
+                ? CKError(.operationCancelled, "The operation was cancelled.") : nil
+            self.device.run { self.complete(cancelled ?? failure) }
+            self.kept?.remove()
+            self.finish()
+        }
+    }
+
+    private func run() async throws(CKError) {
+        guard !isCancelled else { return }
+        if isLongLived, kept == nil {
+            kept = try KeptOperation.keep(self, of: containerID, by: device)
+            tell { self.longLivedOperationWasPersistedBlock?() }
+        }
+        if let answer = kept?.answer {
+            for report in answer.reports { tell(report) }
+            if let error = answer.error { throw error }
+            return
+        }
+        let session = try await Session.begin(
+            as: device,
+            containerID,
+            scope,
+            requestID: operationID,
+            RetryRules(
+                retries: qualityOfService == .utility || qualityOfService == .background,
+                requestTimeout: timeoutIntervalForRequest,
+                resourceTimeout: timeoutIntervalForResource
+            )
+        )
+        do throws(CKError) {
+            try await perform(session)
+            keepAnswer(nil)
+        } catch {
+            // Of what did not reach the service there is no answer: it is asked again.
+            if !error.isOfWholeRequest { keepAnswer(error) }
+            throw error
+        }
+    }
+
+    private func keepAnswer(_ error: CKError?) {
+        guard let kept, !isCancelled else { return }
+        let answer = KeptAnswer(reports: reports.withLock { $0 }, error: error)
+        kept.wasAnswered(answer, at: device.now())
+    }
+}
+
+extension TaskPriority {
+    init(_ quality: QualityOfService) {
+        self =
+            switch quality {
+            case .userInteractive, .userInitiated: .high
+            case .utility: .utility
+            case .background: .background
+            default: .medium
+            }
+    }
+}

@@ -1,0 +1,106 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// Fetches which zones of a database changed.
+///
+/// Unchecked: as ``CKOperation`` says.
+open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// All there is.
+    public override init() {}
+
+    /// Fetches which zones changed after a token.
+    public convenience init(previousServerChangeToken: CKServerChangeToken?) {
+        self.init()
+        self.previousServerChangeToken = previousServerChangeToken
+    }
+
+    /// How far the program has come; `nil` for all there is.
+    open var previousServerChangeToken: CKServerChangeToken?
+    /// At most how many zones a page has; zero leaves it to the service.
+    open var resultsLimit = 0
+    /// Whether page after page is fetched until there are no more.
+    open var fetchAllChanges = true
+
+    /// Called for each zone that is new or in which something changed.
+    open var recordZoneWithIDChangedBlock: ((CKRecordZone.ID) -> Void)?
+    /// Called for each zone that was deleted; also where one of the next two would be, if that is not
+    /// set.
+    open var recordZoneWithIDWasDeletedBlock: ((CKRecordZone.ID) -> Void)?
+    /// Called for each zone that is gone because the user removed the app's data.
+    open var recordZoneWithIDWasPurgedBlock: ((CKRecordZone.ID) -> Void)?
+    /// Called for each zone that is gone because the account's encryption was reset.
+    open var recordZoneWithIDWasDeletedDueToUserEncryptedDataResetBlock:
+        ((CKRecordZone.ID) -> Void)?
+    /// Called after each page: when what came before is stored, the token may be.
+    open var changeTokenUpdatedBlock: ((CKServerChangeToken) -> Void)?
+    /// Called at the end.
+    open var fetchDatabaseChangesResultBlock:
+        (
+            (Result<(serverChangeToken: CKServerChangeToken, moreComing: Bool), any Error>) -> Void
+        )?
+    /// Called at the end.
+    open var fetchDatabaseChangesCompletionBlock:
+        ((CKServerChangeToken?, Bool, (any Error)?) -> Void)?
+
+    private var end: (token: CKServerChangeToken, moreComing: Bool)?
+
+    override func perform(_ session: Session) async throws(CKError) {
+        var request = DatabaseChangesRequest(
+            since: try previousServerChangeToken?.model,
+            limit: resultsLimit > 0 ? resultsLimit : nil
+        )
+        while true {
+            let asked = request
+            let page = try await session.call { (service, caller) async throws(SyncError) in
+                try await service.databaseChanges(asked, as: caller)
+            }
+            for change in page.changes { tell(.zoneChange(change)) }
+            tell(.databaseEnd(CKServerChangeToken(page.token), moreComing: page.moreComing))
+            guard page.moreComing, fetchAllChanges, !isCancelled else { return }
+            request.since = page.token
+        }
+    }
+
+    override func deliver(_ report: OperationReport) {
+        switch report {
+        case .zoneChange(let change): deliver(change)
+        case .databaseEnd(let token, let moreComing):
+            end = (token, moreComing)
+            changeTokenUpdatedBlock?(token)
+        default: break
+        }
+    }
+
+    private func deliver(_ change: ZoneChange) {
+        let id = CKRecordZone.ID(change.zone)
+        switch change {
+        case .changed:
+            recordZoneWithIDChangedBlock?(id)
+        case .deleted(_, .deleted):
+            recordZoneWithIDWasDeletedBlock?(id)
+        case .deleted(_, .purged):
+            (recordZoneWithIDWasPurgedBlock ?? recordZoneWithIDWasDeletedBlock)?(id)
+        case .deleted(_, .encryptedDataReset):
+            (recordZoneWithIDWasDeletedDueToUserEncryptedDataResetBlock
+                ?? recordZoneWithIDWasDeletedBlock)?(id)
+        }
+    }
+
+    override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
+
+    override func restore(from request: KeptRequest) { restoreOwn(from: request) }
+
+    override func complete(_ error: (any Error)?) {
+        if let end, error == nil {
+            fetchDatabaseChangesResultBlock?(.success((end.token, end.moreComing)))
+            fetchDatabaseChangesCompletionBlock?(end.token, end.moreComing, nil)
+        } else {
+            let error = error ?? CKError(.internalError, "The database was not fetched.")
+            fetchDatabaseChangesResultBlock?(.failure(error))
+            fetchDatabaseChangesCompletionBlock?(nil, false, error)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkModel
+
+/// Fetches what changed in one zone, a page of it: what there was before
+/// ``CKFetchRecordZoneChangesOperation``.
+///
+/// Unchecked: as ``CKOperation`` says.
+@available(*, deprecated, message: "Use CKFetchRecordZoneChangesOperation")
+open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// Nothing to do yet.
+    public override init() {}
+
+    /// Fetches what changed in a zone after a token.
+    public convenience init(
+        recordZoneID: CKRecordZone.ID,
+        previousServerChangeToken: CKServerChangeToken?
+    ) {
+        self.init()
+        self.recordZoneID = recordZoneID
+        self.previousServerChangeToken = previousServerChangeToken
+    }
+
+    /// The zone.
+    open var recordZoneID: CKRecordZone.ID?
+    /// How far the program has come; `nil` for all there is.
+    open var previousServerChangeToken: CKServerChangeToken?
+    /// At most how many records to fetch; zero leaves it to the service.
+    open var resultsLimit = 0
+    /// The fields to fetch; `nil` for all of them.
+    open var desiredKeys: [String]?
+
+    /// Called for each record that is new or has changed.
+    open var recordChangedBlock: ((CKRecord) -> Void)?
+    /// Called for each record that is gone.
+    open var recordWithIDWasDeletedBlock: ((CKRecord.ID) -> Void)?
+    /// Called at the end, with how far the program has come.
+    open var fetchRecordChangesCompletionBlock:
+        ((CKServerChangeToken?, Data?, (any Error)?) -> Void)?
+
+    /// Whether there is more; known when the operation has ended.
+    open var moreComing: Bool { end?.moreComing ?? false }
+
+    private var end: ZoneEnd?
+
+    override func perform(_ session: Session) async throws(CKError) {
+        guard let recordZoneID else {
+            throw CKError(.invalidArguments, "The operation has no zone.")
+        }
+        let request = ZoneChangesRequest(
+            zone: recordZoneID.model,
+            since: try previousServerChangeToken?.model,
+            limit: resultsLimit > 0 ? resultsLimit : nil,
+            desiredKeys: desiredKeys
+        )
+        end = try await session.changes(request, all: false) { step in
+            self.tell {
+                switch step {
+                case .changed(_, let outcome):
+                    if let record = outcome.value { self.recordChangedBlock?(record) }
+                case .deleted(let record, _): self.recordWithIDWasDeletedBlock?(record)
+                case .page: break
+                }
+            }
+        }
+    }
+
+    override func complete(_ error: (any Error)?) {
+        let end = error == nil ? end : nil
+        fetchRecordChangesCompletionBlock?(end?.token, end?.mark, error)
+    }
+}

@@ -1,0 +1,185 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkModel
+
+/// Fetches what changed in zones.
+///
+/// Unchecked: as ``CKOperation`` says.
+open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// How far a program has come in a zone, and what it wants of it.
+    ///
+    /// Unchecked: set before the operation is added to a queue, and not afterwards.
+    open class ZoneConfiguration: NSObject, NSCopying, @unchecked Sendable {
+        /// How far the program has come; `nil` for all there is.
+        open var previousServerChangeToken: CKServerChangeToken?
+        /// At most how many records a page has; zero leaves it to the service.
+        open var resultsLimit = 0
+        /// The fields to fetch; `nil` for all of them.
+        open var desiredKeys: [CKRecord.FieldKey]?
+
+        /// All there is.
+        public override init() {}
+
+        /// What changed after a token.
+        public convenience init(
+            previousServerChangeToken: CKServerChangeToken? = nil,
+            resultsLimit: Int? = nil,
+            desiredKeys: [CKRecord.FieldKey]? = nil
+        ) {
+            self.init()
+            self.previousServerChangeToken = previousServerChangeToken
+            self.resultsLimit = resultsLimit ?? 0
+            self.desiredKeys = desiredKeys
+        }
+
+        /// A copy.
+        open func copy(with zone: NSZone? = nil) -> Any {
+            ZoneConfiguration(
+                previousServerChangeToken: previousServerChangeToken,
+                resultsLimit: resultsLimit,
+                desiredKeys: desiredKeys
+            )
+        }
+    }
+
+    /// The older name.
+    @available(*, deprecated, renamed: "ZoneConfiguration")
+    public typealias ZoneOptions = ZoneConfiguration
+
+    /// Nothing to do yet.
+    public override init() {}
+
+    /// Fetches what changed in zones.
+    public convenience init(
+        recordZoneIDs: [CKRecordZone.ID]? = nil,
+        configurationsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]? = nil
+    ) {
+        self.init()
+        self.recordZoneIDs = recordZoneIDs
+        self.configurationsByRecordZoneID = configurationsByRecordZoneID
+    }
+
+    /// Fetches what changed in zones.
+    @available(*, deprecated, message: "Use init(recordZoneIDs:configurationsByRecordZoneID:)")
+    public convenience init(
+        recordZoneIDs: [CKRecordZone.ID],
+        optionsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]?
+    ) {
+        self.init(
+            recordZoneIDs: recordZoneIDs,
+            configurationsByRecordZoneID: optionsByRecordZoneID
+        )
+    }
+
+    /// The zones.
+    open var recordZoneIDs: [CKRecordZone.ID]?
+    /// How far the program has come in each; where it says nothing, all there is.
+    open var configurationsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]?
+    /// The older name.
+    @available(*, deprecated, renamed: "configurationsByRecordZoneID")
+    open var optionsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]? {
+        get { configurationsByRecordZoneID }
+        set { configurationsByRecordZoneID = newValue }
+    }
+    /// Whether page after page is fetched until there are no more.
+    open var fetchAllChanges = true
+
+    /// Called for each record that is new or has changed.
+    open var recordWasChangedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+    /// Called for each record that is gone.
+    open var recordWithIDWasDeletedBlock: ((CKRecord.ID, CKRecord.RecordType) -> Void)?
+    /// Called after each page but a zone's last: when what came before is stored, the token may be.
+    open var recordZoneChangeTokensUpdatedBlock:
+        ((CKRecordZone.ID, CKServerChangeToken?, Data?) -> Void)?
+    /// Called for each zone.
+    open var recordZoneFetchResultBlock:
+        (
+            (
+                CKRecordZone.ID,
+                Result<
+                    (
+                        serverChangeToken: CKServerChangeToken, clientChangeTokenData: Data?,
+                        moreComing: Bool
+                    ), any Error
+                >
+            ) -> Void
+        )?
+    /// Called at the end.
+    open var fetchRecordZoneChangesResultBlock: ((Result<Void, any Error>) -> Void)?
+    /// Called for each record that is new or has changed.
+    open var recordChangedBlock: ((CKRecord) -> Void)?
+    /// Called for each zone.
+    open var recordZoneFetchCompletionBlock:
+        ((CKRecordZone.ID, CKServerChangeToken?, Data?, Bool, (any Error)?) -> Void)?
+    /// Called at the end.
+    open var fetchRecordZoneChangesCompletionBlock: (((any Error)?) -> Void)?
+
+    override func perform(_ session: Session) async throws(CKError) {
+        var errors: [AnyHashable: any Error] = [:]
+        for id in recordZoneIDs ?? [] {
+            let outcome: Result<ZoneEnd, any Error>
+            do throws(CKError) {
+                outcome = .success(try await fetch(id, session))
+            } catch {
+                guard !isCancelled, !error.isOfWholeRequest else { throw error }
+                errors[id] = error
+                outcome = .failure(error)
+            }
+            tell(.zoneEnd(id, outcome))
+        }
+        if let error = CKError.ofItems(errors) { throw error }
+    }
+
+    private func fetch(
+        _ id: CKRecordZone.ID,
+        _ session: Session
+    ) async throws(CKError) -> ZoneEnd {
+        let configuration = configurationsByRecordZoneID?[id] ?? ZoneConfiguration()
+        let request = ZoneChangesRequest(
+            zone: id.model,
+            since: try configuration.previousServerChangeToken?.model,
+            limit: configuration.resultsLimit > 0 ? configuration.resultsLimit : nil,
+            desiredKeys: configuration.desiredKeys
+        )
+        return try await session.changes(request, all: fetchAllChanges) { step in
+            self.tell(.step(id, step))
+        }
+    }
+
+    override func deliver(_ report: OperationReport) {
+        switch report {
+        case .step(_, .changed(let record, let outcome)):
+            recordWasChangedBlock?(record, outcome)
+            if let record = outcome.value { recordChangedBlock?(record) }
+        case .step(_, .deleted(let record, let type)):
+            recordWithIDWasDeletedBlock?(record, type)
+        case .step(let id, .page(let token, let mark)):
+            recordZoneChangeTokensUpdatedBlock?(id, token, mark)
+        case .zoneEnd(let id, let outcome):
+            let end = outcome.value
+            recordZoneFetchResultBlock?(
+                id,
+                outcome.map { ($0.token, $0.mark, $0.moreComing) }
+            )
+            recordZoneFetchCompletionBlock?(
+                id,
+                end?.token,
+                end?.mark,
+                end?.moreComing ?? false,
+                outcome.error
+            )
+        default: break
+        }
+    }
+
+    override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
+
+    override func restore(from request: KeptRequest) { restoreOwn(from: request) }
+
+    override func complete(_ error: (any Error)?) {
+        fetchRecordZoneChangesResultBlock?(Result(failing: error))
+        fetchRecordZoneChangesCompletionBlock?(error)
+    }
+}

@@ -1,0 +1,81 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// What a program hears while a zone is fetched, in this order.
+enum ZoneStep: Sendable {
+    /// A record is new or has changed.
+    case changed(CKRecord.ID, Result<CKRecord, any Error>)
+    /// A record is gone.
+    case deleted(CKRecord.ID, CKRecord.RecordType)
+    /// A page has come, and there are more.
+    case page(CKServerChangeToken, mark: Data?)
+}
+
+/// How far a fetch of a zone has come.
+struct ZoneEnd: Sendable {
+    var token: CKServerChangeToken
+    /// What this device said last with changes that are among what was fetched.
+    var mark: Data?
+    var moreComing: Bool
+}
+
+extension Session {
+    /// Fetches what changed in a zone, one page or all.
+    func changes(
+        _ request: ZoneChangesRequest,
+        all: Bool,
+        _ tell: (ZoneStep) -> Void
+    ) async throws(CKError) -> ZoneEnd {
+        var request = request
+        while true {
+            // What was said before a page was asked for is on it, or on one before, if it is the last.
+            let said = device.marks.mark(of: request.zone, caller)
+            let asked = request
+            let page = try await call { (service, caller) async throws(SyncError) in
+                try await service.zoneChanges(asked, as: caller)
+            }
+            for change in page.changes { tell(try await step(change)) }
+            let end = ZoneEnd(
+                token: CKServerChangeToken(page.token),
+                mark: page.moreComing ? nil : said,
+                moreComing: page.moreComing
+            )
+            guard page.moreComing, all else { return end }
+            guard !Task.isCancelled else {
+                throw CKError(.operationCancelled, "The operation was cancelled.")
+            }
+            tell(.page(end.token, mark: end.mark))
+            request.since = page.token
+        }
+    }
+
+    private func step(_ change: RecordChange) async throws(CKError) -> ZoneStep {
+        switch change {
+        case .deleted(let gone):
+            return .deleted(CKRecord.ID(gone.recordID), gone.recordType)
+        case .changed(let model):
+            let id = CKRecord.ID(model.recordID)
+            do throws(CKError) {
+                return .changed(id, .success(try await fetched(model)))
+            } catch {
+                guard error.code != .operationCancelled else { throw error }
+                return .changed(id, .failure(error))
+            }
+        }
+    }
+}
+
+extension CKError {
+    /// Whether it says nothing about an item, so that asking for the next one does not help.
+    var isOfWholeRequest: Bool {
+        switch code {
+        case .networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited,
+            .notAuthenticated, .accountTemporarilyUnavailable, .badContainer, .operationCancelled:
+            true
+        default: false
+        }
+    }
+}

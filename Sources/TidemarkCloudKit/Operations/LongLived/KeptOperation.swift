@@ -1,0 +1,126 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// A long-lived operation in its device's folder, until its last callback has been called: a file, and
+/// the files of assets that it has fetched (`Docs/formats/devices.md`).
+struct KeptOperation: Sendable {
+    private let file: URL
+    private let files: URL
+    /// What the service has answered in an earlier process; `nil` where it is still to be asked.
+    private(set) var answer: KeptAnswer?
+
+    private static func folder(_ folder: DeviceFolder) -> URL {
+        folder.url.appendingPathComponent("operations", isDirectory: true)
+    }
+
+    private init(_ id: CKOperation.ID, in folder: DeviceFolder) {
+        let name = Self.folder(folder).appendingPathComponent(id)
+        file = name.appendingPathExtension("plist")
+        files = name.appendingPathExtension("files")
+    }
+
+    /// Writes what an operation needs to be run again.
+    ///
+    /// Throws `invalidArguments` for operations that cannot be long-lived, and `internalError` where
+    /// the file cannot be written.
+    static func keep(
+        _ operation: CKOperation,
+        of container: ContainerID,
+        by device: TidemarkDevice
+    ) throws(CKError) -> KeptOperation {
+        guard let kind = LongLivedKind(operation) else {
+            throw CKError(
+                .invalidArguments,
+                "Operations of the class \(type(of: operation)) cannot be long-lived."
+            )
+        }
+        var request = KeptRequest(
+            kind: kind,
+            operationID: operation.operationID,
+            container: container.identifier,
+            scope: (operation as? CKDatabaseOperation)?.scope.rawValue,
+            user: device.userID?.userRecordName,
+            kept: device.now()
+        )
+        operation.keep(in: &request)
+        let kept = KeptOperation(operation.operationID, in: device.folder)
+        do {
+            try kept.write(request)
+        } catch {
+            throw CKError(
+                .internalError,
+                "The long-lived operation could not be written to \(kept.file.path): \(error)"
+            )
+        }
+        return kept
+    }
+
+    /// Keeps what the service has answered: from now on the operation is kept for a day.
+    func wasAnswered(_ answer: KeptAnswer, at time: Date) {
+        guard var request = read() else { return }
+        request.answer = answer.archived(at: time, KeptFiles(folder: files))
+        // Without it the service is asked again.
+        try? write(request)
+    }
+
+    /// Forgets the operation.
+    func remove() {
+        try? FileManager.default.removeItem(at: file)
+        KeptFiles(folder: files).remove()
+    }
+
+    /// The ids of the user's operations in a container that have not ended.
+    static func ids(of container: CKContainer) -> [CKOperation.ID] {
+        let folder = Self.folder(container.device.folder)
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.sorted().filter { $0.hasSuffix(".plist") }.compactMap { name in
+            let id = (name as NSString).deletingPathExtension
+            return find(id, of: container) == nil ? nil : id
+        }
+    }
+
+    /// The operation with an id, to be added to its database again; `nil` if it has ended, was
+    /// cancelled, or was kept for too long.
+    static func operation(
+        _ id: CKOperation.ID,
+        of container: CKContainer
+    ) -> CKOperation? {
+        guard !id.contains("/"), let request = find(id, of: container) else { return nil }
+        let operation = request.kind.makeOperation()
+        operation.operationID = id
+        operation.isLongLived = true
+        operation.restore(from: request)
+        operation.database = container.database(
+            with: request.scope.flatMap { .init(rawValue: $0) } ?? .private
+        )
+        var kept = KeptOperation(id, in: container.device.folder)
+        kept.answer = request.answer.flatMap { KeptAnswer($0, KeptFiles(folder: kept.files)) }
+        operation.kept = kept
+        return operation
+    }
+
+    private static func find(_ id: CKOperation.ID, of container: CKContainer) -> KeptRequest? {
+        let device = container.device
+        let kept = KeptOperation(id, in: device.folder)
+        guard let request = kept.read(), request.container == container.model.identifier,
+            request.user == device.userID?.userRecordName
+        else { return nil }
+        guard !request.isExpired(at: device.now()) else {
+            kept.remove()
+            return nil
+        }
+        return request
+    }
+
+    private func read() -> KeptRequest? {
+        guard let data = DeviceFile.read(file) else { return nil }
+        return try? PropertyListDecoder().decode(KeptRequest.self, from: data)
+    }
+
+    private func write(_ request: KeptRequest) throws {
+        try DeviceFile.write(PropertyListEncoder().encode(request), to: file)
+    }
+}

@@ -1,0 +1,224 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// One thing that an operation tells its blocks, in words that can be kept: what became of an item, or
+/// how far a fetch has come.
+enum OperationReport: Sendable {
+    /// What became of a record that was to be saved, the one at an index.
+    case saved(Int, CKRecord.ID, Result<CKRecord, any Error>)
+    /// What became of a record that was to be deleted.
+    case deleted(CKRecord.ID, (any Error)?)
+    /// A record that was fetched or found, or why it was not.
+    case fetched(CKRecord.ID, Result<CKRecord, any Error>)
+    /// Where a query goes on.
+    case cursor(CKQueryCursor)
+    /// A zone that was fetched or saved, or why it was not.
+    case zone(CKRecordZone.ID, Result<CKRecordZone, any Error>)
+    /// What became of a zone that was to be deleted.
+    case deletedZone(CKRecordZone.ID, (any Error)?)
+    /// What happened in a zone.
+    case step(CKRecordZone.ID, ZoneStep)
+    /// How far the fetch of a zone has come, or why it has not.
+    case zoneEnd(CKRecordZone.ID, Result<ZoneEnd, any Error>)
+    /// What happened to a zone of a database.
+    case zoneChange(ZoneChange)
+    /// How far the fetch of a database has come.
+    case databaseEnd(CKServerChangeToken, moreComing: Bool)
+}
+
+// MARK: Archives
+
+extension OperationReport {
+    /// A report as it lies on disk (`Docs/formats/devices.md`): its kind, and what that has.
+    struct Archive: Codable {
+        enum Kind: String, Codable {
+            case saved, deleted, fetched, cursor, zone, deletedZone
+            case recordChanged, recordDeleted, page, zoneEnd
+            case zoneChanged, zoneDeleted, databaseEnd
+        }
+
+        var kind: Kind
+        var index: Int?
+        var record: CKRecordID.Archive?
+        var zone: CKRecordZoneID.Archive?
+        /// A record, zone, token or cursor, as Foundation archives it.
+        var object: Data?
+        var recordType: String?
+        var mark: Data?
+        var moreComing: Bool?
+        var reason: UInt8?
+        var error: CKError.Archive?
+    }
+
+    var archived: Archive {
+        switch self {
+        case .saved(let index, let id, let result):
+            var archive = Self.archive(.saved, id, result)
+            archive.index = index
+            return archive
+        case .deleted(let id, let error):
+            return Archive(kind: .deleted, record: id.archived, error: error.archived)
+        case .fetched(let id, let result):
+            return Self.archive(.fetched, id, result)
+        case .cursor(let cursor):
+            return Archive(kind: .cursor, object: cursor.archivedData)
+        case .zone(let id, let result):
+            return Archive(
+                kind: .zone,
+                zone: id.archived,
+                object: result.value?.archivedData,
+                error: result.error.archived
+            )
+        case .deletedZone(let id, let error):
+            return Archive(kind: .deletedZone, zone: id.archived, error: error.archived)
+        case .step(let zone, let step):
+            var archive = Self.archive(step)
+            archive.zone = zone.archived
+            return archive
+        case .zoneEnd(let id, let result):
+            return Archive(
+                kind: .zoneEnd,
+                zone: id.archived,
+                object: result.value?.token.archivedData,
+                mark: result.value?.mark,
+                moreComing: result.value?.moreComing,
+                error: result.error.archived
+            )
+        case .zoneChange(.changed(let zone)):
+            return Archive(kind: .zoneChanged, zone: CKRecordZoneID(zone).archived)
+        case .zoneChange(.deleted(let zone, let reason)):
+            return Archive(
+                kind: .zoneDeleted,
+                zone: CKRecordZoneID(zone).archived,
+                reason: reason.rawValue
+            )
+        case .databaseEnd(let token, let moreComing):
+            return Archive(kind: .databaseEnd, object: token.archivedData, moreComing: moreComing)
+        }
+    }
+
+    private static func archive(
+        _ kind: Archive.Kind,
+        _ id: CKRecord.ID,
+        _ result: Result<CKRecord, any Error>
+    ) -> Archive {
+        Archive(
+            kind: kind,
+            record: id.archived,
+            object: result.value?.archivedData,
+            error: result.error.archived
+        )
+    }
+
+    private static func archive(_ step: ZoneStep) -> Archive {
+        switch step {
+        case .changed(let id, let result):
+            return archive(.recordChanged, id, result)
+        case .deleted(let id, let type):
+            return Archive(kind: .recordDeleted, record: id.archived, recordType: type)
+        case .page(let token, let mark):
+            return Archive(kind: .page, object: token.archivedData, mark: mark)
+        }
+    }
+
+    /// Reads a report; `nil` for one that lacks something.
+    init?(_ archive: Archive) {
+        let record = archive.record.map { CKRecord.ID($0) }
+        let zone = archive.zone.map { CKRecordZone.ID($0) }
+        let error = archive.error.map { CKError($0) }
+        switch (archive.kind, record, zone) {
+        case (.saved, let id?, _):
+            guard let result = archive.savedRecord, let index = archive.index else { return nil }
+            self = .saved(index, id, result)
+        case (.deleted, let id?, _):
+            self = .deleted(id, error)
+        case (.fetched, let id?, _):
+            guard let result = archive.savedRecord else { return nil }
+            self = .fetched(id, result)
+        case (.cursor, _, _):
+            guard let cursor: CKQueryCursor = archive.unarchived() else { return nil }
+            self = .cursor(cursor)
+        case (.zone, _, let id?):
+            guard let result: Result<CKRecordZone, any Error> = archive.result() else { return nil }
+            self = .zone(id, result)
+        case (.deletedZone, _, let id?):
+            self = .deletedZone(id, error)
+        case (.recordChanged, let id?, let place?):
+            guard let result = archive.savedRecord else { return nil }
+            self = .step(place, .changed(id, result))
+        case (.recordDeleted, let id?, let place?):
+            self = .step(place, .deleted(id, archive.recordType ?? ""))
+        case (.page, _, let place?):
+            guard let token: CKServerChangeToken = archive.unarchived() else { return nil }
+            self = .step(place, .page(token, mark: archive.mark))
+        case (.zoneEnd, _, let place?):
+            guard let token: Result<CKServerChangeToken, any Error> = archive.result() else {
+                return nil
+            }
+            let moreComing = archive.moreComing ?? false
+            self = .zoneEnd(
+                place,
+                token.map { ZoneEnd(token: $0, mark: archive.mark, moreComing: moreComing) }
+            )
+        case (.zoneChanged, _, let place?):
+            self = .zoneChange(.changed(place.model))
+        case (.zoneDeleted, _, let place?):
+            let reason = archive.reason.flatMap { ZoneDeletionReason(rawValue: $0) }
+            self = .zoneChange(.deleted(place.model, reason ?? .deleted))
+        case (.databaseEnd, _, _):
+            guard let token: CKServerChangeToken = archive.unarchived() else { return nil }
+            self = .databaseEnd(token, moreComing: archive.moreComing ?? false)
+        default:
+            return nil
+        }
+    }
+
+    /// The record that it tells of.
+    var record: CKRecord? {
+        switch self {
+        case .saved(_, _, let result), .fetched(_, let result), .step(_, .changed(_, let result)):
+            result.value
+        default: nil
+        }
+    }
+}
+
+extension OperationReport.Archive {
+    fileprivate var savedRecord: Result<CKRecord, any Error>? {
+        error.map { .failure(CKError($0)) }
+            ?? object.flatMap { CKRecord.unarchived($0) }.map { .success($0) }
+    }
+
+    fileprivate func unarchived<Object: NSObject & NSCoding>() -> Object? {
+        object.flatMap { try? NSKeyedUnarchiver.unarchivedObject(ofClass: Object.self, from: $0) }
+    }
+
+    fileprivate func result<Object: NSObject & NSCoding>() -> Result<Object, any Error>? {
+        if let error { return .failure(CKError(error)) }
+        let object: Object? = unarchived()
+        return object.map { .success($0) }
+    }
+}
+
+extension NSCoding where Self: NSObject {
+    /// The object as Foundation archives it; `nil` where it cannot be.
+    var archivedData: Data? {
+        try? NSKeyedArchiver.archivedData(withRootObject: self, requiringSecureCoding: true)
+    }
+}
+
+extension CKRecord {
+    /// A record, or a share, from its archive.
+    static func unarchived(_ data: Data) -> CKRecord? {
+        let classes: [AnyClass] = [CKRecord.self, CKShare.self]
+        return
+            (try? NSKeyedUnarchiver.unarchivedObject(ofClasses: classes, from: data)) as? CKRecord
+    }
+}
+
+extension Optional where Wrapped == any Error {
+    fileprivate var archived: CKError.Archive? { map { CKError(asking: $0).archived } }
+}

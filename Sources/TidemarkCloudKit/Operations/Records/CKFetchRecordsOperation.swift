@@ -1,0 +1,104 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// Fetches records by their identities.
+///
+/// Unchecked: as ``CKOperation`` says.
+open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// Nothing to do yet.
+    public override init() {}
+
+    /// Fetches records.
+    public convenience init(recordIDs: [CKRecord.ID]) {
+        self.init()
+        self.recordIDs = recordIDs
+    }
+
+    /// Fetches the signed-in user's record.
+    open class func fetchCurrentUserRecordOperation() -> Self {
+        let operation = CKFetchRecordsOperation()
+        operation.fetchesCurrentUser = true
+        return Self.own(operation)
+    }
+
+    var fetchesCurrentUser = false
+
+    /// The records to fetch.
+    open var recordIDs: [CKRecord.ID]?
+    /// The fields to fetch; `nil` for all of them.
+    open var desiredKeys: [CKRecord.FieldKey]?
+
+    /// Called for each record as it comes, with how much of it has: 0 to 1.
+    open var perRecordProgressBlock: ((CKRecord.ID, Double) -> Void)?
+    /// Called for each record.
+    open var perRecordResultBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+    /// Called at the end.
+    open var fetchRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
+    /// Called for each record.
+    open var perRecordCompletionBlock: ((CKRecord?, CKRecord.ID?, (any Error)?) -> Void)?
+    /// Called at the end, with what was found.
+    open var fetchRecordsCompletionBlock: (([CKRecord.ID: CKRecord]?, (any Error)?) -> Void)?
+
+    private var found: [CKRecord.ID: CKRecord] = [:]
+
+    override func perform(_ session: Session) async throws(CKError) {
+        var ids = recordIDs ?? []
+        if fetchesCurrentUser {
+            let user = try await session.call { (service, caller) async throws(SyncError) in
+                try await service.currentUser(as: caller)
+            }
+            ids = [CKRecord.ID(user)]
+        }
+        let request = FetchRecordsRequest(ids.map(\.model), desiredKeys: desiredKeys)
+        let answers = try await session.call { (service, caller) async throws(SyncError) in
+            try await service.fetchRecords(request, as: caller)
+        }
+        var errors: [AnyHashable: any Error] = [:]
+        for (id, answer) in zip(ids, answers) {
+            let outcome: Result<CKRecord, any Error>
+            do throws(CKError) {
+                outcome = .success(try await fetch(answer, id, session))
+            } catch {
+                guard !isCancelled else { throw error }
+                errors[id] = error
+                outcome = .failure(error)
+            }
+            tell(.fetched(id, outcome))
+        }
+        if let error = CKError.ofItems(errors) { throw error }
+    }
+
+    private func fetch(
+        _ answer: Result<Record, SyncError>,
+        _ id: CKRecord.ID,
+        _ session: Session
+    ) async throws(CKError) -> CKRecord {
+        switch answer {
+        case .failure(let error): throw CKError(error, seenBy: session.caller.user)
+        case .success(let model):
+            return try await session.fetched(model) { part in
+                self.tell { self.perRecordProgressBlock?(id, part) }
+            }
+        }
+    }
+
+    override func deliver(_ report: OperationReport) {
+        guard case .fetched(let id, let outcome) = report else { return }
+        found[id] = outcome.value
+        if outcome.error == nil { perRecordProgressBlock?(id, 1) }
+        perRecordResultBlock?(id, outcome)
+        perRecordCompletionBlock?(outcome.value, id, outcome.error)
+    }
+
+    override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
+
+    override func restore(from request: KeptRequest) { restoreOwn(from: request) }
+
+    override func complete(_ error: (any Error)?) {
+        fetchRecordsResultBlock?(Result(failing: error))
+        fetchRecordsCompletionBlock?(hasItems(error) ? found : nil, error)
+    }
+}

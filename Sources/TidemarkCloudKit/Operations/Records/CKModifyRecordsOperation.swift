@@ -1,0 +1,184 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkModel
+
+/// Saves and deletes records.
+///
+/// Unchecked: as ``CKOperation`` says.
+open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// What saving over a record does that others may have saved meanwhile.
+    public enum RecordSavePolicy: Int, Sendable {
+        /// Succeeds only if nobody has.
+        case ifServerRecordUnchanged = 0
+        /// Sets the fields that were changed.
+        case changedKeys = 1
+        /// Sets all fields that the record has.
+        case allKeys = 2
+
+        var model: SavePolicy {
+            switch self {
+            case .ifServerRecordUnchanged: .ifServerRecordUnchanged
+            case .changedKeys: .changedKeys
+            case .allKeys: .allKeys
+            }
+        }
+    }
+
+    /// Nothing to do yet.
+    public override init() {}
+
+    /// Saves and deletes records.
+    public convenience init(
+        recordsToSave: [CKRecord]? = nil,
+        recordIDsToDelete: [CKRecord.ID]? = nil
+    ) {
+        self.init()
+        self.recordsToSave = recordsToSave
+        self.recordIDsToDelete = recordIDsToDelete
+    }
+
+    /// The records to save.
+    open var recordsToSave: [CKRecord]?
+    /// The records to delete.
+    open var recordIDsToDelete: [CKRecord.ID]?
+    /// What saving over a record does that others may have saved meanwhile.
+    open var savePolicy = RecordSavePolicy.ifServerRecordUnchanged
+    /// Whether, in each custom zone, all is done or nothing.
+    open var isAtomic = true
+    /// What this device hears again when it fetches a zone that has these changes.
+    open var clientChangeTokenData: Data?
+
+    /// Called for each record as it is sent, with how much of it is done: 0 to 1.
+    open var perRecordProgressBlock: ((CKRecord, Double) -> Void)?
+    /// Called for each record that was to be saved.
+    open var perRecordSaveBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+    /// Called for each record that was to be deleted.
+    open var perRecordDeleteBlock: ((CKRecord.ID, Result<Void, any Error>) -> Void)?
+    /// Called at the end.
+    open var modifyRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
+    /// Called for each record that was to be saved.
+    open var perRecordCompletionBlock: ((CKRecord, (any Error)?) -> Void)?
+    /// Called at the end, with what was saved and deleted.
+    open var modifyRecordsCompletionBlock: (([CKRecord]?, [CKRecord.ID]?, (any Error)?) -> Void)?
+
+    private var saved: [CKRecord] = []
+    private var deleted: [CKRecord.ID] = []
+
+    override func perform(_ session: Session) async throws(CKError) {
+        let records = recordsToSave ?? []
+        let deletions = recordIDsToDelete ?? []
+        var assets = SentAssets()
+        var saves: [CKRecord.Saving] = []
+        for record in records {
+            try await assets.send(of: record, savePolicy.model, session) { part in
+                self.tell { self.perRecordProgressBlock?(record, part) }
+            }
+            let caller = session.caller
+            saves.append(
+                try record.saving(
+                    savePolicy.model,
+                    as: caller.user,
+                    in: caller.database.environment
+                )
+            )
+            assets.forgetMissing()
+        }
+        let request = ModifyRecordsRequest(
+            saves: saves.map(\.model),
+            deletions: deletions.map { RecordDeletion($0.model) },
+            isAtomic: isAtomic
+        )
+        let mark = clientChangeTokenData
+        let result = try await session.change { (service, caller) async throws(SyncError) in
+            try await service.modifyRecords(request, as: caller)
+        }
+        if let mark { session.device.marks.add(mark, of: request, result, session.caller) }
+        try await report(records, saves, deletions, result, assets, session)
+    }
+
+    /// Tells of each item, and throws what the whole comes to.
+    private func report(
+        _ records: [CKRecord],
+        _ saves: [CKRecord.Saving],
+        _ deletions: [CKRecord.ID],
+        _ result: ModifyRecordsResult,
+        _ assets: SentAssets,
+        _ session: Session
+    ) async throws(CKError) {
+        let user = session.caller.user
+        var errors: [AnyHashable: any Error] = [:]
+        for (index, record) in records.enumerated() {
+            let outcome: Result<CKRecord, any Error>
+            switch result.saves[index] {
+            case .success(let model):
+                record.wasSaved(saves[index], as: model, seenBy: user)
+                let new = CKRecord.make(model, seenBy: user)
+                new.takeFiles(from: record)
+                outcome = .success(new)
+            case .failure(let error):
+                // The service met a name that it does not know, in place of the asset.
+                let reason =
+                    error.code == .assetFileNotFound ? assets.failures[record.recordID] : nil
+                let final: CKError =
+                    if let reason { reason } else { await failure(error, of: record, session) }
+                errors[record.recordID] = final
+                outcome = .failure(final)
+            }
+            tell(.saved(index, record.recordID, outcome))
+        }
+        for (id, result) in zip(deletions, result.deletions) {
+            let error = result.error.map { CKError($0, seenBy: user) }
+            errors[id] = error
+            tell(.deleted(id, error))
+        }
+        if let error = CKError.ofItems(errors) { throw error }
+    }
+
+    /// The error of a record that was not saved; with a conflict come the files of its records.
+    private func failure(
+        _ error: SyncError,
+        of record: CKRecord,
+        _ session: Session
+    ) async -> CKError {
+        let user = session.caller.user
+        guard let conflict = error.conflict else {
+            return CKError(error, client: record, seenBy: user)
+        }
+        do throws(CKError) {
+            let met = try await session.fetched(conflict)
+            return CKError(error, client: record, met: met, seenBy: user)
+        } catch {
+            return error
+        }
+    }
+
+    override func deliver(_ report: OperationReport) {
+        switch report {
+        case .saved(let index, let id, let outcome):
+            let records = recordsToSave ?? []
+            let record = records.indices.contains(index) ? records[index] : outcome.value
+            if let value = outcome.value { saved.append(value) }
+            if let record, outcome.error == nil { perRecordProgressBlock?(record, 1) }
+            perRecordSaveBlock?(id, outcome)
+            if let record = outcome.value ?? record {
+                perRecordCompletionBlock?(record, outcome.error)
+            }
+        case .deleted(let id, let error):
+            if error == nil { deleted.append(id) }
+            perRecordDeleteBlock?(id, Result(failing: error))
+        default: break
+        }
+    }
+
+    override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
+
+    override func restore(from request: KeptRequest) { restoreOwn(from: request) }
+
+    override func complete(_ error: (any Error)?) {
+        modifyRecordsResultBlock?(Result(failing: error))
+        let isAnswered = hasItems(error)
+        modifyRecordsCompletionBlock?(isAnswered ? saved : nil, isAnswered ? deleted : nil, error)
+    }
+}

@@ -1,0 +1,102 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// Finds records, a page of them.
+///
+/// Unchecked: as ``CKOperation`` says.
+open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// Where a page ended.
+    public typealias Cursor = CKQueryCursor
+
+    /// Leaves it to the service how many records a page has.
+    public class var maximumResults: Int { 0 }
+
+    /// Nothing to do yet.
+    public override init() {}
+
+    /// Finds what fulfils a query.
+    public convenience init(query: CKQuery) {
+        self.init()
+        self.query = query
+    }
+
+    /// Goes on where a page ended.
+    public convenience init(cursor: Cursor) {
+        self.init()
+        self.cursor = cursor
+    }
+
+    /// What to find; without effect where there is a cursor.
+    open var query: CKQuery?
+    /// Where to go on.
+    open var cursor: Cursor?
+    /// Where to look; `nil` for all zones of the database.
+    open var zoneID: CKRecordZone.ID?
+    /// At most how many records to find; ``maximumResults`` leaves it to the service.
+    open var resultsLimit = CKQueryOperation.maximumResults
+    /// The fields to fetch; `nil` for all of them.
+    open var desiredKeys: [CKRecord.FieldKey]?
+
+    /// Called for each record.
+    open var recordMatchedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+    /// Called at the end, with where to go on; `nil` if there is no more.
+    open var queryResultBlock: ((Result<Cursor?, any Error>) -> Void)?
+    /// Called for each record that was found.
+    open var recordFetchedBlock: ((CKRecord) -> Void)?
+    /// Called at the end, with where to go on; `nil` if there is no more.
+    open var queryCompletionBlock: ((Cursor?, (any Error)?) -> Void)?
+
+    private var next: Cursor?
+
+    override func perform(_ session: Session) async throws(CKError) {
+        var request: QueryRequest
+        if let cursor {
+            request = cursor.request
+        } else if let query {
+            request = QueryRequest(try query.model, in: zoneID?.model)
+        } else {
+            throw CKError(.invalidArguments, "The operation has neither a query nor a cursor.")
+        }
+        request.limit = resultsLimit > 0 ? resultsLimit : nil
+        request.desiredKeys = desiredKeys
+        let asked = request
+        let page = try await session.call { (service, caller) async throws(SyncError) in
+            try await service.query(asked, as: caller)
+        }
+        for model in page.records {
+            let id = CKRecord.ID(model.recordID)
+            let outcome: Result<CKRecord, any Error>
+            do throws(CKError) {
+                outcome = .success(try await session.fetched(model))
+            } catch {
+                guard !isCancelled else { throw error }
+                outcome = .failure(error)
+            }
+            tell(.fetched(id, outcome))
+        }
+        if let cursor = page.cursor { tell(.cursor(Cursor(asked, endedAt: cursor))) }
+    }
+
+    override func deliver(_ report: OperationReport) {
+        switch report {
+        case .fetched(let id, let outcome):
+            recordMatchedBlock?(id, outcome)
+            if let record = outcome.value { recordFetchedBlock?(record) }
+        case .cursor(let cursor): next = cursor
+        default: break
+        }
+    }
+
+    override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
+
+    override func restore(from request: KeptRequest) { restoreOwn(from: request) }
+
+    override func complete(_ error: (any Error)?) {
+        let next = error == nil ? next : nil
+        queryResultBlock?(error.map { .failure($0) } ?? .success(next))
+        queryCompletionBlock?(next, error)
+    }
+}

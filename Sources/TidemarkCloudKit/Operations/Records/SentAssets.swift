@@ -1,0 +1,153 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// What became of the assets that have to be sent before the records that name them are saved.
+struct SentAssets {
+    /// Why assets of a record could not be sent.
+    ///
+    /// The records are saved all the same, with assets that the service cannot have: it is the service
+    /// that refuses them, and decides what that means for the others.
+    private(set) var failures: [CKRecord.ID: CKError] = [:]
+
+    /// Assets that have a name for now which nothing is known by.
+    private var missing: [CKAsset] = []
+
+    /// Bytes of one piece of a file.
+    private static let pieceByteCount = 256 << 10
+
+    /// Sends the files of a record's assets that the database does not have, and hears how far that
+    /// has come.
+    ///
+    /// An asset that came with a record of another database has a name already, and has to be sent again.
+    mutating func send(
+        of record: CKRecord,
+        _ policy: SavePolicy,
+        _ session: Session,
+        _ progress: (Double) -> Void
+    ) async throws(CKError) {
+        let assets = record.assets(toSaveUnder: policy).map(\.asset)
+        let zone = record.recordID.zoneID.model
+        let unsent = assets.filter { $0.model == nil } + (await strangers(assets, zone, session))
+        for (index, asset) in unsent.enumerated() {
+            do throws(CKError) {
+                try await send(asset, in: zone, session)
+                progress(Double(index + 1) / Double(unsent.count + 1))
+            } catch {
+                guard Self.isOfFile(error) else { throw error }
+                // Without its file the service decides whether its name will do.
+                if asset.model != nil { continue }
+                failures[record.recordID] = error
+                asset.wasSent(as: AssetReference(checksum: Self.unknown(), byteCount: 0))
+                missing.append(asset)
+            }
+        }
+    }
+
+    /// Takes the names back that were given to assets which could not be sent, so that a later save
+    /// sends them.
+    mutating func forgetMissing() {
+        for asset in missing { asset.wasNotSent() }
+        missing = []
+    }
+
+    /// Those assets with a name and a file whose bytes the database does not have, or would not let the
+    /// caller name.
+    private func strangers(
+        _ assets: [CKAsset],
+        _ zone: ZoneID,
+        _ session: Session
+    ) async -> [CKAsset] {
+        let named = assets.filter { $0.model != nil && $0.fileURL != nil }
+        if named.isEmpty { return [] }
+        let request = HeldAssetsRequest(named.compactMap(\.model), zone: zone)
+        // Whatever is wrong, the save says it.
+        let held = try? await session.call { (service, caller) async throws(SyncError) in
+            try await service.heldAssets(request, as: caller)
+        }
+        return zip(named, held ?? []).filter { !$0.1 }.map(\.0)
+    }
+
+    private func send(
+        _ asset: CKAsset,
+        in zone: ZoneID,
+        _ session: Session
+    ) async throws(CKError) {
+        guard let url = asset.fileURL else { return }
+        let file: FileHandle
+        do {
+            file = try FileHandle(forReadingFrom: url)
+        } catch {
+            throw CKError(.assetFileNotFound, "The file \(url.path) of an asset is not there.")
+        }
+        defer { try? file.close() }
+        let before = FileStamp(of: url)
+        let reference = try await session.call {
+            (service, caller) async throws(SyncError) in
+            try await service.uploadAsset(
+                FilePieces(file: file, byteCount: Self.pieceByteCount),
+                UploadAssetRequest(zone: zone),
+                as: caller
+            )
+        }
+        guard FileStamp(of: url) == before else {
+            throw CKError(
+                .assetFileModified,
+                "The file \(url.path) of an asset was changed while it was sent."
+            )
+        }
+        asset.wasSent(as: reference)
+    }
+
+    private static func isOfFile(_ error: CKError) -> Bool {
+        [.assetFileNotFound, .assetFileModified, .limitExceeded].contains(error.code)
+    }
+
+    /// The checksum of bytes that nobody has.
+    private static func unknown() -> [UInt8] {
+        (0..<32).map { _ in UInt8.random(in: 0...255) }
+    }
+}
+
+/// What tells whether a file was changed, or another one put in its place.
+private struct FileStamp: Equatable {
+    private let byteCount: UInt64?
+    private let modificationDate: Date?
+    private let number: UInt64?
+
+    init(of url: URL) {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
+        byteCount = attributes?[.size] as? UInt64
+        modificationDate = attributes?[.modificationDate] as? Date
+        number = attributes?[.systemFileNumber] as? UInt64
+    }
+}
+
+/// A file's bytes, piece by piece, from its beginning each time they are asked for.
+private struct FilePieces: AsyncSequence, Sendable {
+    typealias Element = [UInt8]
+
+    let file: FileHandle
+    let byteCount: Int
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        let file: FileHandle
+        let byteCount: Int
+        var hasBegun = false
+
+        mutating func next() async throws -> [UInt8]? {
+            if !hasBegun { try file.seek(toOffset: 0) }
+            hasBegun = true
+            guard let piece = try file.read(upToCount: byteCount), !piece.isEmpty else {
+                return nil
+            }
+            return Array(piece)
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(file: file, byteCount: byteCount)
+    }
+}

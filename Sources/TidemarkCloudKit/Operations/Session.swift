@@ -1,0 +1,209 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkLock
+import TidemarkModel
+
+/// One call of a service.
+typealias ServiceCall<Value> =
+    @Sendable (any DatabaseService, Caller) async throws(SyncError) -> Value
+
+/// When an operation's calls are repeated, and how long they are waited for.
+struct RetryRules: Sendable {
+    /// Whether calls are repeated where that may help.
+    var retries: Bool
+    /// Seconds for one call.
+    var requestTimeout: TimeInterval
+    /// Seconds for all calls of the operation.
+    var resourceTimeout: TimeInterval
+
+    /// Codes that the system repeats calls for, where the operation is not urgent.
+    private static let retried: Set<SyncError.Code> = [
+        .networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited, .zoneBusy,
+    ]
+
+    /// Seconds to wait before a call is repeated; `nil` where it is not.
+    func wait(after error: SyncError, attempt: Int, until end: ContinuousClock.Instant) -> Double? {
+        guard retries, Self.retried.contains(error.code) else { return nil }
+        let wait = error.retryAfter?.inSeconds ?? min(pow(2, Double(attempt)), 60)
+        return ContinuousClock.now + .clampedSeconds(wait) < end ? wait : nil
+    }
+}
+
+extension Duration {
+    /// So many seconds, and a hundred years where there are more: a program may give any number.
+    fileprivate static func clampedSeconds(_ seconds: Double) -> Duration {
+        let limit = 100.0 * 365 * 24 * 60 * 60
+        return .seconds(seconds.isNaN ? 0 : min(max(seconds, 0), limit))
+    }
+}
+
+/// Whom an operation asks, and as whom.
+struct Session: Sendable {
+    let device: TidemarkDevice
+    let service: any DatabaseService
+    let caller: Caller
+    private let requestID: String
+    private let rules: RetryRules
+    private let end: ContinuousClock.Instant
+
+    /// Opens the store if that has not been done, and waits until the device hears of changes.
+    static func begin(
+        as device: TidemarkDevice,
+        _ container: ContainerID,
+        _ scope: CKDatabase.Scope,
+        requestID: String,
+        _ rules: RetryRules
+    ) async throws(CKError) -> Session {
+        let end = ContinuousClock.now + .clampedSeconds(rules.resourceTimeout)
+        let (service, caller) = try await repeated(rules, end, for: device.userID) {
+            () async throws(SyncError) in
+            let service = try await device.cloud.service()
+            return (service, try await device.caller(of: container, scope.model))
+        }
+        await device.listen(to: container, service)
+        return Session(
+            device: device,
+            service: service,
+            caller: caller,
+            requestID: requestID,
+            rules: rules,
+            end: end
+        )
+    }
+
+    /// Makes a call, waits for its answer no longer than a request may take, and repeats it where that
+    /// may help.
+    ///
+    /// Throws `networkFailure` where the time is up, and `operationCancelled` as soon as the operation
+    /// is cancelled.
+    func call<Value: Sendable>(_ call: @escaping ServiceCall<Value>) async throws(CKError) -> Value
+    {
+        try await self.call(caller, timeout: .networkFailure, call)
+    }
+
+    /// Makes a call that changes something: repeated under the same id, it is done once.
+    ///
+    /// `part` tells the changes of one operation apart. Throws `serverResponseLost` where the time is
+    /// up: nobody knows then whether it was done.
+    func change<Value: Sendable>(
+        _ part: String = "",
+        _ call: @escaping ServiceCall<Value>
+    ) async throws(CKError) -> Value {
+        var caller = caller
+        caller.requestID = requestID + part
+        return try await self.call(caller, timeout: .serverResponseLost, call)
+    }
+
+    private func call<Value: Sendable>(
+        _ caller: Caller,
+        timeout: SyncError.Code,
+        _ call: @escaping ServiceCall<Value>
+    ) async throws(CKError) -> Value {
+        let late = SyncError(
+            timeout,
+            "The service did not answer within \(rules.requestTimeout) seconds."
+        )
+        return try await Self.repeated(rules, end, for: caller.user) { () async throws(SyncError) in
+            try await FirstOutcome.of(seconds: rules.requestTimeout, late: late) {
+                [service] () async throws(SyncError) in
+                try await call(service, caller)
+            }
+        }
+    }
+
+    private static func repeated<Value: Sendable>(
+        _ rules: RetryRules,
+        _ end: ContinuousClock.Instant,
+        for user: UserID?,
+        _ body: () async throws(SyncError) -> Value
+    ) async throws(CKError) -> Value {
+        var attempt = 0
+        while true {
+            do throws(SyncError) {
+                return try await body()
+            } catch {
+                guard let wait = rules.wait(after: error, attempt: attempt, until: end) else {
+                    throw CKError(error, seenBy: user)
+                }
+                attempt += 1
+                await pause(seconds: wait)
+                if Task.isCancelled {
+                    throw CKError(.operationCancelled, "The operation was cancelled.")
+                }
+            }
+        }
+    }
+}
+
+/// What comes first: an answer, the end of the time for it, or that nobody wants it any more.
+final class FirstOutcome<Value: Sendable>: Sendable {
+    private enum State {
+        case none
+        case waited(CheckedContinuation<Result<Value, SyncError>, Never>)
+        case some(Result<Value, SyncError>)
+    }
+
+    private let state = Lock(State.none)
+
+    /// Runs a body for so many seconds at most; what it does then goes on without being waited for.
+    static func of(
+        seconds: Double,
+        late: SyncError,
+        _ body: @escaping @Sendable () async throws(SyncError) -> Value
+    ) async throws(SyncError) -> Value {
+        let first = FirstOutcome()
+        let work = Task(executorPreference: OwnThreads.shared) {
+            do throws(SyncError) {
+                first.give(.success(try await body()))
+            } catch {
+                first.give(.failure(error))
+            }
+        }
+        let timer = Task(executorPreference: OwnThreads.shared) {
+            await pause(seconds: seconds)
+            if !Task.isCancelled { first.give(.failure(late)) }
+        }
+        defer {
+            work.cancel()
+            timer.cancel()
+        }
+        let result = await withTaskCancellationHandler {
+            await first.outcome()
+        } onCancel: {
+            first.give(
+                .failure(SyncError(.operationCancelled, "The operation was cancelled."))
+            )
+        }
+        return try result.get()
+    }
+
+    private func give(_ outcome: Result<Value, SyncError>) {
+        let waiting = state.withLock {
+            state -> CheckedContinuation<Result<Value, SyncError>, Never>? in
+            switch state {
+            case .none:
+                state = .some(outcome)
+                return nil
+            case .waited(let continuation):
+                state = .some(outcome)
+                return continuation
+            case .some:
+                return nil
+            }
+        }
+        waiting?.resume(returning: outcome)
+    }
+
+    private func outcome() async -> Result<Value, SyncError> {
+        await withCheckedContinuation { continuation in
+            let outcome = state.withLock { state -> Result<Value, SyncError>? in
+                if case .some(let outcome) = state { return outcome }
+                state = .waited(continuation)
+                return nil
+            }
+            if let outcome { continuation.resume(returning: outcome) }
+        }
+    }
+}

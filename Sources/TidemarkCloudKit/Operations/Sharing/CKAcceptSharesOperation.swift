@@ -1,0 +1,84 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// Takes part in shares.
+///
+/// Unchecked: as ``CKOperation`` says.
+open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
+    /// Nothing to do yet.
+    public override init() {}
+
+    /// Takes part in shares.
+    public convenience init(shareMetadatas: [CKShare.Metadata]) {
+        self.init()
+        self.shareMetadatas = shareMetadatas
+    }
+
+    /// What the links of the shares lead to.
+    open var shareMetadatas: [CKShare.Metadata]?
+
+    /// Called for each share.
+    open var perShareResultBlock: ((CKShare.Metadata, Result<CKShare, any Error>) -> Void)?
+    /// Called at the end.
+    open var acceptSharesResultBlock: ((Result<Void, any Error>) -> Void)?
+    /// Called for each share.
+    open var perShareCompletionBlock: ((CKShare.Metadata, CKShare?, (any Error)?) -> Void)?
+    /// Called at the end.
+    open var acceptSharesCompletionBlock: (((any Error)?) -> Void)?
+
+    override func perform(_ session: Session) async throws(CKError) {
+        var errors: [AnyHashable: any Error] = [:]
+        for (index, metadata) in (shareMetadatas ?? []).enumerated() {
+            let outcome: Result<CKShare, any Error>
+            do throws(CKError) {
+                outcome = .success(try await accept(metadata, "/\(index)", session))
+            } catch {
+                guard !isCancelled, !error.isOfWholeRequest else { throw error }
+                errors[metadata.key] = error
+                outcome = .failure(error)
+            }
+            tell {
+                self.perShareResultBlock?(metadata, outcome)
+                self.perShareCompletionBlock?(metadata, outcome.value, outcome.error)
+            }
+        }
+        if let error = CKError.ofItems(errors) { throw error }
+    }
+
+    private func accept(
+        _ metadata: CKShare.Metadata,
+        _ part: String,
+        _ session: Session
+    ) async throws(CKError) -> CKShare {
+        let link = metadata.link
+        let record = try await session.change(part) { (service, caller) async throws(SyncError) in
+            try await service.acceptShare(link, as: caller)
+        }
+        return try session.share(record)
+    }
+
+    override func complete(_ error: (any Error)?) {
+        acceptSharesResultBlock?(Result(failing: error))
+        acceptSharesCompletionBlock?(error)
+    }
+}
+
+extension CKShare.Metadata {
+    /// What names it among the errors of an operation: the share's link, or else the share itself.
+    fileprivate var key: AnyHashable {
+        if let url = share.url { url } else { share.recordID }
+    }
+}
+
+extension Session {
+    /// A share's record as a program gets it.
+    func share(_ record: Record) throws(CKError) -> CKShare {
+        guard let share = CKRecord.make(record, seenBy: caller.user) as? CKShare else {
+            throw CKError(.internalError, "The record \(record.recordID) is not that of a share.")
+        }
+        return share
+    }
+}

@@ -1,0 +1,81 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TidemarkModel
+
+/// Finds out what links of shares lead to.
+///
+/// Unchecked: as ``CKOperation`` says.
+open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
+    /// Nothing to do yet.
+    public override init() {}
+
+    /// Finds out what links lead to.
+    public convenience init(shareURLs: [URL]) {
+        self.init()
+        self.shareURLs = shareURLs
+    }
+
+    /// The links.
+    open var shareURLs: [URL]?
+    /// Whether to fetch the record whose tree is shared.
+    open var shouldFetchRootRecord = false
+    /// The fields of that record to fetch; `nil` for all of them.
+    open var rootRecordDesiredKeys: [CKRecord.FieldKey]?
+
+    /// Called for each link.
+    open var perShareMetadataResultBlock: ((URL, Result<CKShare.Metadata, any Error>) -> Void)?
+    /// Called at the end.
+    open var fetchShareMetadataResultBlock: ((Result<Void, any Error>) -> Void)?
+    /// Called for each link.
+    open var perShareMetadataBlock: ((URL, CKShare.Metadata?, (any Error)?) -> Void)?
+    /// Called at the end.
+    open var fetchShareMetadataCompletionBlock: (((any Error)?) -> Void)?
+
+    override func perform(_ session: Session) async throws(CKError) {
+        var errors: [AnyHashable: any Error] = [:]
+        for url in shareURLs ?? [] {
+            let outcome: Result<CKShare.Metadata, any Error>
+            do throws(CKError) {
+                outcome = .success(try await fetch(url, session))
+            } catch {
+                guard !isCancelled, !error.isOfWholeRequest else { throw error }
+                errors[url] = error
+                outcome = .failure(error)
+            }
+            tell {
+                self.perShareMetadataResultBlock?(url, outcome)
+                self.perShareMetadataBlock?(url, outcome.value, outcome.error)
+            }
+        }
+        if let error = CKError.ofItems(errors) { throw error }
+    }
+
+    private func fetch(
+        _ url: URL,
+        _ session: Session
+    ) async throws(CKError) -> CKShare.Metadata {
+        let link = url.absoluteString
+        let withRoot = shouldFetchRootRecord
+        var found = try await session.call { (service, caller) async throws(SyncError) in
+            try await service.shareMetadata(of: link, withRootRecord: withRoot, as: caller)
+        }
+        if let keys = rootRecordDesiredKeys, let root = found.rootRecord {
+            found.rootRecord = Record(
+                zone: root.zone,
+                changeTag: root.changeTag,
+                body: FieldSelection(keys).narrow(root.body)
+            )
+        }
+        guard let metadata = CKShare.Metadata(found, link: link, seenBy: session.caller.user) else {
+            throw CKError(.internalError, "The link \(link) leads to a record that is no share.")
+        }
+        return metadata
+    }
+
+    override func complete(_ error: (any Error)?) {
+        fetchShareMetadataResultBlock?(Result(failing: error))
+        fetchShareMetadataCompletionBlock?(error)
+    }
+}

@@ -1,0 +1,80 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// Makes participants of users who are to be invited to a share.
+///
+/// Unchecked: as ``CKOperation`` says.
+open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
+    /// Nothing to do yet.
+    public override init() {}
+
+    /// Makes participants of users.
+    public convenience init(userIdentityLookupInfos: [CKUserIdentity.LookupInfo]) {
+        self.init()
+        self.userIdentityLookupInfos = userIdentityLookupInfos
+    }
+
+    /// What the users are known by.
+    open var userIdentityLookupInfos: [CKUserIdentity.LookupInfo]?
+
+    /// Called for each user.
+    open var perShareParticipantResultBlock:
+        ((CKUserIdentity.LookupInfo, Result<CKShare.Participant, any Error>) -> Void)?
+    /// Called at the end.
+    open var fetchShareParticipantsResultBlock: ((Result<Void, any Error>) -> Void)?
+    /// Called for each user who was found.
+    open var shareParticipantFetchedBlock: ((CKShare.Participant) -> Void)?
+    /// Called at the end.
+    open var fetchShareParticipantsCompletionBlock: (((any Error)?) -> Void)?
+
+    override func perform(_ session: Session) async throws(CKError) {
+        let lookups = userIdentityLookupInfos ?? []
+        let identities = try await session.lookUp(lookups)
+        var errors: [AnyHashable: any Error] = [:]
+        for (lookup, identity) in zip(lookups, identities) {
+            let outcome: Result<CKShare.Participant, any Error>
+            if let identity {
+                outcome = .success(
+                    CKShare.Participant(CKUserIdentity(identity, seenBy: session.caller.user))
+                )
+            } else if lookup.userRecordID == nil || lookup.userRecordID?.zoneID == .default {
+                // Somebody who does not want to be found can be invited, and who has no account yet by
+                // an address or a number.
+                let user = lookup.userRecordID
+                let identity = CKUserIdentity(user, lookup: lookup, hasAccount: user != nil)
+                outcome = .success(CKShare.Participant(identity))
+            } else {
+                let error = CKError(.unknownItem, "Nobody was found by \(lookup.model.text).")
+                errors[lookup] = error
+                outcome = .failure(error)
+            }
+            tell {
+                self.perShareParticipantResultBlock?(lookup, outcome)
+                if let participant = outcome.value {
+                    self.shareParticipantFetchedBlock?(participant)
+                }
+            }
+        }
+        if let error = CKError.ofItems(errors) { throw error }
+    }
+
+    override func complete(_ error: (any Error)?) {
+        fetchShareParticipantsResultBlock?(Result(failing: error))
+        fetchShareParticipantsCompletionBlock?(error)
+    }
+}
+
+extension Session {
+    /// Who some users are; `nil` where nobody was found.
+    func lookUp(
+        _ lookups: [CKUserIdentity.LookupInfo]
+    ) async throws(CKError) -> [UserIdentity?] {
+        let models = lookups.map(\.model)
+        return try await call { (service, caller) async throws(SyncError) in
+            try await service.lookUpUsers(models, as: caller)
+        }
+    }
+}

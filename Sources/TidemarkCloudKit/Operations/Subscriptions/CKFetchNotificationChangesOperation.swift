@@ -1,0 +1,96 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// Fetches notifications that the signed-in user has not read, a page of them.
+///
+/// Apple's service keeps them no more; this one does.
+///
+/// Unchecked: as ``CKOperation`` says.
+open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable {
+    /// All there is.
+    public override init() {}
+
+    /// Fetches notifications that came after a token.
+    public convenience init(previousServerChangeToken: CKServerChangeToken?) {
+        self.init()
+        self.previousServerChangeToken = previousServerChangeToken
+    }
+
+    /// How far the program has come; `nil` for all there is.
+    open var previousServerChangeToken: CKServerChangeToken?
+    /// At most how many to fetch; zero leaves it to the service.
+    open var resultsLimit = 0
+
+    /// Called for each notification.
+    open var notificationChangedBlock: ((CKNotification) -> Void)?
+    /// Called at the end, with how far the program has come.
+    open var fetchNotificationChangesCompletionBlock:
+        ((CKServerChangeToken?, (any Error)?) -> Void)?
+
+    /// Whether there is more; known when the operation has ended.
+    open var moreComing: Bool { end?.moreComing ?? false }
+
+    private var end: (token: CKServerChangeToken, moreComing: Bool)?
+
+    override func perform(_ session: Session) async throws(CKError) {
+        let request = NotificationChangesRequest(
+            since: try previousServerChangeToken?.model,
+            limit: resultsLimit > 0 ? resultsLimit : nil
+        )
+        let page = try await session.call { (service, caller) async throws(SyncError) in
+            try await service.notificationChanges(request, as: caller)
+        }
+        for model in page.notifications {
+            guard let notification = RemotePayload(model.remoteDictionary)?.notification else {
+                continue
+            }
+            tell { self.notificationChangedBlock?(notification) }
+        }
+        end = (CKServerChangeToken(page.token), page.moreComing)
+    }
+
+    override func complete(_ error: (any Error)?) {
+        fetchNotificationChangesCompletionBlock?(error == nil ? end?.token : nil, error)
+    }
+}
+
+/// Marks notifications as read, which the user's other devices hear of.
+///
+/// Unchecked: as ``CKOperation`` says.
+open class CKMarkNotificationsReadOperation: CKOperation, @unchecked Sendable {
+    /// Nothing to do yet.
+    public override init() {}
+
+    /// Marks notifications as read.
+    public convenience init(notificationIDsToMarkRead notificationIDs: [CKNotification.ID]) {
+        self.init()
+        self.notificationIDs = notificationIDs
+    }
+
+    /// The notifications.
+    open var notificationIDs: [CKNotification.ID] = []
+
+    /// Called at the end, with those that were marked.
+    open var markNotificationsReadCompletionBlock: (([CKNotification.ID]?, (any Error)?) -> Void)?
+
+    private var marked: [CKNotification.ID]?
+
+    override func perform(_ session: Session) async throws(CKError) {
+        let ids = notificationIDs
+        let names = ids.map(\.text)
+        let results = try await session.call { (service, caller) async throws(SyncError) in
+            try await service.markNotificationsRead(names, as: caller)
+        }
+        var errors: [AnyHashable: any Error] = [:]
+        for (id, result) in zip(ids, results) { errors[id] = result.error.map { CKError($0) } }
+        marked = ids.filter { errors[$0] == nil }
+        if let error = CKError.ofItems(errors) { throw error }
+    }
+
+    override func complete(_ error: (any Error)?) {
+        markNotificationsReadCompletionBlock?(marked, error)
+    }
+}

@@ -1,0 +1,111 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// Fetches zones.
+///
+/// Unchecked: as ``CKOperation`` says.
+open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
+    /// Nothing to do yet.
+    public override init() {}
+
+    /// Fetches zones by their identities.
+    public convenience init(recordZoneIDs zoneIDs: [CKRecordZone.ID]) {
+        self.init()
+        recordZoneIDs = zoneIDs
+    }
+
+    /// Fetches all zones of the database.
+    open class func fetchAllRecordZonesOperation() -> Self {
+        let operation = CKFetchRecordZonesOperation()
+        operation.fetchesAll = true
+        return Self.own(operation)
+    }
+
+    var fetchesAll = false
+
+    /// The zones to fetch.
+    open var recordZoneIDs: [CKRecordZone.ID]?
+
+    /// Called for each zone.
+    open var perRecordZoneResultBlock: ((CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)?
+    /// Called at the end.
+    open var fetchRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)?
+    /// Called at the end, with what was found.
+    open var fetchRecordZonesCompletionBlock:
+        (([CKRecordZone.ID: CKRecordZone]?, (any Error)?) -> Void)?
+
+    private var found: [CKRecordZone.ID: CKRecordZone] = [:]
+
+    override func perform(_ session: Session) async throws(CKError) {
+        let zones = try await session.call { (service, caller) async throws(SyncError) in
+            try await service.zones(as: caller)
+        }
+        var byID: [ZoneID: Zone] = [:]
+        for zone in zones { byID[zone.zoneID] = zone }
+        let ids = fetchesAll ? zones.map(\.zoneID) : (recordZoneIDs ?? []).map(\.model)
+        var errors: [AnyHashable: any Error] = [:]
+        for model in ids {
+            let id = CKRecordZone.ID(model)
+            let outcome: Result<CKRecordZone, any Error>
+            if let zone = byID[model] ?? byID[session.caller.spelledByService(model)] {
+                let asked = Zone(zoneID: model, capabilities: zone.capabilities)
+                outcome = .success(await withShare(asked, session))
+            } else {
+                let error = await absence(of: model, session)
+                errors[id] = error
+                outcome = .failure(error)
+            }
+            tell(.zone(id, outcome))
+        }
+        if let error = CKError.ofItems(errors) { throw error }
+    }
+
+    /// A zone, called as it was asked for, and the share of it as a whole where there is one.
+    private func withShare(_ zone: Zone, _ session: Session) async -> CKRecordZone {
+        guard zone.capabilities.contains(.zoneWideSharing) else { return CKRecordZone(zone) }
+        let share = RecordID(recordName: Share.zoneWideName, zone: zone.zoneID)
+        let request = FetchRecordsRequest([share], desiredKeys: [])
+        let answers = try? await session.call { (service, caller) async throws(SyncError) in
+            try await service.fetchRecords(request, as: caller)
+        }
+        return CKRecordZone(zone, share: answers?.first?.value?.recordID)
+    }
+
+    /// Why a zone is not there: the service says it to whoever uses the zone.
+    private func absence(of zone: ZoneID, _ session: Session) async -> CKError {
+        do throws(CKError) {
+            _ = try await session.call { (service, caller) async throws(SyncError) in
+                try await service.zoneChanges(ZoneChangesRequest(zone: zone, limit: 1), as: caller)
+            }
+        } catch {
+            return error
+        }
+        return CKError(.zoneNotFound, "Zone '\(zone.zoneName)' was created a moment ago.")
+    }
+
+    override func deliver(_ report: OperationReport) {
+        guard case .zone(let id, let outcome) = report else { return }
+        found[id] = outcome.value
+        perRecordZoneResultBlock?(id, outcome)
+    }
+
+    override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
+
+    override func restore(from request: KeptRequest) { restoreOwn(from: request) }
+
+    override func complete(_ error: (any Error)?) {
+        fetchRecordZonesResultBlock?(Result(failing: error))
+        fetchRecordZonesCompletionBlock?(hasItems(error) ? found : nil, error)
+    }
+}
+
+extension Caller {
+    /// How lists of zones call a zone of the caller's own, which may be asked for by its owner's name.
+    fileprivate func spelledByService(_ zone: ZoneID) -> ZoneID {
+        let isOwn = database.scope != .shared && zone.ownerName == user?.userRecordName
+        return isOwn ? ZoneID(zoneName: zone.zoneName) : zone
+    }
+}

@@ -1,0 +1,227 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+extension CKRecord {
+    /// A record of the service, without changes; a share where it is one.
+    ///
+    /// Who made and changed it goes by `CKCurrentUserDefaultName` where that is the reader.
+    static func make(_ model: Record, seenBy reader: UserID? = nil) -> CKRecord {
+        let (id, content) = (CKRecordID(model.recordID), RecordContent(model, reader))
+        if let share = model.share { return CKShare(id, content, CKShare.Terms(share, reader)) }
+        return CKRecord(model.recordType, id, content)
+    }
+
+    /// A save of this record on its way.
+    struct Saving: Sendable {
+        /// What the service is asked for.
+        let model: RecordSave
+        /// The number of the last change that is in it.
+        let changeCount: Int
+        /// The fields that have a number beside their date afterwards.
+        let exactDates: Set<String>
+    }
+
+    /// What saving this record asks the service for.
+    ///
+    /// With the policy `allKeys`, and for a record that was never saved, every field is sent,
+    /// otherwise those that were set or cleared. The bytes of ``assets(toSaveUnder:)`` must have been
+    /// sent. Throws `invalidArguments` for values that the service cannot keep.
+    ///
+    /// `reader` is the current user, whom shares call `CKCurrentUserDefaultName`; in production the
+    /// environment says what can be saved beside the fields.
+    func saving(
+        _ policy: SavePolicy,
+        as reader: UserID? = nil,
+        in environment: TidemarkModel.Environment = .development
+    ) throws(CKError) -> Saving {
+        let content = read { $0 }
+        let zone = recordID.zoneID.model
+        var builder = FieldsBuilder()
+        var exactDates = content.exactDates
+        for (key, field) in content.sentFields(policy) {
+            let value = try field?.value.model(in: zone)
+            do {
+                try builder.set(key, value, isEncrypted: field?.isEncrypted ?? false)
+                if environment != .development { continue }
+                if let field, field.isEncrypted, case .date(let date) = field.value,
+                    let exact = ExactDates.beside(key, date)
+                {
+                    try builder.set(exact.key, exact.value, isEncrypted: true)
+                    exactDates.insert(key)
+                } else if exactDates.remove(key) != nil {
+                    // Else it would still say what the date was.
+                    try builder.set(ExactDates.key(beside: key), nil)
+                }
+            } catch {
+                throw CKError(error)
+            }
+        }
+        let fields: Fields
+        do {
+            fields = try builder.finish()
+        } catch {
+            throw CKError(error)
+        }
+        let model = RecordSave(
+            recordID.model,
+            type: recordType,
+            fields: fields,
+            parent: try content.parentChange(in: zone, policy),
+            changeTag: content.changeTag.map { RecordChangeTag(sending: $0) },
+            policy: policy,
+            share: shareContent(seenBy: reader)
+        )
+        return Saving(model: model, changeCount: content.changeCount, exactDates: exactDates)
+    }
+
+    /// The record as it is on this device, for predicates; `nil` where the service could not keep it.
+    var unsavedBody: RecordBody? {
+        let content = read { $0 }
+        let (id, zone) = (recordID.model, recordID.zoneID.model)
+        var builder = FieldsBuilder()
+        for (key, field) in content.fields {
+            guard let value = try? field.value.model(in: zone) else { continue }
+            guard (try? builder.set(key, value, isEncrypted: field.isEncrypted)) != nil else {
+                return nil
+            }
+        }
+        guard let fields = try? builder.finish(), id.name.byteCount <= Int(UInt16.max) else {
+            return nil
+        }
+        func authorship(_ date: Date?, _ user: CKRecordID?) -> Authorship {
+            Authorship(
+                time: (try? date?.milliseconds) ?? 0,
+                user: user.map { UserID($0.recordName) }
+            )
+        }
+        let header = RecordHeader(
+            recordName: id.name,
+            recordType: Name(recordType),
+            created: authorship(content.creationDate, content.creator),
+            modified: authorship(content.modificationDate, content.lastModifier),
+            parentName: content.parent.map { Name($0.recordID.recordName) },
+            shareName: content.share.map { Name($0.recordID.recordName) }
+        )
+        return RecordBody(header, fields: fields)
+    }
+
+    /// The assets that saving this record names, with their fields, in the order of those.
+    func assets(toSaveUnder policy: SavePolicy) -> [(key: FieldKey, asset: CKAsset)] {
+        let sent = read { $0.sentFields(policy) }
+        return sent.sorted { $0.key < $1.key }.flatMap { key, field in
+            (field?.value.assets ?? []).map { (key, $0) }
+        }
+    }
+
+    /// All assets of this record, with their fields and their places in a list.
+    var assets: [(key: FieldKey, element: Int, asset: CKAsset)] {
+        let fields = read { $0.fields }
+        return fields.sorted { $0.key < $1.key }.flatMap { key, field in
+            field.value.assets.enumerated().map { (key, $0.offset, $0.element) }
+        }
+    }
+
+    /// Takes note that a save was done and what the record is now: its version, and of its fields
+    /// those that the service changed beside.
+    ///
+    /// What was changed meanwhile stays a change.
+    func wasSaved(_ saving: Saving, as model: Record, seenBy reader: UserID? = nil) {
+        let saved = RecordContent(model, reader)
+        change { content in
+            content.takeSystemFields(of: saved)
+            content.exactDates = saving.exactDates
+            content.changes = content.changes.filter { $0.value.number > saving.changeCount }
+            if let number = content.parentChange, number <= saving.changeCount {
+                content.parentChange = nil
+                content.parent = saved.parent
+            }
+        }
+        if let share = model.share { take(share, seenBy: reader) }
+    }
+}
+
+extension RecordContent {
+    init(_ model: Record, _ reader: UserID?) {
+        for field in model.fields.present {
+            // What a share says lies in fields that no client can save.
+            guard let value = field.value, !field.name.hasPrefix("___") else { continue }
+            fields[field.name] = Field(
+                value: RecordValue(value, in: model.zone),
+                isEncrypted: field.isEncrypted
+            )
+        }
+        exactDates = ExactDates.take(into: &fields)
+        changeTag = model.changeTag?.text
+        // A record that no store has seen has no times.
+        if model.changeTag != nil {
+            creationDate = Date(milliseconds: model.created.time)
+            creator = model.created.user.map { CKRecordID($0, seenBy: reader) }
+            modificationDate = Date(milliseconds: model.modified.time)
+            lastModifier = model.modified.user.map { CKRecordID($0, seenBy: reader) }
+        }
+        parent = model.parentID.map { CKReference(recordID: CKRecordID($0), action: .none) }
+        share = model.shareID.map { CKReference(recordID: CKRecordID($0), action: .none) }
+    }
+
+    /// Takes over what the service knows of another version.
+    fileprivate mutating func takeSystemFields(of saved: RecordContent) {
+        changeTag = saved.changeTag
+        creationDate = saved.creationDate
+        creator = saved.creator
+        modificationDate = saved.modificationDate
+        lastModifier = saved.lastModifier
+        share = saved.share
+    }
+
+    /// The fields that a save sends; `nil` for those to clear.
+    fileprivate func sentFields(_ policy: SavePolicy) -> [String: Field?] {
+        var sent: [String: Field?] = [:]
+        for key in changes.keys { sent[key] = .some(fields[key]) }
+        if policy == .allKeys || changeTag == nil {
+            for (key, field) in fields { sent[key] = field }
+        }
+        return sent
+    }
+
+    fileprivate func parentChange(
+        in zone: ZoneID,
+        _ policy: SavePolicy
+    ) throws(CKError) -> ParentChange {
+        guard parentChange != nil || policy == .allKeys || changeTag == nil else {
+            return .unchanged
+        }
+        guard let parent else { return parentChange == nil ? .unchanged : .removed }
+        let target = parent.recordID.model
+        guard target.zone == zone else {
+            throw CKError(
+                .invalidArguments,
+                "The parent \(target) is in another zone than its child."
+            )
+        }
+        return .set(Name(target.recordName))
+    }
+}
+
+extension RecordChangeTag {
+    /// The tag that a save sends for a record with some tag.
+    ///
+    /// A tag of Apple's service, out of an archive, has no form that a store reads and would be
+    /// refused. It names a version that no store here has: so does the tag that is sent, and the save
+    /// conflicts.
+    fileprivate init(sending text: String) {
+        let tag = RecordChangeTag(text)
+        self = tag.hasStoreForm ? tag : RecordChangeTag("1-0")
+    }
+
+    /// True if the tag has the one form that stores write; a tag of Apple's service has another.
+    private var hasStoreForm: Bool {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, let sequence = UInt64(parts[0], radix: 36), sequence > 0,
+            let bits = UInt32(parts[1], radix: 36)
+        else { return false }
+        return self == RecordChangeTag(sequence: sequence, incarnationBits: bits)
+    }
+}

@@ -1,0 +1,118 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+import TidemarkWire
+
+/// A remote notification's dictionary.
+///
+/// `PushPayload` writes it, and says what its keys mean.
+struct RemotePayload {
+    let ck: [AnyHashable: Any]
+    let aps: [AnyHashable: Any]
+    let type: CKNotification.NotificationType
+    /// What lies under `qry`, `fet`, `met` or `rd`.
+    private let content: [AnyHashable: Any]
+
+    /// A payload that says nothing but what it is about.
+    init(of type: CKNotification.NotificationType) {
+        (ck, aps, content) = ([:], [:], [:])
+        self.type = type
+    }
+
+    /// Reads a dictionary; `nil` for one that is not CloudKit's.
+    init?(_ dictionary: [AnyHashable: Any]) {
+        guard let ck = dictionary["ck"] as? [AnyHashable: Any] else { return nil }
+        let kinds: [(String, CKNotification.NotificationType)] = [
+            ("qry", .query), ("fet", .recordZone), ("met", .database), ("rd", .readNotification),
+        ]
+        let found = kinds.lazy.compactMap { key, type in
+            (ck[key] as? [AnyHashable: Any]).map { ($0, type) }
+        }
+        guard let (content, type) = found.first else { return nil }
+        self.ck = ck
+        self.content = content
+        self.type = type
+        aps = dictionary["aps"] as? [AnyHashable: Any] ?? [:]
+    }
+
+    var id: String? { ck["nid"] as? String }
+    var container: String? { ck["cid"] as? String }
+    var user: String? { ck["ckuserid"] as? String }
+    var isPruned: Bool { (ck["p"] as? NSNumber)?.boolValue ?? false }
+    var subscriptionID: String? { content["sid"] as? String }
+    var fields: [String: Any]? { content["af"] as? [String: Any] }
+
+    var scope: CKDatabaseScope {
+        (content["dbs"] as? Int).flatMap { CKDatabaseScope(rawValue: $0) } ?? .private
+    }
+
+    var reason: CKQueryNotification.Reason? {
+        (content["fo"] as? Int).flatMap { CKQueryNotification.Reason(rawValue: $0) }
+    }
+
+    var zoneID: CKRecordZoneID? {
+        guard let name = content["zid"] as? String else { return nil }
+        return CKRecordZoneID(
+            zoneName: name,
+            ownerName: content["zoid"] as? String ?? CKCurrentUserDefaultName
+        )
+    }
+
+    var recordID: CKRecordID? {
+        guard let name = content["rid"] as? String else { return nil }
+        return CKRecordID(recordName: name, zoneID: zoneID ?? .default)
+    }
+
+    /// What is shown, by its key; a text alone is the main one.
+    func alert<Value>(_ key: String) -> Value? {
+        if let text = aps["alert"] as? String { return key == "body" ? text as? Value : nil }
+        return (aps["alert"] as? [AnyHashable: Any])?[key] as? Value
+    }
+
+    /// The notification, of the class that it is for.
+    var notification: CKNotification {
+        switch type {
+        case .query: CKQueryNotification(self)
+        case .recordZone: CKRecordZoneNotification(self)
+        case .database: CKDatabaseNotification(self)
+        case .readNotification: CKNotification(self)
+        }
+    }
+}
+
+// MARK: The service
+
+extension Subscription.Notification {
+    /// The dictionary that ``CKNotification`` reads.
+    var remoteDictionary: [AnyHashable: Any] { remoteDictionary(badge: 1) }
+
+    /// The dictionary, with what the app's badge shows then, where the notification changes it.
+    func remoteDictionary(badge: Int) -> [AnyHashable: Any] {
+        var payload = PushPayload(self)
+        payload.badge = badge
+        return payload.members.dictionary
+    }
+}
+
+extension [(name: String, value: PushPayload.Value)] {
+    fileprivate var dictionary: [AnyHashable: Any] {
+        var dictionary: [AnyHashable: Any] = [:]
+        for member in self { dictionary[member.name] = member.value.object }
+        return dictionary
+    }
+}
+
+extension PushPayload.Value {
+    /// The value as programs read it.
+    fileprivate var object: Any {
+        switch self {
+        case .text(let text): text
+        case .number(let number): NSNumber(value: number)
+        case .texts(let texts): texts
+        case .field(let value, let zone): RecordValue(value, in: zone).object
+        case .members(let members): members.dictionary
+        }
+    }
+}

@@ -1,0 +1,182 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+import TidemarkSync
+
+extension CKSyncEngine {
+    /// What an engine has to send, and has not fetched.
+    public final class State: Sendable {
+        private let driver: SyncEngineDriver
+
+        init(_ driver: SyncEngineDriver) {
+            self.driver = driver
+        }
+
+        /// What an app keeps for the engine, with the data that it was told of before: without it the
+        /// engine fetches everything again.
+        public struct Serialization: Codable, Sendable {
+            let state: SyncState
+
+            init(_ state: SyncState) {
+                self.state = state
+            }
+
+            /// Reads what an engine has told to keep.
+            public init(from decoder: any Decoder) throws {
+                state = try SyncState(from: decoder)
+            }
+
+            /// Writes what is to be kept.
+            public func encode(to encoder: any Encoder) throws {
+                try state.encode(to: encoder)
+            }
+        }
+
+        /// Zones to make and remove, one change for each zone, in the order in which they were added.
+        public var pendingDatabaseChanges: [PendingDatabaseChange] {
+            driver.look { $0.outgoingZones }.map { PendingDatabaseChange($0) }
+        }
+
+        /// Records to save and remove, one change for each record, in the order in which they were
+        /// added.
+        public var pendingRecordZoneChanges: [PendingRecordZoneChange] {
+            driver.look { $0.outgoingRecords }.map { PendingRecordZoneChange($0) }
+        }
+
+        /// Adds zones to make and remove, each in the place of an earlier change of the zone.
+        public func add(pendingDatabaseChanges: [PendingDatabaseChange]) {
+            driver.change { $0.add(zones: pendingDatabaseChanges.map(\.model), at: $1) }
+        }
+
+        /// Takes out zones that are not to be made or removed after all.
+        public func remove(pendingDatabaseChanges: [PendingDatabaseChange]) {
+            driver.change { loop, _ in loop.remove(zones: pendingDatabaseChanges.map(\.model)) }
+        }
+
+        /// Adds records to save and remove, each in the place of an earlier change of the record.
+        public func add(pendingRecordZoneChanges: [PendingRecordZoneChange]) {
+            driver.change { $0.add(records: pendingRecordZoneChanges.map(\.model), at: $1) }
+        }
+
+        /// Takes out records that are not to be saved or removed after all.
+        public func remove(pendingRecordZoneChanges: [PendingRecordZoneChange]) {
+            driver.change { loop, _ in loop.remove(records: pendingRecordZoneChanges.map(\.model)) }
+        }
+
+        /// Whether the app has changes to send that are not in the lists.
+        public var hasPendingUntrackedChanges: Bool {
+            get { driver.look { $0.hasUntrackedChanges } }
+            set { driver.change { $0.setUntrackedChanges(newValue, at: $1) } }
+        }
+
+        /// Zones in which something changed that was not fetched yet.
+        public var zoneIDsWithUnfetchedServerChanges: [CKRecordZone.ID] {
+            driver.look { $0.unfetchedZones }.map { CKRecordZone.ID($0) }
+        }
+    }
+
+    /// A zone to make or remove.
+    public enum PendingDatabaseChange: Hashable, Sendable {
+        /// The zone is to be there.
+        case saveZone(CKRecordZone)
+        /// The zone is to be gone.
+        case deleteZone(CKRecordZone.ID)
+
+        /// Whether the same is to be done about zones of the same name.
+        public static func == (lhs: Self, rhs: Self) -> Bool { lhs.model == rhs.model }
+
+        /// By what is to be done, and the zone's name.
+        public func hash(into hasher: inout Hasher) { hasher.combine(model) }
+
+        init(_ model: OutgoingZone) {
+            self =
+                switch model {
+                case .save(let zone): .saveZone(CKRecordZone(zoneID: CKRecordZone.ID(zone)))
+                case .delete(let zone): .deleteZone(CKRecordZone.ID(zone))
+                }
+        }
+
+        var model: OutgoingZone {
+            switch self {
+            case .saveZone(let zone): .save(zone.zoneID.model)
+            case .deleteZone(let id): .delete(id.model)
+            }
+        }
+    }
+
+    /// A record to save or remove.
+    public enum PendingRecordZoneChange: Hashable, Sendable {
+        /// The record is to be saved.
+        case saveRecord(CKRecord.ID)
+        /// The record is to be gone.
+        case deleteRecord(CKRecord.ID)
+
+        init(_ model: OutgoingRecord) {
+            self =
+                switch model {
+                case .save(let record): .saveRecord(CKRecord.ID(record))
+                case .delete(let record): .deleteRecord(CKRecord.ID(record))
+                }
+        }
+
+        var model: OutgoingRecord {
+            switch self {
+            case .saveRecord(let id): .save(id.model)
+            case .deleteRecord(let id): .delete(id.model)
+            }
+        }
+    }
+
+    /// Records that are saved and removed by one request.
+    public struct RecordZoneChangeBatch: Sendable {
+        /// Records to save, if nobody else has saved them since they were fetched.
+        public var recordsToSave: [CKRecord]
+        /// Records to remove.
+        public var recordIDsToDelete: [CKRecord.ID]
+        /// Whether the changes of a zone are made all or none.
+        public var atomicByZone: Bool
+
+        /// At most how many changes a batch made from pending ones has.
+        ///
+        /// Apple names no number; 250 were observed.
+        static let maximumCount = 250
+
+        /// Collects changes.
+        public init(
+            recordsToSave: [CKRecord] = [],
+            recordIDsToDelete: [CKRecord.ID] = [],
+            atomicByZone: Bool = false
+        ) {
+            self.recordsToSave = recordsToSave
+            self.recordIDsToDelete = recordIDsToDelete
+            self.atomicByZone = atomicByZone
+        }
+
+        /// Collects pending changes, in order, as many as one request holds; records that the app does
+        /// not have any more are passed over.
+        ///
+        /// `nil` if nothing is left.
+        public init?(
+            pendingChanges: [PendingRecordZoneChange],
+            recordProvider: @Sendable (CKRecord.ID) async -> CKRecord?
+        ) async {
+            self.init()
+            for change in pendingChanges {
+                if recordsToSave.count + recordIDsToDelete.count == Self.maximumCount { break }
+                switch change {
+                case .saveRecord(let id):
+                    if let record = await recordProvider(id) { recordsToSave.append(record) }
+                case .deleteRecord(let id):
+                    recordIDsToDelete.append(id)
+                }
+            }
+            if recordsToSave.isEmpty, recordIDsToDelete.isEmpty { return nil }
+        }
+
+        var model: [OutgoingRecord] {
+            recordsToSave.map { .save($0.recordID.model) }
+                + recordIDsToDelete.map { .delete($0.model) }
+        }
+    }
+}

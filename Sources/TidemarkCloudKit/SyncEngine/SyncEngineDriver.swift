@@ -1,0 +1,483 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkLock
+import TidemarkModel
+import TidemarkSync
+
+/// Does what a sync loop says, one step after another, and tells the delegate.
+final class SyncEngineDriver: Sendable {
+    private typealias Waiting = CheckedContinuation<CKError?, Never>
+
+    private struct Guarded {
+        var loop: SyncLoop
+        /// Calls of the app that wait.
+        var waiting: [SyncCall: Waiting] = [:]
+        var fetchOptions: [SyncCall: CKSyncEngine.FetchChangesOptions] = [:]
+        var sendOptions: [SyncCall: CKSyncEngine.SendChangesOptions] = [:]
+        /// The step that asks the server now.
+        var running: Task<SyncEngineServerStep.Answer, Never>?
+        /// The run, while there is nothing to do.
+        var sleeper: CheckedContinuation<Void, Never>?
+        /// Whether something happened since the run looked last.
+        var isAwake = false
+        /// Those who wait until there is nothing to do.
+        var restWaiting: [CheckedContinuation<Void, Never>] = []
+        var tasks: [Task<Void, Never>] = []
+        /// Tells the task in which the delegate is called from others.
+        var runIdentity: Int?
+        var accountWatch: AccountWatch?
+        var isEnded = false
+    }
+
+    private let guarded: Lock<Guarded>
+    private let serverStep: SyncEngineServerStep
+    private let delegate: Delegate
+
+    /// The delegate, which the engine does not keep alive.
+    ///
+    /// Unchecked: set once, and weak references are read and cleared atomically.
+    private final class Delegate: @unchecked Sendable {
+        weak var value: (any CKSyncEngineDelegate)?
+
+        init(_ value: any CKSyncEngineDelegate) {
+            self.value = value
+        }
+    }
+
+    init(_ configuration: CKSyncEngine.Configuration) {
+        let state = configuration.stateSerialization?.state ?? SyncState()
+        guarded = Lock(
+            Guarded(loop: SyncLoop(state, isAutomatic: configuration.automaticallySync))
+        )
+        serverStep = SyncEngineServerStep(
+            database: configuration.database,
+            subscriptionID: configuration.subscriptionID
+        )
+        delegate = Delegate(configuration.delegate)
+    }
+
+    private static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
+
+    private var device: TidemarkDevice { serverStep.database.device }
+}
+
+// MARK: - What the app does
+
+extension SyncEngineDriver {
+    /// Begins to do what the loop says, as long as there are an engine and a delegate.
+    func begin(for engine: CKSyncEngine) {
+        let watch = AccountWatch(device) { [weak self] in
+            self?.change { loop, _ in loop.noteAccountChange() }
+        }
+        let reference = EngineReference(engine)
+        let run = Task(executorPreference: OwnThreads.shared) { [device] in
+            await TidemarkDevice.$bound.withValue(device) { await self.run(reference) }
+        }
+        guarded.withLock { guarded in
+            guarded.accountWatch = watch
+            guarded.tasks.append(run)
+        }
+    }
+
+    /// Does nothing more; calls that wait fail.
+    func end() {
+        let tasks = guarded.withLock { guarded in
+            guarded.isEnded = true
+            guarded.loop.cancel()
+            guarded.running?.cancel()
+            guarded.accountWatch = nil
+            defer { guarded.tasks = [] }
+            return guarded.tasks
+        }
+        for task in tasks.dropFirst() { task.cancel() }
+        wake()
+    }
+
+    func look<Answer>(_ body: (SyncLoop) -> Answer) -> Answer {
+        guarded.withLock { body($0.loop) }
+    }
+
+    /// Tells the loop of something that happened at a time.
+    func change(_ body: (inout SyncLoop, Int64) -> Void) {
+        let now = Self.now
+        guarded.withLock { body(&$0.loop, now) }
+        wake()
+    }
+
+    func fetch(_ options: CKSyncEngine.FetchChangesOptions) async throws {
+        try await wait("fetchChanges") { guarded in
+            let call = guarded.loop.fetch(options.scope.model)
+            guarded.fetchOptions[call] = options
+            return call
+        }
+    }
+
+    func send(_ options: CKSyncEngine.SendChangesOptions) async throws {
+        try await wait("sendChanges") { guarded in
+            let call = guarded.loop.send(options.scope.model)
+            guarded.sendOptions[call] = options
+            return call
+        }
+    }
+
+    private func wait(_ name: String, _ begin: (inout Guarded) -> SyncCall) async throws {
+        let identity = withUnsafeCurrentTask { $0?.hashValue }
+        if let identity, guarded.withLock({ $0.runIdentity }) == identity {
+            throw CKError(
+                .invalidArguments,
+                "\(name)() was awaited in a callback of the engine's delegate, which it would wait "
+                    + "for. Start it in a task of its own, or change the state and let the engine "
+                    + "do it."
+            )
+        }
+        let error = await withCheckedContinuation { (waiting: Waiting) in
+            let isEnded = guarded.withLock { guarded in
+                if !guarded.isEnded {
+                    let call = begin(&guarded)
+                    guarded.waiting[call] = waiting
+                }
+                return guarded.isEnded
+            }
+            if isEnded {
+                waiting.resume(returning: CKError(.operationCancelled, "The engine has ended."))
+            } else {
+                wake()
+            }
+        }
+        if let error { throw error }
+    }
+
+    func cancel() async {
+        let running = guarded.withLock { guarded in
+            guarded.loop.cancel()
+            return guarded.running
+        }
+        running?.cancel()
+        let identity = withUnsafeCurrentTask { $0?.hashValue }
+        await withCheckedContinuation { waiting in
+            let isOver = guarded.withLock { guarded in
+                // A callback of the delegate need not wait for its own end.
+                let isOver = guarded.isEnded || guarded.runIdentity == identity
+                if !isOver { guarded.restWaiting.append(waiting) }
+                return isOver
+            }
+            if isOver { waiting.resume() }
+            wake()
+        }
+    }
+}
+
+// MARK: - What the loop says
+
+/// Hears of changes of a device's account, as long as it lives.
+///
+/// Unchecked: nothing of it changes, and a notification centre can be used from everywhere.
+private final class AccountWatch: @unchecked Sendable {
+    private let observer: any NSObjectProtocol
+
+    init(_ device: TidemarkDevice, _ body: @escaping @Sendable () -> Void) {
+        observer = NotificationCenter.default.addObserver(
+            forName: .CKAccountChanged,
+            object: device,
+            queue: nil
+        ) { _ in body() }
+    }
+
+    deinit {
+        NotificationCenter.default.removeObserver(observer)
+    }
+}
+
+/// An engine that is not kept alive.
+///
+/// Unchecked: set once, and weak references are read and cleared atomically.
+private final class EngineReference: @unchecked Sendable {
+    weak var engine: CKSyncEngine?
+
+    init(_ engine: CKSyncEngine) {
+        self.engine = engine
+    }
+}
+
+extension SyncEngineDriver {
+    private func run(_ reference: EngineReference) async {
+        let identity = withUnsafeCurrentTask { $0?.hashValue }
+        guarded.withLock { $0.runIdentity = identity }
+        var content = SyncEngineServerStep.Content.none
+        var batch: CKSyncEngine.RecordZoneChangeBatch?
+        while true {
+            let (step, isEnded) = guarded.withLock { guarded in
+                (guarded.loop.nextStep(at: Self.now), guarded.isEnded)
+            }
+            switch step {
+            case .wait(let time):
+                if isEnded { break }
+                await rest(until: time)
+                continue
+            case .finish(let calls, let error):
+                finish(calls, error, content)
+                continue
+            case .tell(let notice):
+                if !isEnded, let engine = reference.engine, let delegate = delegate.value {
+                    let event = event(notice, content)
+                    await delegate.handleEvent(event, syncEngine: engine)
+                }
+                take(.done)
+                continue
+            case .askFetchOptions(let reason, let scope):
+                take(await fetchOptions(reason, scope, reference))
+                continue
+            case .askBatch(let reason, let scope):
+                batch = nil
+                if !isEnded, let engine = reference.engine, let delegate = delegate.value {
+                    let context = sendContext(reason, scope)
+                    batch = await delegate.nextRecordZoneChangeBatch(context, syncEngine: engine)
+                }
+                take(.batch(batch?.model))
+                continue
+            case .checkAccount, .subscribe, .fetchZoneList, .fetchZoneChanges, .sendZones,
+                .sendBatch:
+                let answer = await answer(step, batch)
+                content = answer.content
+                take(answer.outcome)
+                if step == .checkAccount { listen() }
+                continue
+            }
+            break
+        }
+        for waiting in guarded.withLock({ takeRest(&$0) }) { waiting.resume() }
+    }
+
+    private func take(_ outcome: SyncOutcome) {
+        guarded.withLock { $0.loop.take(outcome, at: Self.now) }
+    }
+
+    /// Asks the server, in the group that the app wants, until it is cancelled.
+    private func answer(
+        _ step: SyncStep,
+        _ batch: CKSyncEngine.RecordZoneChangeBatch?
+    ) async -> SyncEngineServerStep.Answer {
+        let group = guarded.withLock { guarded in
+            guarded.loop.servedCall.flatMap { call in
+                guarded.fetchOptions[call]?.operationGroup
+                    ?? guarded.sendOptions[call]?.operationGroup
+            }
+        }
+        let serverStep = serverStep.inGroup(group)
+        let running = Task(executorPreference: OwnThreads.shared) {
+            await serverStep.answer(step, batch)
+        }
+        guarded.withLock { $0.running = running }
+        defer { guarded.withLock { $0.running = nil } }
+        if guarded.withLock({ $0.isEnded }) { running.cancel() }
+        return await running.value
+    }
+
+    private func fetchOptions(
+        _ reason: SyncReason,
+        _ scope: FetchScope,
+        _ reference: EngineReference
+    ) async -> SyncOutcome {
+        let context = fetchContext(reason, scope)
+        guard let engine = reference.engine, let delegate = delegate.value else {
+            return .fetchOptions(scope, first: [])
+        }
+        let options = await delegate.nextFetchChangesOptions(context, syncEngine: engine)
+        return .fetchOptions(options.scope.model, first: options.prioritizedZoneIDs.map(\.model))
+    }
+
+    private func finish(
+        _ calls: [SyncCall],
+        _ error: SyncError?,
+        _ content: SyncEngineServerStep.Content
+    ) {
+        let waiting = guarded.withLock { guarded in
+            for call in calls {
+                guarded.fetchOptions[call] = nil
+                guarded.sendOptions[call] = nil
+            }
+            return calls.compactMap { guarded.waiting.removeValue(forKey: $0) }
+        }
+        let error = error.map { error in
+            error.code == .partialFailure ? content.failure ?? CKError(error) : CKError(error)
+        }
+        for waiting in waiting { waiting.resume(returning: error) }
+    }
+
+    /// Hears of changes on the server, where the loop fetches by itself.
+    private func listen() {
+        let database = serverStep.database
+        let old = guarded.withLock { guarded in
+            guarded.tasks.dropFirst().map { $0 }
+        }
+        for task in old { task.cancel() }
+        let isAgain = !old.isEmpty
+        guard look({ $0.isAutomatic }), device.userID != nil else { return }
+        let scope = database.databaseScope.model
+        let listening = Task(executorPreference: OwnThreads.shared) { [weak self, device] in
+            let heard = await beginHearing { () async throws(SyncError) in
+                let caller = try await device.caller(of: database.container, .private)
+                let service = try await device.cloud.service()
+                return (try await service.notifications(as: caller), caller.user)
+            }
+            guard let ((pushes, user), isLate) = heard else { return }
+            // What came before that nobody heard of.
+            if isLate || isAgain { self?.change { $0.noteServerChange(at: $1) } }
+            do {
+                for try await push in pushes where push.notification.user == user {
+                    guard let self, !Task.isCancelled else { return }
+                    let pushed = push.notification.scope ?? scope
+                    if pushed == scope { change { $0.noteServerChange(at: $1) } }
+                }
+            } catch {
+                // The service was closed: there is nothing more to hear.
+            }
+        }
+        guarded.withLock { guarded in
+            guarded.tasks = guarded.tasks.prefix(1) + [listening]
+            if guarded.isEnded { listening.cancel() }
+        }
+    }
+}
+
+// MARK: - Waiting
+
+extension SyncEngineDriver {
+    /// Waits until something happens, or a time.
+    private func rest(until time: Int64?) async {
+        for waiting in guarded.withLock({ takeRest(&$0) }) { waiting.resume() }
+        let timer = time.map { time in
+            Task(executorPreference: OwnThreads.shared) { [weak self] in
+                let wait = max(0, time - Self.now)
+                await pause(seconds: Double(wait) / 1000)
+                if !Task.isCancelled { self?.wake() }
+            }
+        }
+        await withCheckedContinuation { sleeper in
+            let isAwake = guarded.withLock { guarded in
+                defer { guarded.isAwake = false }
+                if !guarded.isAwake { guarded.sleeper = sleeper }
+                return guarded.isAwake
+            }
+            if isAwake { sleeper.resume() }
+        }
+        timer?.cancel()
+    }
+
+    private func takeRest(_ guarded: inout Guarded) -> [CheckedContinuation<Void, Never>] {
+        defer { guarded.restWaiting = [] }
+        return guarded.restWaiting
+    }
+
+    private func wake() {
+        let sleeper = guarded.withLock { guarded in
+            guarded.isAwake = guarded.sleeper == nil
+            defer { guarded.sleeper = nil }
+            return guarded.sleeper
+        }
+        sleeper?.resume()
+    }
+}
+
+// MARK: - Events
+
+extension SyncEngineDriver {
+    private func fetchContext(
+        _ reason: SyncReason,
+        _ scope: FetchScope
+    ) -> CKSyncEngine.FetchChangesContext {
+        let asked = guarded.withLock { guarded in
+            guarded.loop.servedCall.flatMap { guarded.fetchOptions[$0] }
+        }
+        let options = asked ?? CKSyncEngine.FetchChangesOptions(scope: .init(scope))
+        return CKSyncEngine.FetchChangesContext(reason: .init(reason), options: options)
+    }
+
+    private func sendContext(
+        _ reason: SyncReason,
+        _ scope: SendScope
+    ) -> CKSyncEngine.SendChangesContext {
+        let asked = guarded.withLock { guarded in
+            guarded.loop.servedCall.flatMap { guarded.sendOptions[$0] }
+        }
+        let options = asked ?? CKSyncEngine.SendChangesOptions(scope: .init(scope))
+        return CKSyncEngine.SendChangesContext(reason: .init(reason), options: options)
+    }
+
+    private func event(
+        _ notice: SyncNotice,
+        _ content: SyncEngineServerStep.Content
+    ) -> CKSyncEngine.Event {
+        switch notice {
+        case .stateChanged:
+            return .stateUpdate(.init(stateSerialization: .init(look(\.state))))
+        case .accountChanged(let old, let new):
+            return .accountChange(.init(changeType: .init(from: old, to: new)))
+        case .willFetch(let reason, let scope):
+            return .willFetchChanges(.init(context: fetchContext(reason, scope)))
+        case .fetchedZoneList:
+            guard case .zoneList(let event) = content else { break }
+            return .fetchedDatabaseChanges(event)
+        case .willFetchZone(let zone):
+            return .willFetchRecordZoneChanges(.init(zoneID: CKRecordZone.ID(zone)))
+        case .fetchedZoneChanges:
+            guard case .records(let event) = content else { break }
+            return .fetchedRecordZoneChanges(event)
+        case .didFetchZone(let zone, let error):
+            let failure = error.map { CKError($0) }
+            return .didFetchRecordZoneChanges(.init(zoneID: CKRecordZone.ID(zone), error: failure))
+        case .didFetch(let reason, let scope):
+            return .didFetchChanges(.init(context: fetchContext(reason, scope)))
+        case .willSend(let reason, let scope):
+            return .willSendChanges(.init(context: sendContext(reason, scope)))
+        case .sentZones:
+            guard case .sentZones(let event) = content else { break }
+            return .sentDatabaseChanges(event)
+        case .sentBatch:
+            guard case .sentBatch(let event) = content else { break }
+            return .sentRecordZoneChanges(event)
+        case .didSend(let reason, let scope):
+            return .didSendChanges(.init(context: sendContext(reason, scope)))
+        }
+        preconditionFailure("The loop tells of \(notice), which is not what came last.")
+    }
+}
+
+extension CKSyncEngine.Event.AccountChange.ChangeType {
+    fileprivate init(from old: UserID?, to new: UserID?) {
+        switch (old, new) {
+        case (let old?, let new?):
+            self = .switchAccounts(previousUser: CKRecord.ID(old), currentUser: CKRecord.ID(new))
+        case (let old?, nil): self = .signOut(previousUser: CKRecord.ID(old))
+        case (nil, let new): self = .signIn(currentUser: CKRecord.ID(new ?? .current))
+        }
+    }
+}
+
+extension SyncEngineServerStep {
+    /// The same, its operations in a group.
+    fileprivate func inGroup(_ group: CKOperationGroup?) -> SyncEngineServerStep {
+        guard let group else { return self }
+        let grouped = database.configuredWith(group: group) { $0 }
+        return SyncEngineServerStep(database: grouped, subscriptionID: subscriptionID)
+    }
+}
+
+extension SyncEngineServerStep.Content {
+    /// What a call throws whose last request failed in part: the items with their errors.
+    fileprivate var failure: CKError? {
+        var errors: [AnyHashable: any Error] = [:]
+        switch self {
+        case .sentZones(let event):
+            for failed in event.failedZoneSaves { errors[failed.zone.zoneID] = failed.error }
+            for (id, error) in event.failedZoneDeletes { errors[id] = error }
+        case .sentBatch(let event):
+            for failed in event.failedRecordSaves { errors[failed.record.recordID] = failed.error }
+            for (id, error) in event.failedRecordDeletes { errors[id] = error }
+        default: break
+        }
+        return errors.isEmpty ? nil : CKError(partialErrors: errors)
+    }
+}

@@ -1,0 +1,57 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import TidemarkLock
+import TidemarkModel
+
+/// The threads on which this module does its work.
+///
+/// Code written for CloudKit often waits for a callback on the thread that it has, by a semaphore, and
+/// on Apple's systems is answered all the same, since the work is done in another process. So what an
+/// answer depends on must not need the threads that all tasks share, or those of the global queues: a
+/// program may hold up every one of them.
+final class OwnThreads: TaskExecutor {
+    /// Those of the process; they are there from the first work on.
+    static let shared = OwnThreads(count: max(4, ProcessInfo.processInfo.activeProcessorCount))
+
+    /// Work in the order in which it came.
+    private struct Line {
+        /// The last one is the next.
+        var next: [UnownedJob] = []
+        var added: [UnownedJob] = []
+
+        mutating func takeFirst() -> UnownedJob? {
+            if next.isEmpty {
+                next = added.reversed()
+                added.removeAll(keepingCapacity: true)
+            }
+            return next.popLast()
+        }
+    }
+
+    private let line = Lock(Line())
+    private let workCount = DispatchSemaphore(value: 0)
+
+    init(count: Int) {
+        for _ in 0..<count {
+            let thread = Thread { self.work() }
+            thread.name = "CloudKit"
+            thread.start()
+        }
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        line.withLock { $0.added.append(job) }
+        workCount.signal()
+    }
+
+    private func work() {
+        while true {
+            workCount.wait()
+            line.withLock { $0.takeFirst() }?.runSynchronously(on: asUnownedTaskExecutor())
+        }
+    }
+}

@@ -1,0 +1,55 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import TidemarkLock
+import TidemarkModel
+
+/// Waits for some time, or until the task is cancelled.
+///
+/// Not `Task.sleep`, which is woken by one of the threads that all tasks share: see ``OwnThreads``.
+package func pause(seconds: Double) async {
+    let pause = Pause()
+    await withTaskCancellationHandler {
+        await withCheckedContinuation { pause.begin($0, seconds: seconds) }
+    } onCancel: {
+        pause.end()
+    }
+}
+
+/// A time that somebody waits for.
+private final class Pause: Sendable {
+    private enum State {
+        case new
+        case waited(CheckedContinuation<Void, Never>)
+        case over
+    }
+
+    private static let queue = DispatchQueue(label: "CloudKit.timers")
+
+    /// Dispatch allows every thread to use it; it only does not say so.
+    private nonisolated(unsafe) let timer = DispatchSource.makeTimerSource(queue: queue)
+    private let state = Lock(State.new)
+
+    func begin(_ continuation: CheckedContinuation<Void, Never>, seconds: Double) {
+        timer.setEventHandler { self.end() }
+        timer.schedule(deadline: .now() + seconds)
+        timer.resume()
+        let isOver = state.withLock { state in
+            if case .over = state { return true }
+            state = .waited(continuation)
+            return false
+        }
+        if isOver { continuation.resume() }
+    }
+
+    /// Ends it, be it before it has begun; releases the timer, and with it what its handler holds.
+    func end() {
+        let before = state.withLock { state in
+            defer { state = .over }
+            return state
+        }
+        timer.cancel()
+        if case .waited(let continuation) = before { continuation.resume() }
+    }
+}

@@ -1,0 +1,66 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TidemarkModel
+
+/// A file of a fetched asset, for the asset that has it and for whoever reads it soon after.
+///
+/// Programs often keep the URL alone, and an optimized build lets go of an asset after its last use, which
+/// is before the file is read. So the file stays for a while when the asset has gone.
+final class TemporaryFile: Sendable {
+    let url: URL
+    private let paths: TemporaryPaths
+
+    init(at url: URL, in paths: TemporaryPaths = .ofProcess) {
+        self.url = url
+        self.paths = paths
+        paths.add(url.path)
+    }
+
+    convenience init() {
+        let folder = URL(fileURLWithPath: NSTemporaryDirectory())
+        self.init(at: folder.appendingPathComponent("cloudkit-asset-\(UUID().uuidString)"))
+    }
+
+    deinit {
+        // It may have been moved: then it is the program's.
+        paths.removeSoon(url.path)
+    }
+
+    /// Writes the bytes of an asset into a new file.
+    static func download(
+        _ request: DownloadAssetRequest,
+        from service: any DatabaseService,
+        as caller: Caller
+    ) async throws(SyncError) -> TemporaryFile {
+        let download = try await service.downloadAsset(request, as: caller)
+        let file = TemporaryFile()
+        let isPrivate: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
+        guard
+            FileManager.default.createFile(
+                atPath: file.url.path,
+                contents: nil,
+                attributes: isPrivate
+            ),
+            let handle = try? FileHandle(forWritingTo: file.url)
+        else { throw file.notWritten() }
+        defer { try? handle.close() }
+        var pieces = download.makeAsyncIterator()
+        while let piece = try await pieces.next() {
+            do {
+                try handle.write(contentsOf: Data(piece))
+            } catch {
+                throw file.notWritten()
+            }
+        }
+        return file
+    }
+
+    private func notWritten() -> SyncError {
+        SyncError(
+            .assetNotAvailable,
+            "The file \(url.path) for a fetched asset could not be written; is there space?"
+        )
+    }
+}

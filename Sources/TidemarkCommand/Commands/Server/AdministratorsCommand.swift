@@ -1,0 +1,130 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import ArgumentParser
+import TidemarkModel
+import TidemarkServer
+
+struct AdministratorsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "administrators",
+        abstract: "Make, list and revoke those who may administer a server from elsewhere.",
+        discussion: """
+            An administrator has a secret, with which commands work against the server:
+
+              tidemark administrators add notes.tide ann >secret
+              tidemark usage --url https://sync.example.org --secret-file secret
+            """,
+        subcommands: [
+            AdministratorsAddCommand.self, AdministratorsListCommand.self,
+            AdministratorsRevokeCommand.self, AdministratorsLogCommand.self,
+        ]
+    )
+}
+
+struct AdministratorsAddCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Make an administrator and print their secret: it is kept nowhere."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The name that people know them by.")
+    var name: String
+
+    func run() async throws {
+        print(try await store.administer(.creating, AddAdministratorCall(name)))
+    }
+}
+
+struct AdministratorsListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the administrators, oldest first."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        try output.print(
+            try await store.administer(.creating, AdministratorsCall()),
+            in: Table([("administrator", .left), ("name", .left), ("since", .left)])
+        ) { bytes, administrator in
+            bytes.append(literal: "{\"administrator\":")
+            bytes.append(jsonString: administrator.id)
+            bytes.append(literal: ",\"name\":")
+            bytes.append(jsonString: administrator.name)
+            bytes.append(literal: ",\"since\":")
+            bytes.append(jsonNumber: administrator.created)
+            bytes.append(literal: "}")
+        } row: { administrator in
+            [
+                administrator.id, administrator.name.printable,
+                RFC3339.text(milliseconds: administrator.created),
+            ]
+        }
+    }
+}
+
+struct AdministratorsRevokeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revoke",
+        abstract: "End the secret of an administrator."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The administrator, as `administrators list` names them.")
+    var administrator: String
+
+    func run() async throws {
+        try await store.administer(.creating, RevokeAdministratorCall(administrator))
+    }
+}
+
+struct AdministratorsLogCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "log",
+        abstract: "Print what administrators asked of a server, oldest first.",
+        discussion: """
+            Each call by name, with what it said but for secrets. Who has the store's folder and asks the \
+            running server is called local; what is done to the files while no server runs is not there.
+            """
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        try output.print(
+            try await store.administer(.creating, AdministrationRecordsCall()),
+            in: Table([
+                ("time", .left), ("administrator", .left), ("address", .left), ("call", .left),
+                ("content", .left),
+            ])
+        ) { bytes, entry in
+            bytes.append(literal: "{\"time\":")
+            bytes.append(jsonNumber: entry.time)
+            bytes.append(literal: ",\"administrator\":")
+            bytes.append(jsonString: entry.administrator)
+            bytes.append(literal: ",\"name\":")
+            bytes.append(jsonString: entry.name)
+            bytes.append(literal: ",\"call\":")
+            bytes.append(jsonString: entry.call)
+            bytes.append(literal: ",\"address\":")
+            bytes.append(jsonString: entry.address)
+            bytes.append(literal: ",\"content\":")
+            bytes.append(jsonString: entry.content)
+            bytes.append(literal: "}")
+        } row: { entry in
+            [
+                RFC3339.text(milliseconds: entry.time), entry.name.printable, entry.address,
+                entry.call, entry.content.printable,
+            ]
+        }
+    }
+}
+#endif

@@ -1,0 +1,65 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Tidemark
+import TidemarkModel
+import TidemarkServer
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A file that gets the change stream of a store, whole or not at all.
+final class ExportFile {
+    private let path: String
+    private let descriptor: Int32
+    private var part: String { path + ".part" }
+
+    /// Bytes that are gathered before they are written.
+    private static let pieceByteCount = 64 << 10
+
+    /// Makes the file under another name, so that one that cannot be made is told at once.
+    init(_ path: String) throws {
+        self.path = path
+        descriptor = open(path + ".part", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else {
+            throw CommandError("\(path) cannot be made: \(describe(errno))")
+        }
+    }
+
+    deinit {
+        guard descriptor >= 0 else { return }
+        close(descriptor)
+        // Nothing is there once the file has got its name.
+        unlink(part)
+    }
+
+    /// Writes the commits of all databases but the server's own, and gives the file its name.
+    func write(_ store: Store) throws {
+        var bytes: [UInt8] = []
+        var failure: (any Error)?
+        func flush() -> Bool {
+            do {
+                try writeAll(bytes[...], to: descriptor, name: path)
+                bytes.removeAll(keepingCapacity: true)
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        try store.visitCommits { line in
+            if line.database.container == TemporaryServer.ownContainer { return true }
+            bytes.append(json: line)
+            return bytes.count < Self.pieceByteCount || flush()
+        }
+        guard failure == nil, flush() else { throw failure ?? ClosedPipe() }
+        guard rename(part, path) == 0 else {
+            throw CommandError("\(path) cannot be made: \(describe(errno))")
+        }
+    }
+}
+#endif

@@ -1,0 +1,123 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import ArgumentParser
+import Foundation
+import TidemarkModel
+import TidemarkServer
+
+struct WebhooksCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "webhooks",
+        abstract: "Add, list and remove the addresses to which a server posts notifications.",
+        subcommands: [
+            WebhooksAddCommand.self, WebhooksListCommand.self, WebhooksRemoveCommand.self,
+        ]
+    )
+}
+
+struct WebhooksAddCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Add an address, and print the secret with which its requests are signed.",
+        discussion: """
+            The server posts the notifications of a key's subscriptions, or of a user's, from now on.
+
+              tidemark webhooks add notes.tide https://example.org/hook --key KEY
+            """
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The address: https://HOST/PATH.")
+    var url: String
+
+    @OptionGroup var place: EnvironmentOptions
+
+    @Option(help: ArgumentHelp("The key whose subscriptions it is about.", valueName: "id"))
+    var key: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The record name of the user whose subscriptions it is about.",
+            valueName: "name"
+        )
+    )
+    var user: String?
+
+    func validate() throws {
+        guard (key == nil) != (user == nil) else {
+            throw ValidationError("Name a key or a user.")
+        }
+    }
+
+    func run() async throws {
+        let webhook = Webhook(
+            url: url,
+            container: place.container.id,
+            environment: place.environment,
+            key: key,
+            user: user ?? ""
+        )
+        print(try await store.administer(.addWebhook(webhook)).text)
+    }
+}
+
+struct WebhooksListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the webhooks, and what became of their last requests."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        try output.print(
+            try await store.administer(.webhooks).webhooks,
+            in: Table([
+                ("webhook", .left), ("url", .left), ("container", .left), ("environment", .left),
+                ("user", .left), ("state", .left),
+            ])
+        ) { bytes, webhook in
+            let members: [(StaticString, String)] = [
+                ("{\"webhook\":", webhook.id.text), (",\"url\":", webhook.url),
+                (",\"container\":", webhook.container),
+                (",\"environment\":", webhook.environment), (",\"user\":", webhook.user),
+                (",\"failure\":", webhook.failure),
+            ]
+            for (name, value) in members {
+                bytes.append(literal: name)
+                bytes.append(jsonString: value)
+            }
+            bytes.append(literal: ",\"disabled\":")
+            bytes.append(literal: webhook.isDisabled ? "true}" : "false}")
+        } row: { webhook in
+            let state =
+                webhook.failure.isEmpty
+                ? "" : (webhook.isDisabled ? "disabled: " : "fails: ") + webhook.failure
+            return [
+                webhook.id.text, webhook.url, webhook.container, webhook.environment, webhook.user,
+                state,
+            ]
+        }
+    }
+}
+
+struct WebhooksRemoveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove",
+        abstract: "Remove a webhook: nothing more is posted to it."
+    )
+
+    @OptionGroup var store: WrittenStoreArgument
+
+    @Argument(help: "The webhook, as `webhooks list` names it.")
+    var webhook: String
+
+    func run() async throws {
+        try await store.administer(.removeWebhook(webhook))
+    }
+}
+#endif

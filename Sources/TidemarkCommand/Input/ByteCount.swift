@@ -1,0 +1,16 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Numbers of bytes as people write them.
+enum ByteCount {
+    /// Reads a whole number, with K, M, G or T for powers of 1024; `nil` for any other text.
+    static func number(_ text: String) -> Int? {
+        let units = "KMGT"
+        guard let last = text.last, let unit = units.firstIndex(of: Character(last.uppercased()))
+        else { return Int(text) }
+        let power = units.distance(from: units.startIndex, to: unit) + 1
+        guard let number = Int(text.dropLast()) else { return nil }
+        let (product, overflows) = number.multipliedReportingOverflow(by: 1 << (10 * power))
+        return overflows ? nil : product
+    }
+}

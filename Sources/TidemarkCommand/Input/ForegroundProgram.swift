@@ -1,0 +1,62 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Subprocess
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A program that is run in our place: it has our terminal, our standard streams, and the signals that we get.
+struct ForegroundProgram {
+    /// Its name or path.
+    let name: String
+    let arguments: [String]
+
+    /// Runs it to its end with some variables set, or removed where the value is `nil`; returns the status that a
+    /// shell would tell: 128 and the signal's number for one that a signal ended, 127 for one that is not there, 126 for
+    /// one that cannot be run.
+    func run(
+        with variables: [Subprocess.Environment.Key: String?]
+    ) async throws -> Int32 {
+        do {
+            let result = try await Subprocess.run(
+                name.contains("/") ? .path(.init(name)) : .name(name),
+                arguments: Arguments(arguments),
+                environment: .inherit.updating(variables),
+                input: .currentStandardInput,
+                output: .currentStandardOutput,
+                error: .currentStandardError
+            ) { execution in
+                ForwardedSignals.forward(to: execution.processIdentifier.value)
+            }
+            ForwardedSignals.forward(to: 0)
+            switch result.terminationStatus {
+            case .exited(let code): return code
+            case .signaled(let number): return 128 + number
+            }
+        } catch let error as SubprocessError
+            where [.executableNotFound, .spawnFailed].contains(error.code)
+        {
+            // The library calls a file that may not be executed missing too.
+            let isThere = name.contains("/") && access(name, F_OK) == 0
+            guard error.code == .spawnFailed || isThere else {
+                note("\(name): There is no such command.")
+                return 127
+            }
+            let reason = error.code == .spawnFailed ? error.underlyingError : nil
+            note(
+                "\(name) cannot be run: "
+                    + (reason.map { describe($0.rawValue) }
+                        ?? "It is a folder, or may not be executed.")
+            )
+            return 126
+        }
+    }
+}
+#endif

@@ -1,0 +1,71 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Signals that this process passes on to a program that it runs, instead of ending by them.
+///
+/// A key on the terminal, such as Ctrl-C, signals both processes by itself, and is not passed on: the program would
+/// have it twice.
+enum ForwardedSignals {
+    private static let all = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
+    /// The program; zero while none runs.
+    private static let program = Atomic<Int32>(0)
+    /// Signals that came before the program ran, as bits.
+    private static let early = Atomic<UInt64>(0)
+
+    private typealias Handler =
+        @Sendable @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?)
+        -> Void
+
+    /// What is done when a signal comes: at any moment, so it calls nothing but the system.
+    private static let handle: Handler = { number, details, _ in
+        let program = ForwardedSignals.program.load(ordering: .sequentiallyConsistent)
+        if program == 0 {
+            ForwardedSignals.early.bitwiseOr(1 << number, ordering: .sequentiallyConsistent)
+        } else if !ForwardedSignals.isFromTerminal(details) {
+            kill(program, number)
+        }
+    }
+
+    /// Keeps the signals from ending this process, from here on.
+    static func begin() {
+        program.store(0, ordering: .sequentiallyConsistent)
+        early.store(0, ordering: .sequentiallyConsistent)
+        var action = sigaction()
+        sigemptyset(&action.sa_mask)
+        action.sa_flags = Int32(SA_SIGINFO) | Int32(SA_RESTART)
+        #if canImport(Darwin)
+        action.__sigaction_u.__sa_sigaction = handle
+        #else
+        action.__sigaction_handler.sa_sigaction = handle
+        #endif
+        for number in all { sigaction(number, &action, nil) }
+    }
+
+    /// Passes signals on to a program, those first that came before it ran; zero ends that.
+    static func forward(to program: Int32) {
+        Self.program.store(program, ordering: .sequentiallyConsistent)
+        guard program != 0 else { return }
+        let early = Self.early.exchange(0, ordering: .sequentiallyConsistent)
+        for number in all where early & 1 << number != 0 { kill(program, number) }
+    }
+
+    private static func isFromTerminal(_ details: UnsafeMutablePointer<siginfo_t>?) -> Bool {
+        guard let details else { return false }
+        #if canImport(Darwin)
+        return details.pointee.si_pid == 0
+        #else
+        // Positive for what the kernel sends, zero or less for what a process does.
+        return details.pointee.si_code > 0
+        #endif
+    }
+}

@@ -1,0 +1,97 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Tidemark
+import TidemarkModel
+
+/// The import of a change stream's lines into a store.
+struct LineImport {
+    /// The folder with the bytes of assets that records name.
+    var assets: String?
+    /// The number of lines after which the disk is waited for and told of, each time.
+    var acknowledgeEvery: Int?
+
+    /// Imports all lines; what came before an error is durable when it is thrown.
+    func run(
+        _ lines: any CommitLines,
+        into store: Store,
+        _ report: inout ImportReport
+    ) async throws {
+        var changes = try store.beginImport()
+        var folder = assets.map { AssetFolder($0) }
+        var reader = ChangeStreamReader()
+        var progress = Progress()
+        defer { progress.finish() }
+        var lineCount = 0
+        do {
+            while let bytes = try lines.next() {
+                let line: ChangeStreamLine
+                do {
+                    line = try reader.read(bytes)
+                } catch {
+                    throw CommandError(
+                        "\(lines.place): \(error.message) (at byte \(error.offset))"
+                    )
+                }
+                do {
+                    folder?.add(line)
+                    try await folder?.read(into: store)
+                    report.count(try await changes.add(line), of: line)
+                } catch {
+                    throw CommandError("\(lines.place): \(error)")
+                }
+                lineCount += 1
+                if let acknowledgeEvery, lineCount % acknowledgeEvery == 0 {
+                    try await changes.finish()
+                    note("{\"acknowledged\":\(lineCount)}")
+                }
+                progress.update(part: lines.part, "\(lineCount) commits")
+            }
+        } catch {
+            try? await changes.finish()
+            throw error
+        }
+        try await changes.finish()
+        for waiting in try changes.waitingShares() {
+            note(
+                "The share \(waiting.share) shows nothing yet: no line has brought its root "
+                    + "\(waiting.root). It begins when one does."
+            )
+        }
+    }
+}
+
+/// What an import came to.
+struct ImportReport {
+    private var commits = 0
+    private var changes = 0
+    private var skipped = 0
+    private var missingDeletes = 0
+
+    mutating func count(_ outcome: ChangeImport.Outcome, of line: ChangeStreamLine) {
+        switch outcome {
+        case .applied(let missingDeletionCount):
+            commits += 1
+            changes += line.changes.count
+            missingDeletes += missingDeletionCount
+        case .skipped:
+            skipped += 1
+        }
+    }
+
+    var text: String {
+        var parts = ["Imported \(changes) changes in \(commits) commits."]
+        if skipped > 0 { parts.append("Passed over \(skipped) that the store has already.") }
+        if missingDeletes > 0 {
+            parts.append("\(missingDeletes) deletions were of records that were not there.")
+        }
+        return parts.joined(separator: " ")
+    }
+
+    var figures: Figures {
+        [
+            ("commits", "\(commits)"), ("changes", "\(changes)"), ("skipped", "\(skipped)"),
+            ("missingDeletes", "\(missingDeletes)"),
+        ]
+    }
+}

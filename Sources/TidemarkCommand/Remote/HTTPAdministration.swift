@@ -1,0 +1,141 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Client
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import TidemarkModel
+import TidemarkWire
+
+/// The way to a server that answers operators, over HTTP.
+struct HTTPAdministration: AdministrationTransport {
+    /// The address before `/tidemark`, without a slash at its end.
+    private let base: String
+    /// The administrator's secret; `nil` on a socket.
+    private let secret: String?
+
+    /// The most bytes of a line.
+    private static let lineByteLimit = 64 << 20
+    /// The most bytes of what a server says instead of lines.
+    private static let failureByteLimit = 1 << 20
+
+    /// Speaks to a server at an address, as an administrator.
+    init(url: String, secret: String) {
+        base = url.hasSuffix("/") ? String(url.dropLast()) : url
+        self.secret = secret
+    }
+
+    /// Speaks to a server on this machine, on a socket; `nil` for a path that cannot be one.
+    init?(socket path: String) {
+        guard let url = URL(httpURLWithSocketPath: path, uri: "") else { return nil }
+        base = url.absoluteString
+        secret = nil
+    }
+
+    func send(
+        _ call: [UInt8],
+        to name: String,
+        receive: ([UInt8]) async throws -> Void
+    ) async throws {
+        var request = HTTPClientRequest(url: base + "/tidemark/1/administration/" + name)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        if let secret { request.headers.add(name: "Authorization", value: "Bearer \(secret)") }
+        request.body = .bytes(call)
+        var configuration = HTTPClient.Configuration()
+        // A server says something every ten seconds.
+        configuration.timeout = .init(connect: .seconds(10), read: .seconds(45))
+        configuration.connectionPool.retryConnectionEstablishment = false
+        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        do {
+            try await receiveLines(of: request, by: client, receive)
+            try await client.shutdown()
+        } catch {
+            try? await client.shutdown()
+            throw error
+        }
+    }
+
+    private func receiveLines(
+        of request: HTTPClientRequest,
+        by client: HTTPClient,
+        _ receive: ([UInt8]) async throws -> Void
+    ) async throws {
+        let response: HTTPClientResponse
+        do {
+            response = try await client.execute(request, deadline: .distantFuture)
+        } catch {
+            throw failure(error, .networkUnavailable, "The server at \(base) cannot be reached")
+        }
+        guard response.status == .ok else { throw try await refusal(response) }
+        var lines = Lines(limit: Self.lineByteLimit)
+        var ended: (any Error)?
+        do {
+            for try await piece in response.body {
+                do {
+                    for line in try lines.take(piece.readableBytesView) where !line.isEmpty {
+                        try await receive(line)
+                    }
+                } catch {
+                    ended = error
+                    throw error
+                }
+            }
+        } catch {
+            throw ended ?? failure(error, .networkFailure, "The connection to \(base) was lost")
+        }
+    }
+
+    private func failure(
+        _ error: any Error,
+        _ code: SyncError.Code,
+        _ what: String
+    ) -> any Error {
+        if error is CancellationError || Task.isCancelled { return CancellationError() }
+        return SyncError(
+            code,
+            "\(what): \(error).",
+            remedy: "Check the address, and that the server runs."
+        )
+    }
+
+    /// Why a server did not answer in lines.
+    private func refusal(_ response: HTTPClientResponse) async throws -> SyncError {
+        let body = try? await response.body.collect(upTo: Self.failureByteLimit)
+        let line = body.map { Array($0.readableBytesView) } ?? []
+        return AdministrationLines.failure(in: line)
+            ?? SyncError(
+                .invalidArguments,
+                "The server at \(base) answered with status \(response.status.code).",
+                remedy: "Check that the address is that of a Tidemark server."
+            )
+    }
+}
+
+/// Lines out of pieces that end anywhere.
+private struct Lines {
+    private var rest: [UInt8] = []
+    private let limit: Int
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// Takes a piece, and returns the lines that end in it.
+    mutating func take(_ piece: some Collection<UInt8>) throws(SyncError) -> [[UInt8]] {
+        var parts = piece.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let last = parts.removeLast()
+        var lines: [[UInt8]] = []
+        for part in parts {
+            lines.append(rest + part)
+            rest.removeAll()
+        }
+        rest += last
+        guard rest.count <= limit else {
+            throw SyncError(.internalError, "A line of the answer has more than \(limit) bytes.")
+        }
+        return lines
+    }
+}
+#endif

@@ -1,0 +1,92 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import TidemarkModel
+import TidemarkWire
+
+/// The address of a server in the place of a store's folder.
+struct ServerAddress {
+    private let url: String
+
+    /// Reads an address; `nil` for a folder.
+    init?(_ text: String) {
+        guard text.hasPrefix("http://") || text.hasPrefix("https://") else { return nil }
+        url = text
+    }
+
+    /// The service at the address, for the administrator whose secret is in a file, or else in the variable
+    /// `TIDEMARK_ADMIN_TOKEN`.
+    func service(secretFile: String?) throws -> any AdministrationService {
+        #if Client
+        let secret: String
+        if let secretFile {
+            guard let bytes = FileManager.default.contents(atPath: secretFile) else {
+                throw CommandError("The file of the secret \(secretFile) cannot be read.")
+            }
+            secret = String(decoding: bytes, as: UTF8.self)
+        } else {
+            secret = ProcessInfo.processInfo.environment["TIDEMARK_ADMIN_TOKEN"] ?? ""
+        }
+        let trimmed = secret.trimmingCharacters(in: .whitespacesAndNewlines)
+        guard !trimmed.isEmpty else {
+            throw CommandError(
+                "A server answers administrators alone. Set TIDEMARK_ADMIN_TOKEN, or name a file with "
+                    + "--secret-file; `tidemark administrators add` makes a secret."
+            )
+        }
+        if isExposed {
+            note(
+                "Warning: the secret goes over the network as it is. Give the server a certificate, and write "
+                    + "https://."
+            )
+        }
+        return RemoteAdministration(over: HTTPAdministration(url: url, secret: trimmed))
+        #else
+        throw CommandError(
+            "This tidemark was built without the client of a server. Build it with --traits Client."
+        )
+        #endif
+    }
+
+    /// True if others could read what is sent: it is not encrypted, and leaves this machine.
+    private var isExposed: Bool {
+        guard url.hasPrefix("http://") else { return false }
+        let host = URL(string: url)?.host() ?? ""
+        return host != "localhost" && host != "::1" && !host.hasPrefix("127.")
+    }
+
+    /// Puts the address that `--url` names in the place of a store's folder: behind the names of commands.
+    ///
+    /// `root` is the command that the arguments are of.
+    static func withStore(
+        _ arguments: [String],
+        of root: any ParsableCommand.Type
+    ) -> [String] {
+        guard let url = address(in: arguments) else { return arguments }
+        var place = 0
+        var command = root
+        while place < arguments.count,
+            let next = command.configuration.subcommands.first(where: {
+                $0._commandName == arguments[place]
+            })
+        {
+            command = next
+            place += 1
+        }
+        guard place > 0 else { return arguments }
+        var arguments = arguments
+        arguments.insert(url, at: place)
+        return arguments
+    }
+
+    private static func address(in arguments: [String]) -> String? {
+        for (index, argument) in arguments.enumerated() {
+            if argument == "--" { return nil }
+            if argument.hasPrefix("--url=") { return String(argument.dropFirst(6)) }
+            if argument == "--url", index + 1 < arguments.count { return arguments[index + 1] }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,43 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// What events name their zone by: the position of the event that created it.
+///
+/// A zone that is created again has another key. To the log a key is opaque; zero stands for the
+/// store itself.
+package struct ZoneKey: RawRepresentable, Hashable, Comparable, Sendable {
+    /// The key as a number.
+    package let rawValue: UInt64
+
+    @inlinable @inline(__always)
+    package init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+
+    /// The key of the zone that the event at a position creates.
+    @inlinable @inline(__always)
+    package init(createdAt sequence: SequenceNumber) {
+        rawValue = sequence.rawValue
+    }
+
+    /// The position of the event that created the zone.
+    @inlinable @inline(__always)
+    package var creation: SequenceNumber { SequenceNumber(rawValue: rawValue) }
+
+    // Written out: the comparison that the compiler makes is not inlined in other targets.
+    @inlinable @inline(__always)
+    package static func == (lhs: ZoneKey, rhs: ZoneKey) -> Bool { lhs.rawValue == rhs.rawValue }
+
+    @inlinable @inline(__always)
+    package static func < (lhs: ZoneKey, rhs: ZoneKey) -> Bool { lhs.rawValue < rhs.rawValue }
+}
+
+extension ZoneKey: CustomStringConvertible, ExpressibleByIntegerLiteral {
+    /// The number in decimal.
+    package var description: String { String(rawValue) }
+
+    @inlinable @inline(__always)
+    package init(integerLiteral value: UInt64) {
+        rawValue = value
+    }
+}

@@ -1,0 +1,101 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Something that an operator asks of a service, or has it do: a value that a process elsewhere can answer.
+///
+/// The name of a call and those of its members are lasting. A client and a server may be of different versions: a
+/// member that is new is optional. A path in a call is one on the machine of the service.
+public protocol AdministrationCall: Codable, Sendable {
+    /// The parts of an answer that comes part by part.
+    associatedtype Piece: Codable & Sendable = Never
+    /// The answer, after all parts of it.
+    associatedtype Answer: Codable & Sendable = Nothing
+
+    /// The name under which the call is sent.
+    static var name: String { get }
+    /// True if the call may not be repeated after a lost connection.
+    static var writes: Bool { get }
+    /// The call as it may be kept on record: without secrets.
+    var recorded: Self { get }
+}
+
+extension AdministrationCall {
+    /// A call that only reads, unless it says otherwise.
+    public static var writes: Bool { false }
+
+    /// The call itself.
+    public var recorded: Self { self }
+}
+
+/// What operators ask, beside what apps ask of a ``DatabaseService``: no permission of a user matters here.
+///
+/// A store in this process is one, and so is a server elsewhere to which an operator has a credential. A call goes on
+/// for as long as its task does: cancelling the task ends it, and nothing is half done then.
+public protocol AdministrationService: Sendable {
+    /// Answers a call.
+    ///
+    /// - Parameters:
+    ///   - call: What is asked.
+    ///   - report: Takes how much of how much long work has done, on the thread that works; work of several
+    ///     steps begins each of them at zero.
+    ///   - receive: Takes one part of the answer; the next one waits for it to return. What it throws ends the call.
+    ///
+    /// - Returns: What comes after all parts.
+    ///
+    /// - Throws: What the call fails with, what `receive` throws, and `CancellationError`.
+    func answer<Call: AdministrationCall>(
+        _ call: Call,
+        report: @escaping @Sendable (_ done: UInt64, _ total: UInt64) -> Void,
+        receive: (Call.Piece) async throws -> Void
+    ) async throws -> Call.Answer
+}
+
+extension AdministrationService {
+    /// Answers a call, and reports nothing meanwhile.
+    public func answer<Call: AdministrationCall>(
+        _ call: Call,
+        receive: (Call.Piece) async throws -> Void
+    ) async throws -> Call.Answer {
+        try await answer(call, report: { _, _ in }, receive: receive)
+    }
+
+    /// Answers a call whose answer comes at once.
+    public func answer<Call: AdministrationCall>(
+        _ call: Call,
+        report: @escaping @Sendable (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
+    ) async throws -> Call.Answer where Call.Piece == Never {
+        try await answer(call, report: report, receive: { _ in })
+    }
+}
+
+/// How a service answers a call: found by the type of the call.
+package struct CallHandler<Context: Sendable, Call: AdministrationCall>: Sendable {
+    /// Answers the call.
+    package let answer:
+        @Sendable (Call, Context, (Call.Piece) async throws -> Void) async throws -> Call.Answer
+
+    package init(
+        _ answer:
+            @escaping @Sendable (Call, Context, (Call.Piece) async throws -> Void) async throws ->
+            Call.Answer
+    ) {
+        self.answer = answer
+    }
+}
+
+extension SyncError {
+    /// Nobody here answers a call of the name.
+    package static func noCall(_ name: String) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "There is no call '\(name)'.",
+            remedy: "Compare the versions of client and server."
+        )
+    }
+}
+
+/// No request, or no answer: an object without members.
+public struct Nothing: Codable, Hashable, Sendable {
+    /// Makes one.
+    public init() {}
+}

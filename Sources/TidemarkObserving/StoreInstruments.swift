@@ -1,0 +1,149 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Observing
+public import CoreMetrics
+public import Logging
+public import Tidemark
+public import Tracing
+
+/// Tells swift-log, swift-metrics and swift-distributed-tracing what a store does.
+///
+/// Give it to `Store.open(at:access:options:observer:progress:)` as the observer.
+///
+/// The page `Docs/observing.md` lists metrics, spans and messages. A call's span is a child of the
+/// task's span; where the task has none, of the span that ``TidemarkModel/Caller/trace`` names.
+public struct StoreInstruments: StoreObserver {
+    private let logger: Logger
+    private let tracer: any Tracer
+    private let metrics: StoreMetrics
+
+    /// Creates what tells a logger, makers of metrics and a tracer; without one, those that the process
+    /// was set up with.
+    public init(
+        logger: Logger = Logger(label: "tidemark"),
+        metrics: any MetricsFactory = MetricsSystem.factory,
+        tracer: any Tracer = InstrumentationSystem.tracer
+    ) {
+        self.logger = logger
+        self.tracer = tracer
+        self.metrics = StoreMetrics(metrics)
+    }
+
+    /// Starts a timer, and for all work but syncs a span.
+    public func begins(_ work: StoreWork) -> (any StoreWorkObserver)? {
+        ObservedWork(
+            work,
+            span: span(of: work),
+            logger: logger,
+            metrics: metrics
+        )
+    }
+
+    /// Counts a fact, and writes a message about those that are rare.
+    public func notes(_ fact: StoreFact) {
+        metrics.count(fact)
+        switch fact {
+        case .opened(let last, let wasClean):
+            logger.info(
+                wasClean ? "opened" : "opened and recovered",
+                metadata: ["lastSequence": "\(last)"]
+            )
+        case .closed:
+            logger.info("closed")
+        case .compacted(let report):
+            logger.info(
+                "compacted",
+                metadata: [
+                    "segments": "\(report.segmentCount)", "dropped": "\(report.droppedCount)",
+                    "bytesBefore": "\(report.oldByteCount)", "bytesAfter": "\(report.newByteCount)",
+                ]
+            )
+        case .checkpointed(let last):
+            logger.debug("checkpoint", metadata: ["lastSequence": "\(last)"])
+        case .refused(let call, let code, let count):
+            logger.debug(
+                "refused",
+                metadata: ["call": "\(call)", "code": "\(code)", "items": "\(count)"]
+            )
+        case .synced, .askedForBlocks, .queried:
+            break
+        }
+    }
+
+    private func span(of work: StoreWork) -> (any Span)? {
+        switch work {
+        case .call(let call):
+            var context = ServiceContext.current ?? .topLevel
+            if ServiceContext.current == nil, let trace = call.caller.trace {
+                tracer.extract(trace.traceparent, into: &context, using: TraceparentReader())
+            }
+            let span: any Span = tracer.startSpan(work.name, context: context)
+            span.updateAttributes { attributes in
+                let caller = call.caller
+                attributes["tidemark.container"] = caller.database.container.identifier
+                attributes["tidemark.environment"] = caller.database.environment.rawValue
+                attributes["tidemark.database"] = caller.database.scope.name
+            }
+            return span
+        case .opening, .checkpoint, .compaction:
+            return tracer.startSpan(work.name, context: ServiceContext.current ?? .topLevel)
+        case .sync:
+            return nil
+        }
+    }
+}
+
+/// Reads the one header of W3C Trace Context that a caller has.
+private struct TraceparentReader: Extractor {
+    func extract(key: String, from traceparent: String) -> String? {
+        key == "traceparent" ? traceparent : nil
+    }
+}
+
+extension StoreWork {
+    /// The name of a span.
+    var name: String {
+        switch self {
+        case .opening: "tidemark.open"
+        case .call(let call): "tidemark.\(call.kind)"
+        case .sync: "tidemark.sync"
+        case .checkpoint: "tidemark.checkpoint"
+        case .compaction: "tidemark.compact"
+        }
+    }
+}
+
+/// Work that is under way, with its span and the time when it began.
+private struct ObservedWork: StoreWorkObserver {
+    let work: StoreWork
+    let start = ContinuousClock.now
+    let span: (any Span)?
+    let logger: Logger
+    let metrics: StoreMetrics
+
+    init(_ work: StoreWork, span: (any Span)?, logger: Logger, metrics: StoreMetrics) {
+        self.work = work
+        self.span = span
+        self.logger = logger
+        self.metrics = metrics
+    }
+
+    func ends(_ error: (any Error)?) {
+        let time = ContinuousClock.now - start
+        metrics.time(work, time, isDone: error == nil)
+        if let error {
+            span?.recordError(error)
+            span?.setStatus(SpanStatus(code: .error))
+            tell(error)
+        }
+        span?.end()
+    }
+
+    /// Writes a message about a failure; a refused call is none.
+    private func tell(_ error: any Error) {
+        if case .call = work { return }
+        logger.error("failed", metadata: ["work": "\(work.name)", "error": "\(error)"])
+    }
+}
+#endif

@@ -1,0 +1,244 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkEvents
+import TidemarkLog
+package import TidemarkModel
+
+/// A line of a change stream, looked up and decided.
+package struct ImportDecision {
+    /// The commit; without events if nothing has to change.
+    package var plan: CommitPlan
+    /// Deletions of records that were not there.
+    package private(set) var missingDeletionCount = 0
+    /// The fields that name assets, each with the database of its record.
+    package private(set) var namingAssets: [(database: DatabaseID, fields: Fields)] = []
+
+    private let reading: LineReading
+    private let database: DatabaseID
+    /// What stands for the key of each epoch; `nil` while it is not there.
+    private var keys: [ZoneKey?]
+    /// What the line means for shares.
+    private var passages: ShareTransitions
+
+    /// Decides a line that came in at a time, in milliseconds since 1970.
+    ///
+    /// Throws for a line that is not valid as a whole or in one of its changes.
+    package init(
+        _ line: ChangeStreamLine,
+        receivedAt received: Int64,
+        by rules: RecordRules,
+        over facts: any Facts,
+        _ waiting: WaitingShares
+    ) throws(SyncError) {
+        try rules.limits.check(
+            Caller(
+                database: line.database,
+                user: line.user,
+                device: line.device,
+                build: line.build,
+                requestID: line.requestID
+            )
+        )
+        reading = try LineReading(line, facts, rules.limits)
+        database = line.database
+        keys = reading.epochs.map(\.zone.key)
+        passages = ShareTransitions(Audiences(facts))
+        plan = CommitPlan(
+            time: line.time,
+            received: received,
+            bound: facts.bound,
+            hash: facts.hash
+        )
+        plan.changesSystemZone = reading.epochs.contains {
+            $0.zone.identity.systemZone?.isRestedOn ?? false
+        }
+        let author = Authorship(time: line.time, user: line.user, device: line.device)
+        let zones = ConsultedZones(reading.epochs.map(\.zone))
+        var consulted = try ConsultedItems(reading.items, in: zones, facts)
+        try consulted.settle(
+            reading.steps.indices.filter { index in
+                consulted.items[index].old == nil && !reading.steps[index].change.isDeletion
+            },
+            in: zones,
+            facts
+        )
+        for item in consulted.items { plan.restsOn(item.slot, in: zones.key(of: item.zone)) }
+        let saves = try saves()
+        try settleShares(consulted.items, saves, waiting, zones, facts)
+        try passages.begin(&plan, zones)
+        try decide(consulted.items, saves, by: rules, author, facts)
+        try passages.finish(&plan, zones, author)
+    }
+
+    /// What the line saves, by step.
+    private func saves() throws(SyncError) -> [RecordSave?] {
+        var saves: [RecordSave?] = []
+        for step in reading.steps {
+            guard case .save(let recordID, let recordType, let fields, let parent) = step.change
+            else {
+                saves.append(nil)
+                continue
+            }
+            saves.append(
+                RecordSave(
+                    recordID,
+                    type: recordType.string,
+                    fields: try fields.withLocalReferences(to: recordID.zone, in: database),
+                    parent: parent.map { .set($0) } ?? .removed,
+                    policy: .replace
+                )
+            )
+        }
+        return saves
+    }
+
+    /// Finds out which shares the line begins and ends, and what comes under them or leaves them.
+    private mutating func settleShares(
+        _ items: [ConsultedItem],
+        _ saves: [RecordSave?],
+        _ waiting: WaitingShares,
+        _ zones: ConsultedZones,
+        _ facts: any Facts
+    ) throws(SyncError) {
+        let changes: [PlannedChange] = items.indices.map { index in
+            if let save = saves[index] {
+                let hadDeletion = reading.steps[index].hadDeletion
+                return .save(save, over: hadDeletion ? nil : items[index].live)
+            }
+            return items[index].live == nil ? .nothing : .delete
+        }
+        for item in items { _ = try item.live?.readBody() }
+        var roots: [RecordPlace: Name] = [:]
+        for (item, save) in zip(items, saves) where save != nil {
+            let epoch = reading.epochs[item.zone]
+            guard epoch.end == nil,
+                let share = waiting.share(of: item.name, in: epoch.zone.identity)
+            else { continue }
+            roots[RecordPlace(item)] = share
+        }
+        guard !roots.isEmpty || SharedHierarchies.concern(items, changes) else { return }
+        var rules = SharedHierarchies(
+            items,
+            changes,
+            in: zones,
+            by: nil,
+            Neighbours(zones, facts),
+            Audiences(facts)
+        )
+        rules.waiting = roots
+        // Whoever takes part sees more from here on, though no system zone says so.
+        if !roots.isEmpty { plan.changesSystemZone = true }
+        if let refusal = try rules.settle().min(by: { $0.key < $1.key }) { throw refusal.value }
+        passages.rules = rules
+    }
+
+    /// Notes the shares of the line whose roots are not there.
+    package func note(in waiting: inout WaitingShares) {
+        for (root, share) in passages.rules?.rootless ?? [] {
+            waiting.add(share, of: root.name, in: reading.epochs[root.zone].zone.identity)
+        }
+    }
+
+    /// Whether the line names a zone that the store keeps for itself.
+    package func changes(_ zone: SystemZone) -> Bool {
+        reading.epochs.contains { $0.zone.identity.systemZone == zone }
+    }
+
+    /// Puts the envelope on the commit.
+    ///
+    /// Outcomes are not kept: that the commit is there is the answer.
+    package mutating func seal(_ line: ChangeStreamLine, _ request: CommitEnvelope.Request) {
+        plan.request = request.key
+        plan.requestNeverExpires = true
+        plan.draft.envelope =
+            CommitEnvelope(
+                user: line.user.userRecordName,
+                device: line.device,
+                build: line.build,
+                request: request
+            ).bytes
+    }
+
+    /// Decides the records in the order of the line, but those of an epoch that ends before those of
+    /// the next one.
+    private mutating func decide(
+        _ items: [ConsultedItem],
+        _ saves: [RecordSave?],
+        by rules: RecordRules,
+        _ author: Authorship,
+        _ facts: any Facts
+    ) throws(SyncError) {
+        for epoch in reading.epochs.indices {
+            guard let reason = reading.epochs[epoch].end else { continue }
+            if reading.epochs[epoch].isWanted { _ = key(of: epoch) }
+            for index in items.indices where items[index].zone == epoch {
+                try decide(index, items[index], saves[index], by: rules, author)
+            }
+            for audience in passages.begun(in: epoch) { plan.deleteZone(audience, reason) }
+            if keys[epoch] != nil, reading.epochs[epoch].zone.key != nil {
+                let audiences = Audiences(facts)
+                for audience in try audiences.all(in: reading.epochs[epoch].zone.identity) {
+                    plan.deleteZone(audience.key, reason)
+                }
+            }
+            plan.deleteZone(key(of: epoch), reason)
+        }
+        for index in items.indices where reading.epochs[items[index].zone].end == nil {
+            try decide(index, items[index], saves[index], by: rules, author)
+        }
+        for (index, epoch) in reading.epochs.enumerated() where epoch.isWanted && epoch.end == nil {
+            _ = key(of: index)
+        }
+    }
+
+    /// What stands for a zone's key, after creating the zone if it is not there.
+    private mutating func key(of epoch: Int) -> ZoneKey {
+        if let key = keys[epoch] { return key }
+        let key = plan.createZone(reading.epochs[epoch].zone)
+        keys[epoch] = key
+        return key
+    }
+
+    private mutating func decide(
+        _ index: Int,
+        _ item: ConsultedItem,
+        _ save: RecordSave?,
+        by rules: RecordRules,
+        _ author: Authorship
+    ) throws(SyncError) {
+        let step = reading.steps[index]
+        if step.beginsWithDeletion, item.live == nil { missingDeletionCount += 1 }
+        missingDeletionCount += step.missingDeletionCount
+        if let save {
+            try SchemaRecords.check(save)
+            if save.fields.namesAssets {
+                let identity = reading.epochs[item.zone].zone.identity
+                namingAssets.append((identity.database, save.fields))
+            }
+            try SubscriptionRecords.check(save)
+            // A whole record needs no ancestor to be merged with.
+            if case .refused(let error) = try rules.verdict(on: save, item, ancestor: { _ in nil })
+            {
+                throw error
+            }
+            let old = step.hadDeletion ? nil : item.live
+            let zone = key(of: item.zone)
+            let place = try passages.pass(item, index, in: zone, &plan)
+            try plan.save(
+                item,
+                over: old,
+                in: zone,
+                save,
+                author,
+                share: passages.rules?.links[index] ?? .unchanged,
+                audience: place
+            )
+        } else if let live = item.live {
+            let zone = key(of: item.zone)
+            let place = try passages.pass(item, index, in: zone, &plan, isDeletion: true)
+            let type = try live.readBody().recordTypeBytes
+            plan.delete(item, in: zone, type: type, holding: nil, audience: place)
+        }
+    }
+}

@@ -1,0 +1,197 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+public import TidemarkDatabase
+import TidemarkModel
+
+/// Somebody who may administer the server from elsewhere.
+public struct Administrator: RecordCodable, Sendable {
+    /// The name of its records.
+    public static let recordType = "Administrator"
+    /// The hash of the secret, in hexadecimal digits.
+    public var id: RecordName
+    /// The name that people know them by.
+    public var name: String
+
+    static func recordName(of secret: String) -> RecordName {
+        RecordName([UInt8].sha256(secret).hexadecimal)
+    }
+}
+
+/// A call of an administrator, as it is kept on record.
+public struct AdministrationRecord: RecordCodable, Sendable {
+    /// The name of its records.
+    public static let recordType = "Call"
+    /// A name that sorts by time.
+    public var id: RecordName
+    /// The id of the administrator; `local` for who has the store's folder.
+    public var administrator: String
+    /// The name that the administrator had.
+    public var name: String
+    /// The name of the call.
+    public var call: String
+    /// The call as JSON, without secrets.
+    public var content: String
+    /// The address that it came from; empty for the socket in the store's folder.
+    public var address: String
+}
+
+extension Directory {
+    /// Makes an administrator and returns their secret, which is kept nowhere.
+    public func addAdministrator(name: String) async throws -> String {
+        guard !name.isEmpty, name.utf8.count <= 100 else {
+            throw SyncError(.invalidArguments, "The name of an administrator has 1 to 100 bytes.")
+        }
+        let secret = [UInt8].random(32).hexadecimal
+        try await registry.administrators.save(
+            Administrator(id: Administrator.recordName(of: secret), name: name)
+        )
+        return secret
+    }
+
+    /// Every administrator, oldest first.
+    public func administrators() async throws -> [Stored<Administrator>] {
+        try await registry.administrators.all(Administrator.self)
+    }
+
+    /// Ends the secret of an administrator, by the name of its record.
+    public func revokeAdministrator(_ id: String) async throws {
+        let name = RecordName(id)
+        guard !id.isEmpty, try await registry.administrators.fetchIfPresent(name) != nil else {
+            throw SyncError(.unknownItem, "There is no administrator \(id).")
+        }
+        try await registry.administrators.delete(name)
+    }
+
+    /// The administrator whose secret a text is; `nil` if it is none.
+    func administrator(_ secret: String) async throws -> Administrator? {
+        try await registry.administrators.fetchIfPresent(
+            Administrator.self,
+            Administrator.recordName(of: secret)
+        )?.value
+    }
+
+    /// Keeps a call on record.
+    func keep(_ call: AdministrationRecord) async throws {
+        try await registry.administration.save(call)
+    }
+
+    /// What administrators have asked for, oldest first.
+    public func administration() async throws -> [Stored<AdministrationRecord>] {
+        try await registry.administration.all(AdministrationRecord.self)
+    }
+}
+
+// MARK: Calls
+
+/// Makes an administrator; answers with the secret.
+public struct AddAdministratorCall: DirectoryCall {
+    /// See `AdministrationCall`.
+    public static let name = "administrators-add"
+    /// See `AdministrationCall`.
+    public static let writes = true
+    /// See `AdministrationCall`.
+    public typealias Answer = String
+
+    /// The name that people know them by.
+    public var administrator: String
+
+    /// Describes the call.
+    public init(_ administrator: String) {
+        self.administrator = administrator
+    }
+
+    func answer(from directory: Directory) async throws -> String {
+        try await directory.addAdministrator(name: administrator)
+    }
+}
+
+/// Lists the administrators.
+public struct AdministratorsCall: DirectoryCall {
+    /// See `AdministrationCall`.
+    public static let name = "administrators"
+    /// See `AdministrationCall`.
+    public typealias Answer = [Entry]
+
+    /// Describes the call.
+    public init() {}
+
+    /// An administrator.
+    public struct Entry: Codable, Hashable, Sendable {
+        /// The name of the record.
+        public var id: String
+        /// The name that people know them by.
+        public var name: String
+        /// The time at which they were made, in milliseconds since 1970.
+        public var created: Int64
+    }
+
+    func answer(from directory: Directory) async throws -> [Entry] {
+        try await directory.administrators().map {
+            Entry(id: $0.value.id.text, name: $0.value.name, created: $0.record.created.time)
+        }
+    }
+}
+
+/// Ends the secret of an administrator.
+public struct RevokeAdministratorCall: DirectoryCall {
+    /// See `AdministrationCall`.
+    public static let name = "administrators-revoke"
+    /// See `AdministrationCall`.
+    public static let writes = true
+
+    /// The name of the record.
+    public var administrator: String
+
+    /// Describes the call.
+    public init(_ administrator: String) {
+        self.administrator = administrator
+    }
+
+    func answer(from directory: Directory) async throws -> Nothing {
+        try await directory.revokeAdministrator(administrator)
+        return Nothing()
+    }
+}
+
+/// Lists what administrators have asked for, oldest first.
+public struct AdministrationRecordsCall: DirectoryCall {
+    /// See `AdministrationCall`.
+    public static let name = "administrators-log"
+    /// See `AdministrationCall`.
+    public typealias Answer = [Entry]
+
+    /// Describes the call.
+    public init() {}
+
+    /// A call that was made.
+    public struct Entry: Codable, Hashable, Sendable {
+        /// The time in milliseconds since 1970.
+        public var time: Int64
+        /// The id of the administrator; `local` for who has the store's folder.
+        public var administrator: String
+        /// The name that the administrator had.
+        public var name: String
+        /// The name of the call.
+        public var call: String
+        /// The call as JSON, without secrets.
+        public var content: String
+        /// The address that it came from; empty for the socket in the store's folder.
+        public var address: String
+    }
+
+    func answer(from directory: Directory) async throws -> [Entry] {
+        try await directory.administration().map { kept in
+            Entry(
+                time: kept.record.created.time,
+                administrator: kept.value.administrator,
+                name: kept.value.name,
+                call: kept.value.call,
+                content: kept.value.content,
+                address: kept.value.address
+            )
+        }
+    }
+}
+#endif

@@ -1,0 +1,149 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Tidemark
+public import TidemarkDatabase
+public import TidemarkModel
+
+/// What one container may hold, and how much of the server it may keep busy.
+public struct ContainerLimits: RecordCodable, Hashable, Sendable {
+    /// The name of its records.
+    public static let recordType = "Container"
+    /// A name made from the identifier.
+    public var id: RecordName
+    /// The container's identifier.
+    public var container: String
+    /// Bytes of all of its records and assets; `nil` for as much as the disk holds.
+    public var bytes: Int?
+    /// Bytes of one private database; `nil` for what the store allows.
+    public var privateBytes: Int?
+    /// Bytes of one public database; `nil` for what the store allows.
+    public var publicBytes: Int?
+    /// Requests that are answered at the same time; `nil` for ``ServerOptions/requestsPerContainer``.
+    public var requests: Int?
+    /// Queries and deltas that are read at the same time; `nil` for ``ServerOptions/scansPerContainer``.
+    public var scans: Int?
+
+    /// Describes a container without limits of its own.
+    public init(_ container: ContainerID) {
+        id = Self.recordName(of: container.identifier)
+        self.container = container.identifier
+    }
+
+    static func recordName(of identifier: String) -> RecordName {
+        RecordName("container-" + [UInt8].sha256(identifier).hexadecimal)
+    }
+
+    /// What the store is told of it.
+    var quota: ContainerQuota {
+        var quota = ContainerQuota()
+        quota.bytes = bytes
+        quota.bytesPerPrivateDatabase = privateBytes
+        quota.bytesPerPublicDatabase = publicBytes
+        return quota
+    }
+
+    /// Refuses numbers with which nothing could be saved or asked.
+    func check() throws(SyncError) {
+        for limit in [bytes, privateBytes, publicBytes, requests, scans] {
+            guard let limit, limit < 1 else { continue }
+            throw SyncError(
+                .invalidArguments,
+                "A limit of a container is at least 1, not \(limit)."
+            )
+        }
+        guard !container.isEmpty, container != Registry.container.identifier else {
+            throw SyncError(.badContainer, "The container \"\(container)\" cannot be limited.")
+        }
+    }
+}
+
+/// A container that the server knows.
+public struct ContainerEntry: Codable, Sendable {
+    /// Its limits.
+    public var limits: ContainerLimits
+    /// True if it was added, rather than known by a token, a key or its records alone.
+    public var isRegistered: Bool
+    /// The number of API tokens for it.
+    public var tokenCount: Int
+    /// The number of keys for it.
+    public var keyCount: Int
+    /// True if it holds something.
+    public var hasZones: Bool
+}
+
+extension Directory {
+    /// The limits of a container.
+    func limits(of container: ContainerID) -> ContainerLimits? {
+        state.withLock { $0.containers[container] }
+    }
+
+    /// Every container that the server knows, in the order of their identifiers.
+    func containerEntries() async throws -> [ContainerEntry] {
+        let registered = state.withLock { $0.containers }
+        let tokens = try await tokens().map { ContainerID($0.value.container) }
+        let keys = try await keys().map { ContainerID($0.value.container) }
+        let used = Set(try store.containers())
+        return Set(registered.keys).union(tokens).union(keys).union(used)
+            .subtracting([Registry.container])
+            .sorted()
+            .map { id in
+                ContainerEntry(
+                    limits: registered[id] ?? ContainerLimits(id),
+                    isRegistered: registered[id] != nil,
+                    tokenCount: tokens.count { $0 == id },
+                    keyCount: keys.count { $0 == id },
+                    hasZones: used.contains(id)
+                )
+            }
+    }
+
+    /// Sets the limits of a container in place of those it had.
+    func setLimits(_ wanted: ContainerLimits) async throws {
+        try wanted.check()
+        var limits = wanted
+        limits.id = ContainerLimits.recordName(of: wanted.container)
+        try await registry.containers.save(limits, policy: .replace)
+        state.withLock { $0.containers[ContainerID(limits.container)] = limits }
+        try applyQuotas()
+    }
+
+    /// Closes a container to everybody: ends its tokens, keys and sessions, and forgets its limits.
+    ///
+    /// What it holds stays.
+    func closeContainer(_ identifier: String) async throws {
+        let container = ContainerID(identifier)
+        guard try await containerEntries().contains(where: { $0.limits.container == identifier })
+        else { throw SyncError(.unknownItem, "The server knows no container \(identifier).") }
+        for token in try await tokens() where token.value.container == identifier {
+            try await revokeToken(token.value.id.text)
+        }
+        for key in try await keys() where key.value.container == identifier {
+            try await revokeKey(key.value.id.text)
+        }
+        for session in try await sessions() where session.value.container == identifier {
+            try await endSession(session.value.id.text)
+        }
+        let name = ContainerLimits.recordName(of: identifier)
+        if try await registry.containers.fetchIfPresent(name) != nil {
+            try await registry.containers.delete(name)
+        }
+        state.withLock { $0.containers[container] = nil }
+        try applyQuotas()
+    }
+
+    /// Reads the limits that were set before, and tells the store of them.
+    func readLimits() async throws {
+        let found = try await registry.containers.all(ContainerLimits.self).map(\.value)
+        state.withLock { state in
+            for limits in found { state.containers[ContainerID(limits.container)] = limits }
+        }
+        try applyQuotas()
+    }
+
+    private func applyQuotas() throws {
+        try store.setQuotas(state.withLock { $0.containers.mapValues(\.quota) })
+    }
+}
+#endif

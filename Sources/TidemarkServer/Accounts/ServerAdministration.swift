@@ -1,0 +1,92 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+public import TidemarkAdministration
+public import TidemarkModel
+
+/// A call that a server's directory answers.
+protocol DirectoryCall: AdministrationCall where Piece == Never {
+    /// Answers the call.
+    func answer(from directory: Directory) async throws -> Answer
+}
+
+extension DirectoryCall {
+    /// The handler of the call, as a `CallHandler`.
+    fileprivate static var handler: any Sendable {
+        CallHandler<Directory, Self> { call, directory, _ in
+            try await call.answer(from: directory)
+        }
+    }
+}
+
+/// The calls that a directory answers.
+enum DirectoryCalls {
+    /// All of them.
+    static let all: [any DirectoryCall.Type] = [
+        AdministrationRequest.self, AddAdministratorCall.self, AdministratorsCall.self,
+        RevokeAdministratorCall.self, AdministrationRecordsCall.self,
+    ]
+}
+
+/// The administration of a server: of its store, and of those who may call it.
+public struct ServerAdministration: AdministrationService {
+    private let store: StoreAdministration
+    private let directory: @Sendable () async throws -> Directory
+
+    /// Describes the administration of a store that no server has open; its directory is made with the first call
+    /// about it.
+    public init(of store: StoreAdministration) {
+        self.store = store
+        directory = { try await Directory(of: store.store, at: store.path) }
+    }
+
+    init(of store: StoreAdministration, _ directory: Directory) {
+        self.store = store
+        self.directory = { directory }
+    }
+
+    /// See `AdministrationService`.
+    public func answer<Call: AdministrationCall>(
+        _ call: Call,
+        report: @escaping @Sendable (UInt64, UInt64) -> Void,
+        receive: (Call.Piece) async throws -> Void
+    ) async throws -> Call.Answer {
+        guard let type = Call.self as? any DirectoryCall.Type,
+            let handler = type.handler as? CallHandler<Directory, Call>
+        else { return try await store.answer(call, report: report, receive: receive) }
+        return try await handler.answer(call, try await directory(), receive)
+    }
+}
+
+/// A request about tokens, keys, accounts and sessions.
+extension AdministrationRequest: DirectoryCall {
+    /// See `AdministrationCall`.
+    public static let name = "directory"
+    /// See `AdministrationCall`.
+    public static let writes = true
+    /// See `AdministrationCall`.
+    public typealias Answer = AdministrationAnswer
+
+    /// The request without a password.
+    public var recorded: AdministrationRequest {
+        switch self {
+        case .addAccount(let email, _, let givenName, let familyName):
+            .addAccount(
+                email: email,
+                password: "",
+                givenName: givenName,
+                familyName: familyName
+            )
+        case .setPassword(_, let account): .setPassword("", account: account)
+        // A token may be named by its text.
+        case .revokeToken(let token): .revokeToken(APIToken.recordName(of: token).text)
+        default: self
+        }
+    }
+
+    func answer(from directory: Directory) async throws -> AdministrationAnswer {
+        try await directory.answer(self)
+    }
+}
+#endif

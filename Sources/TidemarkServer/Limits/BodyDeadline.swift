@@ -1,0 +1,57 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import HTTPTypes
+import NIOCore
+import NIOHTTPTypes
+
+/// Ends the wait for bodies that come too slowly, however little by little they do.
+///
+/// The bodies of assets may take their time: their addresses are handed out to users alone.
+final class BodyDeadline: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+
+    /// A body that did not come in time.
+    struct Passed: Error {}
+
+    private let time: TimeAmount
+    private var deadline: Scheduled<Void>?
+    /// True once a body was given up: what follows is not read as another request.
+    private var isOver = false
+
+    init(_ time: Duration) {
+        self.time = TimeAmount(time)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isOver else { return }
+        switch unwrapInboundIn(data) {
+        case .head(let head) where !Self.isUpload(head.path ?? ""):
+            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            deadline = context.eventLoop.scheduleTask(in: time) {
+                let (handler, context) = bound.value
+                handler.isOver = true
+                context.fireErrorCaught(Passed())
+            }
+        case .end:
+            deadline?.cancel()
+            deadline = nil
+        case .head, .body: break
+        }
+        context.fireChannelRead(data)
+    }
+
+    /// Tells whether the body of a request to a path may be that of an asset.
+    private static func isUpload(_ target: String) -> Bool {
+        let path = target.prefix { $0 != "?" }
+        return path.hasPrefix("/assets/") || path.hasSuffix("/uploadAsset")
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        deadline?.cancel()
+        deadline = nil
+    }
+}
+#endif

@@ -1,0 +1,91 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import TidemarkLock
+import TidemarkModel
+import TidemarkWire
+
+/// Keeps one container from taking the whole server: bounds the requests of each that are answered at the same time,
+/// and lets queries and deltas of each wait for one another.
+final class ContainerGates: Sendable {
+    private struct Gate {
+        var open = 0
+        var scans = 0
+        /// Scans that wait for their turn, first come first served; no more of them than open requests.
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let gates = Lock([ContainerID: Gate]())
+
+    /// Does work for a request of a container, which may be refused or have to wait.
+    ///
+    /// Throws `THROTTLED` where the container has as many requests open as it may.
+    func pass<Answer>(
+        _ container: ContainerID,
+        requests: Int,
+        scans: Int?,
+        _ work: () async throws(WebError) -> Answer
+    ) async throws(WebError) -> Answer {
+        let isIn = gates.withLock { gates in
+            guard gates[container, default: Gate()].open < requests else { return false }
+            gates[container, default: Gate()].open += 1
+            return true
+        }
+        guard isIn else {
+            throw WebError(
+                "THROTTLED",
+                status: 429,
+                "The container has \(requests) requests open, as many as it may",
+                retryAfter: 1
+            )
+        }
+        defer { leave(container) }
+        guard let scans else { return try await work() }
+        await beginScan(container, limit: scans)
+        defer { endScan(container, limit: scans) }
+        return try await work()
+    }
+
+    /// The number of requests of a container that are being answered, and of its scans that are under way.
+    func counts(of container: ContainerID) -> (open: Int, scans: Int) {
+        gates.withLock { gates in
+            gates[container].map { ($0.open, $0.scans) } ?? (0, 0)
+        }
+    }
+
+    private func leave(_ container: ContainerID) {
+        gates.withLock { gates in
+            gates[container]?.open -= 1
+            // Containers are named by paths: those without requests are not remembered.
+            if gates[container]?.open == 0 { gates[container] = nil }
+        }
+    }
+
+    private func beginScan(_ container: ContainerID, limit: Int) async {
+        await withCheckedContinuation { continuation in
+            let isFree = gates.withLock { gates in
+                guard gates[container]?.scans ?? 0 >= limit else {
+                    gates[container]?.scans += 1
+                    return true
+                }
+                gates[container]?.waiting.append(continuation)
+                return false
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    private func endScan(_ container: ContainerID, limit: Int) {
+        let next: CheckedContinuation<Void, Never>? = gates.withLock { gates in
+            // The limit may have been lowered meanwhile; then the place is not handed on.
+            if let gate = gates[container], !gate.waiting.isEmpty, gate.scans <= limit {
+                return gates[container]?.waiting.removeFirst()
+            }
+            gates[container]?.scans -= 1
+            return nil
+        }
+        next?.resume()
+    }
+}
+#endif

@@ -1,0 +1,27 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+/// The times for which attempts to reach a webhook go on.
+public struct WebhookPatience: Hashable, Sendable {
+    /// The pause after the first failure; each further one doubles it.
+    public var firstPause = Duration.seconds(5)
+    /// The longest pause.
+    public var longestPause = Duration.seconds(60 * 60)
+    /// The time of failures after which a webhook is disabled.
+    public var limit = Duration.seconds(24 * 60 * 60)
+
+    /// A day.
+    public init() {}
+
+    var milliseconds: Int64 {
+        limit.components.seconds * 1000 + limit.components.attoseconds / 1_000_000_000_000_000
+    }
+
+    /// The pause after so many failures in a row: between half of it and all of it, so that not all try at once.
+    func pause(after failures: Int) -> Duration {
+        let pause = min(firstPause * (1 << min(failures - 1, 20)), longestPause)
+        return pause * Double.random(in: 0.5...1)
+    }
+}
+#endif

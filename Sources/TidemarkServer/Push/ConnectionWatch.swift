@@ -1,0 +1,54 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import NIOCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What a connection does while somebody listens by it.
+///
+/// Nobody reads a connection while its answer is written, so that only the connection itself can find that the other side
+/// is gone. It then closes, and writing fails.
+enum ConnectionWatch {
+    /// The seconds for which what was sent may stay unconfirmed: so a side is found that vanished without a word.
+    private static let silence = 60
+
+    /// Lets a connection close itself once the other side is gone.
+    static func begin(on channel: any Channel) {
+        if channel is any SocketOptionProvider {
+            // A client that says nothing more has nothing more to hear.
+            channel.setOption(.allowRemoteHalfClosure, value: false).whenComplete { _ in }
+            limitSilence(of: channel)
+        } else if let connection = channel.parent, connection is any SocketOptionProvider {
+            // A stream of HTTP/2.
+            limitSilence(of: connection)
+        }
+    }
+
+    private static func limitSilence(of channel: any Channel) {
+        #if canImport(Darwin)
+        let (name, value) = (TCP_RXT_CONNDROPTIME, silence)
+        #else
+        let (name, value) = (TCP_USER_TIMEOUT, silence * 1000)
+        #endif
+        let option = ChannelOptions.tcpOption(NIOBSDSocket.Option(rawValue: name))
+        channel.setOption(option, value: SocketOptionValue(value)).whenComplete { _ in }
+    }
+}
+
+extension Listener {
+    /// Ends the listening as soon as a connection has ended.
+    ///
+    /// For one long answer: the connection keeps this for as long as it is open.
+    func end(with channel: any Channel) {
+        channel.closeFuture.whenComplete { [weak self] _ in self?.mark(.end) }
+    }
+}
+#endif

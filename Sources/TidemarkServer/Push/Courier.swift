@@ -1,0 +1,154 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Tidemark
+import TidemarkLock
+import TidemarkModel
+
+/// One client's courier: hands out one notification after another.
+///
+/// A notification counts as handed out once its answer was written. Until then no other request gets one, so that none is
+/// handed out twice; if the answer cannot be written, the next request gets the same one again.
+final class Courier: Sendable {
+    private struct State {
+        var token: CourierToken
+        /// The request that waits.
+        var waiting: Listener?
+        /// True while an answer with a notification is on its way.
+        var isHandingOut = false
+        var isSaving = false
+        var isSaved = true
+        var lastUse = Clock.now()
+    }
+
+    private let state: Lock<State>
+    let caller: Caller
+    let collection: DatabaseID
+
+    /// `nil` for a record that no server wrote.
+    init?(_ token: CourierToken) {
+        guard let caller = token.caller, let collection = caller.notificationCollection else {
+            return nil
+        }
+        self.caller = caller
+        self.collection = collection
+        state = Lock(State(token: token))
+    }
+
+    var token: CourierToken { state.withLock { $0.token } }
+
+    /// True if nothing is lost when the courier is read anew from its record.
+    var isIdle: Bool {
+        state.withLock { $0.waiting == nil && !$0.isHandingOut && !$0.isSaving && $0.isSaved }
+    }
+
+    /// Tells whether the courier was asked within some milliseconds, and counts as being asked.
+    func use(within lifetime: Int64) -> Bool {
+        let now = Clock.now()
+        return state.withLock { state in
+            guard now < state.lastUse + lifetime else { return false }
+            state.lastUse = now
+            return true
+        }
+    }
+
+    /// Makes a request the one that waits; the one before it is answered with nothing.
+    func wait(with listener: Listener) {
+        let before = state.withLock { state in
+            defer { state.waiting = listener }
+            return state.waiting
+        }
+        before?.mark(.end)
+    }
+
+    /// Says that a request does not wait any more.
+    func stopWaiting(_ listener: Listener) {
+        state.withLock { if $0.waiting === listener { $0.waiting = nil } }
+    }
+
+    /// Takes the next notification; `nil` if there is none, or another request has one that is on its way.
+    func take(from store: Store) async throws(SyncError) -> Handout? {
+        let position = state.withLock { state -> String? in
+            if state.isHandingOut { return nil }
+            state.isHandingOut = true
+            return state.token.position
+        }
+        guard let position else { return nil }
+        do throws(SyncError) {
+            guard var token = ChangeToken(position) else {
+                throw .init(.changeTokenExpired, "The courier has no position.")
+            }
+            while true {
+                let page = try await store.pushes(since: token, limit: 1, as: caller)
+                if let line = page.lines.first { return Handout(line, self) }
+                token = page.token
+                guard page.moreComing else { break }
+            }
+            // Not saved: what was passed over is passed over again.
+            release(at: token)
+            return nil
+        } catch {
+            release(at: nil)
+            throw error
+        }
+    }
+
+    /// Ends the handing out of a notification, and goes on behind it if it was written.
+    fileprivate func release(at token: ChangeToken?) {
+        let waiting = state.withLock { state in
+            state.isHandingOut = false
+            if let token { state.token.position = token.description }
+            return state.waiting
+        }
+        waiting?.mark(.news)
+    }
+
+    fileprivate func delivered(_ token: ChangeToken) {
+        state.withLock { $0.isSaved = false }
+        release(at: token)
+    }
+
+    /// Saves the position, unless somebody else does.
+    func save(in directory: Directory) async throws {
+        while true {
+            let token = state.withLock { state -> CourierToken? in
+                if state.isSaved || state.isSaving { return nil }
+                state.isSaving = true
+                state.isSaved = true
+                return state.token
+            }
+            guard let token else { return }
+            defer { state.withLock { $0.isSaving = false } }
+            do {
+                try await directory.registry.couriers.save(token, policy: .replace)
+            } catch {
+                state.withLock { $0.isSaved = false }
+                throw error
+            }
+        }
+    }
+}
+
+/// A notification on its way to a client: if it is let go of without ``wasWritten()``, it is handed out again.
+final class Handout: Sendable {
+    let line: PushPage.Line
+    private let courier: Courier
+    private let isSettled = Lock(false)
+
+    fileprivate init(_ line: PushPage.Line, _ courier: Courier) {
+        self.line = line
+        self.courier = courier
+    }
+
+    /// Says that the answer was written.
+    func wasWritten() {
+        isSettled.withLock { $0 = true }
+        courier.delivered(line.token)
+    }
+
+    deinit {
+        if !isSettled.withLock(\.self) { courier.release(at: nil) }
+    }
+}
+#endif

@@ -1,0 +1,86 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import TidemarkDatabase
+import TidemarkModel
+import TidemarkWire
+
+/// A client that fetches notifications at an address of its own.
+struct CourierToken: RecordCodable, Hashable, Sendable {
+    static let recordType = "Courier"
+    /// The hash of the token, in hexadecimal digits.
+    var id: RecordName
+    var container: String
+    var environment: String
+    var user: String
+    /// The client, which hears of nothing that it did itself.
+    var device: String
+    /// The session of the user who signed in; `nil` for a key.
+    var session: String?
+    /// The key that signed the request for the courier; `nil` for a session.
+    var key: String?
+    /// The name of the API token's record; `nil` for a key.
+    var token: String?
+    /// The change token behind the last notification that the client has got.
+    var position: String
+
+    static func recordName(of token: String) -> RecordName {
+        RecordName([UInt8].sha256(token).hexadecimal)
+    }
+
+    /// Names the client of a request, and leaves the position open.
+    init(_ token: String, _ found: Callers.Found) {
+        let caller = found.caller
+        id = Self.recordName(of: token)
+        container = caller.database.container.identifier
+        environment = caller.database.environment.rawValue
+        user = caller.user?.userRecordName ?? ""
+        device = caller.device ?? ""
+        session = found.session?.id.text
+        if case .serverKey(let id) = caller.authentication { key = id }
+        self.token = found.token?.id.text
+        position = ""
+    }
+
+    /// The caller that the client is; `nil` for what no server wrote.
+    var caller: Caller? {
+        guard let environment = Environment(rawValue: environment) else { return nil }
+        let authentication: Authentication =
+            if let session {
+                .session(id: session)
+            } else if let key {
+                .serverKey(id: key)
+            } else {
+                .inProcess
+            }
+        return Caller(
+            database: DatabaseID(
+                container: ContainerID(container),
+                environment: environment,
+                scope: .private,
+                owner: UserID(user)
+            ),
+            user: UserID(user),
+            device: device,
+            authentication: authentication
+        )
+    }
+}
+
+extension Directory {
+    /// Tells whether the credentials of a request are still good.
+    func isGood(_ found: Callers.Found) async throws -> Bool {
+        try await isGood(CourierToken("", found))
+    }
+
+    /// Tells whether the credentials with which a client began to listen are still good.
+    func isGood(_ client: CourierToken) async throws -> Bool {
+        if let key = client.key { return try await self.key(key) != nil }
+        guard let session = client.session, let token = client.token,
+            try await self.token(named: token) != nil
+        else { return false }
+        return try await keepsSession(session)
+    }
+}
+#endif

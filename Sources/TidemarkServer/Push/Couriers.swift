@@ -1,0 +1,116 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Tidemark
+import TidemarkDatabase
+import TidemarkLock
+import TidemarkModel
+
+/// The couriers of a server: makes, finds and ends them.
+///
+/// They are records of the registry, by the hashes of their tokens, so that they outlive a restart.
+final class Couriers: Sendable {
+    let store: Store
+    let directory: Directory
+    let hub: ListenerHub
+
+    private struct State {
+        var couriers: [RecordName: Courier] = [:]
+        var lastSweep = Clock.now()
+    }
+
+    private let state = Lock(State())
+
+    /// The most couriers that are kept in memory while nobody asks them.
+    private static let cacheLimit = 20_000
+    /// Milliseconds for which a courier lasts without being asked.
+    private static let lifetime: Int64 = 14 * 24 * 60 * 60_000
+    /// Milliseconds between two searches for couriers that have ended.
+    private static let sweepInterval: Int64 = 60 * 60_000
+
+    init(_ store: Store, _ directory: Directory, _ hub: ListenerHub) {
+        self.store = store
+        self.directory = directory
+        self.hub = hub
+    }
+
+    /// Makes a courier for the client of a request, and returns its token.
+    func make(for found: Callers.Found) async throws -> String {
+        try await sweepNowAndThen()
+        let text = [UInt8].random(32).hexadecimal
+        var token = CourierToken(text, found)
+        token.position = try await store.notificationToken(as: found.caller).description
+        try await directory.registry.couriers.save(token)
+        return text
+    }
+
+    /// Gives a courier to the client of a request, if its token is one of the client's container.
+    ///
+    /// A token of anybody else, such as one of Apple's, is nothing that could be sent to.
+    func register(_ text: String, for found: Callers.Found) async throws {
+        let name = CourierToken.recordName(of: text)
+        guard let known = try await courier(named: name)?.token,
+            known.container == found.caller.database.container.identifier,
+            known.environment == found.caller.database.environment.rawValue
+        else { return }
+        var token = CourierToken(text, found)
+        token.position = known.position
+        if token.user != known.user {
+            token.position = try await store.notificationToken(as: found.caller).description
+        }
+        guard token != known else { return }
+        try await directory.registry.couriers.save(token, policy: .replace)
+        state.withLock { $0.couriers[name] = nil }
+    }
+
+    /// The courier of a token; `nil` if there is none, or it has ended.
+    func courier(_ text: String) async throws -> Courier? {
+        let name = CourierToken.recordName(of: text)
+        guard let courier = try await courier(named: name) else { return nil }
+        guard courier.use(within: Self.lifetime), try await directory.isGood(courier.token) else {
+            try await end(name)
+            return nil
+        }
+        return courier
+    }
+
+    private func courier(named name: RecordName) async throws -> Courier? {
+        if let known = state.withLock({ $0.couriers[name] }) { return known }
+        let found = try await directory.registry.couriers.fetchIfPresent(CourierToken.self, name)
+        guard let found = found.flatMap({ Courier($0.value) }) else { return nil }
+        return state.withLock { state in
+            // Somebody else may have been faster: there is one courier for a token.
+            if let known = state.couriers[name] { return known }
+            if state.couriers.count >= Self.cacheLimit {
+                state.couriers = state.couriers.filter { !$0.value.isIdle }
+            }
+            state.couriers[name] = found
+            return found
+        }
+    }
+
+    /// Ends a courier: its address is not good any more.
+    func end(_ name: RecordName) async throws {
+        state.withLock { $0.couriers[name] = nil }
+        try await directory.registry.couriers.delete(name)
+    }
+
+    /// Ends couriers whose clients have gone, now and then.
+    private func sweepNowAndThen() async throws {
+        let now = Clock.now()
+        let isDue = state.withLock { state in
+            guard now > state.lastSweep + Self.sweepInterval else { return false }
+            state.lastSweep = now
+            return true
+        }
+        guard isDue else { return }
+        for stored in try await directory.registry.couriers.all(CourierToken.self) {
+            let isKnown = state.withLock { $0.couriers[stored.value.id] != nil }
+            let isOld = stored.record.modified.time + Self.lifetime < now && !isKnown
+            let isGood = try await directory.isGood(stored.value)
+            if isOld || !isGood { try await end(stored.value.id) }
+        }
+    }
+}
+#endif

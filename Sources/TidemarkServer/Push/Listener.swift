@@ -1,0 +1,72 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import TidemarkLock
+import TidemarkModel
+
+/// A mailbox with one place: marks that say what to look for, never the news itself.
+///
+/// However much happens, a listener that is slow has one pending set of marks and is woken once.
+final class Listener: Sendable {
+    struct Marks: OptionSet {
+        let rawValue: UInt8
+        /// Notifications were made for the user.
+        static let news = Marks(rawValue: 1)
+        /// The time between two heartbeats has passed.
+        static let beat = Marks(rawValue: 2)
+        /// Nobody listens any more, or the server stops.
+        static let end = Marks(rawValue: 4)
+    }
+
+    private struct State {
+        var marks: Marks = []
+        var waiter: CheckedContinuation<Marks, Never>?
+    }
+
+    /// The database with the notifications that the listener waits for.
+    let collection: DatabaseID
+    private let state = Lock(State())
+
+    init(_ collection: DatabaseID) {
+        self.collection = collection
+    }
+
+    /// Adds marks, and wakes whoever waits for some.
+    func mark(_ marks: Marks) {
+        let waiter = state.withLock { state -> CheckedContinuation<Marks, Never>? in
+            guard let waiter = state.waiter else {
+                state.marks.formUnion(marks)
+                return nil
+            }
+            state.waiter = nil
+            state.marks = marks.intersection(.end)
+            return waiter
+        }
+        waiter?.resume(returning: marks)
+    }
+
+    /// Waits for marks and takes them; `end` once the task is cancelled.
+    ///
+    /// One task at a time may wait.
+    func takeMarks() async -> Marks {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let marks = state.withLock { state -> Marks? in
+                    if state.marks.isEmpty {
+                        state.waiter = continuation
+                        return nil
+                    }
+                    // An end stays one.
+                    let marks = state.marks
+                    state.marks.formIntersection(.end)
+                    return marks
+                }
+                if let marks { continuation.resume(returning: marks) }
+            }
+        } onCancel: {
+            mark(.end)
+        }
+    }
+}
+#endif

@@ -1,0 +1,143 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Tidemark
+import TidemarkLock
+import TidemarkModel
+import TidemarkWire
+
+/// Everybody who listens for notifications of a server's store.
+///
+/// It follows the store once, and marks the listeners that new notifications concern. One timer serves the heartbeats of
+/// all: a wheel that turns once between two beats of a listener.
+final class ListenerHub: Sendable {
+    private struct State {
+        /// The listeners by the database that their notifications are in.
+        var listeners: [DatabaseID: [ObjectIdentifier: Listener]] = [:]
+        /// The listeners by the slot of the wheel at which their hearts beat.
+        var slots = [[ObjectIdentifier: Listener]](repeating: [:], count: ListenerHub.slotCount)
+        var slot = 0
+        var count = 0
+        var isTicking = false
+        var hasEnded = false
+    }
+
+    /// The number of slots of the wheel.
+    private static let slotCount = 25
+
+    private let state = Lock(State())
+    private let interval: Duration
+    /// The most listeners of one user in one container.
+    private let userLimit: Int
+
+    /// Follows a store; the heart of each listener beats once in an interval.
+    init(_ store: Store, every interval: Duration, userLimit: Int) throws {
+        self.interval = interval
+        self.userLimit = userLimit
+        try store.followNotifications { [weak self] collections in self?.tell(about: collections) }
+    }
+
+    /// The number of listeners.
+    var count: Int { state.withLock { $0.count } }
+
+    /// The reasons for which nobody can begin to listen.
+    enum Refusal: Error {
+        /// The server stops.
+        case ended
+        /// The user has as many listeners as one may have.
+        case tooMany
+
+        /// The answer to a request that is refused.
+        var webError: WebError {
+            switch self {
+            case .ended:
+                WebError("TRY_AGAIN_LATER", status: 503, "The server stops", retryAfter: 1)
+            case .tooMany:
+                WebError(
+                    "THROTTLED",
+                    status: 429,
+                    "The user has too many open streams and couriers",
+                    retryAfter: 30
+                )
+            }
+        }
+    }
+
+    /// Throws if nobody can begin to listen for a user's notifications.
+    func check(_ collection: DatabaseID) throws(Refusal) {
+        if let refusal = state.withLock({ self.refusal(for: collection, $0) }) { throw refusal }
+    }
+
+    private func refusal(for collection: DatabaseID, _ state: State) -> Refusal? {
+        if state.hasEnded { return .ended }
+        return state.listeners[collection]?.count ?? 0 < userLimit ? nil : .tooMany
+    }
+
+    /// Adds a listener, which must be removed when it is done.
+    ///
+    /// Its first heartbeat comes within one interval.
+    func add(for collection: DatabaseID) throws(Refusal) -> Listener {
+        let listener = Listener(collection)
+        let id = ObjectIdentifier(listener)
+        let (refusal, begins) = state.withLock { state -> (Refusal?, Bool) in
+            if let refusal = self.refusal(for: collection, state) { return (refusal, false) }
+            state.listeners[collection, default: [:]][id] = listener
+            state.slots[(state.slot + Self.slotCount - 1) % Self.slotCount][id] = listener
+            state.count += 1
+            defer { state.isTicking = true }
+            return (nil, !state.isTicking)
+        }
+        if let refusal { throw refusal }
+        if begins { Task { await self.beat() } }
+        return listener
+    }
+
+    /// Removes a listener.
+    func remove(_ listener: Listener) {
+        let id = ObjectIdentifier(listener)
+        state.withLock { state in
+            let collection = listener.collection
+            guard state.listeners[collection]?.removeValue(forKey: id) != nil else { return }
+            if state.listeners[collection]?.isEmpty == true { state.listeners[collection] = nil }
+            for slot in state.slots.indices where state.slots[slot].removeValue(forKey: id) != nil {
+                break
+            }
+            state.count -= 1
+        }
+    }
+
+    /// Ends everybody's listening; nobody can begin any more.
+    func end() {
+        let listeners = state.withLock { state in
+            state.hasEnded = true
+            return state.slots.flatMap { Array($0.values) }
+        }
+        for listener in listeners { listener.mark(.end) }
+    }
+
+    private func tell(about collections: Set<DatabaseID>) {
+        let listeners = state.withLock { state in
+            collections.flatMap { state.listeners[$0].map { Array($0.values) } ?? [] }
+        }
+        for listener in listeners { listener.mark(.news) }
+    }
+
+    /// Turns the wheel for as long as anybody listens.
+    private func beat() async {
+        while true {
+            try? await Task.sleep(for: interval / Self.slotCount)
+            let listeners = state.withLock { state -> [Listener]? in
+                if state.count == 0 || state.hasEnded {
+                    state.isTicking = false
+                    return nil
+                }
+                state.slot = (state.slot + 1) % Self.slotCount
+                return Array(state.slots[state.slot].values)
+            }
+            guard let listeners else { return }
+            for listener in listeners { listener.mark(.beat) }
+        }
+    }
+}
+#endif

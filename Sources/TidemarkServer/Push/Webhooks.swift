@@ -1,0 +1,174 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Logging
+import Tidemark
+import TidemarkDatabase
+import TidemarkLock
+import TidemarkModel
+
+/// Posts notifications to webhooks, each in its order, one task a webhook.
+final class Webhooks: Sendable {
+    private struct State {
+        var tasks: [String: Task<Void, Never>] = [:]
+        var isRunning = false
+    }
+
+    let store: Store
+    let directory: Directory
+    let hub: ListenerHub
+    private let networks: [Network]
+    private let patience: WebhookPatience
+    private let logger: Logger
+    private let state = Lock(State())
+
+    init(
+        _ push: (Store, Directory, ListenerHub),
+        _ options: ServerOptions,
+        _ logger: Logger
+    ) throws {
+        (store, directory, hub) = push
+        networks = try options.webhookNetworks.map { try Network($0) }
+        patience = options.webhookPatience
+        self.logger = logger
+    }
+
+    /// Begins to post.
+    func begin() async throws {
+        state.withLock { $0.isRunning = true }
+        try await reload()
+    }
+
+    /// Begins with webhooks that were added, and ends with those that were removed.
+    func reload() async throws {
+        let wanted = try await directory.webhooks().map(\.value).filter { !$0.isDisabled }
+        let ids = Set(wanted.map(\.id.text))
+        let ended = state.withLock { state in
+            let ended = state.tasks.filter { !ids.contains($0.key) }.map(\.value)
+            state.tasks = state.tasks.filter { ids.contains($0.key) }
+            if state.isRunning {
+                for webhook in wanted where state.tasks[webhook.id.text] == nil {
+                    state.tasks[webhook.id.text] = Task { await self.post(webhook) }
+                }
+            }
+            return ended
+        }
+        for task in ended { task.cancel() }
+    }
+
+    /// Ends, without waiting for answers: what was not confirmed is posted again after the next start.
+    func end() async {
+        let tasks = state.withLock { state in
+            state.isRunning = false
+            defer { state.tasks = [:] }
+            return Array(state.tasks.values)
+        }
+        for task in tasks { task.cancel() }
+        for task in tasks { await task.value }
+    }
+
+    /// Posts the notifications of a webhook until the task is cancelled or the webhook is disabled.
+    private func post(_ webhook: Webhook) async {
+        guard let caller = webhook.caller, let collection = caller.notificationCollection,
+            let listener = try? hub.add(for: collection)
+        else {
+            return logger.error("webhook", metadata: ["webhook": "\(webhook.id.text)"])
+        }
+        defer { hub.remove(listener) }
+        var webhook = webhook
+        var failures = 0
+        while !Task.isCancelled, !webhook.isDisabled {
+            do {
+                if try await postNext(&webhook, as: caller) {
+                    failures = 0
+                } else if await listener.takeMarks().contains(.end) {
+                    return
+                }
+            } catch {
+                if Task.isCancelled { return }
+                failures += 1
+                await note(error, &webhook)
+                let pause = patience.pause(after: failures)
+                if !webhook.isDisabled { try? await Task.sleep(for: pause) }
+            }
+        }
+    }
+
+    /// Posts the next notification, and keeps that it was taken; false if there is none.
+    private func postNext(_ webhook: inout Webhook, as caller: Caller) async throws -> Bool {
+        guard let start = ChangeToken(webhook.position) else { return false }
+        let page: PushPage
+        do throws(SyncError) {
+            page = try await self.page(after: start, as: caller)
+        } catch {
+            guard error.code == .changeTokenExpired else { throw error }
+            // The receiver missed some; it hears of what comes next.
+            webhook.position = try await store.notificationToken(as: caller).description
+            try await save(webhook)
+            return true
+        }
+        guard let line = page.lines.first else { return false }
+        if let key = webhook.key, try await directory.key(key) == nil {
+            throw WebhookPost.Failure(description: "The key \(key) was revoked.")
+        }
+        let name = [UInt8].sha256("\(webhook.id.text) \(line.token)").prefix(16).hexadecimal
+        let request = WebhookPost(
+            url: webhook.url,
+            id: "msg_" + name,
+            time: Clock.now() / 1000,
+            body: line.payload
+        )
+        try await request.send(
+            signedWith: directory.webhookKey(of: webhook),
+            allowing: networks
+        )
+        webhook.position = line.token.description
+        webhook.failingSince = 0
+        webhook.failure = ""
+        try await save(webhook)
+        return true
+    }
+
+    /// A page with the next notification, empty if there is none.
+    private func page(
+        after token: ChangeToken,
+        as caller: Caller
+    ) async throws(SyncError) -> PushPage {
+        var page = try await store.pushes(since: token, limit: 1, as: caller)
+        while page.lines.isEmpty, page.moreComing {
+            page = try await store.pushes(since: page.token, limit: 1, as: caller)
+        }
+        return page
+    }
+
+    /// Keeps that an attempt failed, and gives up after a day.
+    private func note(_ error: any Error, _ webhook: inout Webhook) async {
+        let now = Clock.now()
+        let before = webhook
+        if webhook.failingSince == 0 { webhook.failingSince = now }
+        webhook.failure = String("\(error)".prefix(200))
+        webhook.isDisabled = now - webhook.failingSince >= patience.milliseconds
+        logger.warning(
+            "webhook",
+            metadata: [
+                "webhook": "\(webhook.id.text)", "failure": "\(webhook.failure)",
+                "disabled": "\(webhook.isDisabled)",
+            ]
+        )
+        let isNews =
+            before.failingSince != webhook.failingSince || before.failure != webhook.failure
+            || before.isDisabled != webhook.isDisabled
+        if isNews { try? await save(webhook) }
+    }
+
+    /// Keeps a webhook's state, unless it was removed meanwhile.
+    private func save(_ webhook: Webhook) async throws {
+        let zone = directory.registry.webhooks
+        guard try await zone.fetchIfPresent(Webhook.self, webhook.id) != nil else {
+            throw CancellationError()
+        }
+        try await zone.save(webhook, policy: .replace)
+    }
+}
+#endif

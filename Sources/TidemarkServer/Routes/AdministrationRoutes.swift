@@ -1,0 +1,284 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import AsyncAlgorithms
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Tidemark
+import TidemarkAdministration
+import TidemarkDatabase
+import TidemarkLock
+import TidemarkModel
+import TidemarkWire
+
+/// `/tidemark/1/administration/…`: what operators ask, in lines of JSON.
+extension Server {
+    /// Who administers.
+    struct Operator: Sendable {
+        /// The id of the credential.
+        let id: String
+        let name: String
+        /// The address that they ask from; `nil` on the socket in the store's folder.
+        let address: String?
+
+        /// Whoever may open the socket in the store's folder.
+        static let local = Operator(id: "local", name: "local", address: nil)
+    }
+
+    /// The calls by name.
+    private static let calls: [String: any AdministrationCall.Type] = {
+        let all: [any AdministrationCall.Type] = StoreCalls.all + DirectoryCalls.all
+        return Dictionary(all.map { ($0.name, $0) }) { first, _ in first }
+    }()
+
+    /// Bytes that the body of a call may have: a schema is the longest.
+    private static let callByteLimit = 32 << 20
+
+    /// Answers a call that came over the network.
+    func administer(_ request: Request, _ name: String, from address: String?) async -> Response {
+        let incoming = Incoming(request, options, from: address)
+        metrics.begins()
+        do {
+            try limits.take(.address, of: incoming.address)
+            let found = try await authenticated(incoming)
+            return await answer(incoming, name, by: found)
+        } catch {
+            var line = RequestLine(incoming, RequestSpan(incoming, tracer))
+            line.endpoint = "administration"
+            let failure = WebError(any: error)
+            line.code = failure.code
+            line.end(metrics, logger, status: failure.status)
+            var response = Response(administration: failure.reason, status: failure.status)
+            if failure.status == 401 { response.headers[.wwwAuthenticate] = "Bearer" }
+            if let seconds = failure.retryAfter { response.headers[.retryAfter] = String(seconds) }
+            return response
+        }
+    }
+
+    /// Answers a call that came on the socket in the store's folder.
+    func administerLocally(_ request: Request, _ name: String) async -> Response {
+        metrics.begins()
+        return await answer(Incoming(request, options), name, by: .local)
+    }
+
+    /// The administrator whose secret a request carries.
+    private func authenticated(_ incoming: Incoming) async throws -> Operator {
+        let scheme = "bearer "
+        guard let header = incoming.header("Authorization"),
+            header.lowercased().hasPrefix(scheme),
+            let found = try await directory.administrator(
+                String(header.dropFirst(scheme.count))
+            )
+        else { throw WebError.authenticationFailed }
+        return Operator(id: found.id.text, name: found.name, address: incoming.address)
+    }
+
+    private func answer(
+        _ incoming: Incoming,
+        _ name: String,
+        by administrator: Operator
+    ) async -> Response {
+        var line = RequestLine(incoming, RequestSpan(incoming, tracer))
+        line.endpoint = "administration"
+        line.administrator = administrator.name
+        do {
+            guard let type = Self.calls[name] else { throw WebError.noHandler(name) }
+            line.endpoint = "administration/" + name
+            let body = try await incoming.body(upTo: Self.callByteLimit)
+            return try await answer(type, body, by: administrator, line)
+        } catch {
+            let failure = WebError(any: error)
+            line.code = failure.code
+            line.end(metrics, logger, status: failure.status)
+            return Response(administration: failure.reason, status: failure.status)
+        }
+    }
+
+    private func answer<Call: AdministrationCall>(
+        _ type: Call.Type,
+        _ body: [UInt8],
+        by administrator: Operator,
+        _ line: RequestLine
+    ) async throws -> Response {
+        let call = try AdministrationLines.call(type, from: body)
+        try await keep(call, by: administrator)
+        let service = ServerAdministration(
+            of: StoreAdministration(of: store, at: folder, by: administrator.id),
+            directory
+        )
+        return Response(
+            status: .ok,
+            headers: Self.lineHeaders,
+            body: ResponseBody { writer in
+                var line = line
+                do {
+                    line.code = try await CallAnswer(call, by: service).write(to: &writer)
+                    if Call.self == AdministrationRequest.self {
+                        try await self.push.webhooks.reload()
+                    }
+                    line.end(self.metrics, self.logger, status: 200)
+                    try await writer.finish(nil)
+                } catch {
+                    line.code = "CONNECTION_LOST"
+                    line.end(self.metrics, self.logger, status: 499)
+                    throw error
+                }
+            }
+        )
+    }
+
+    fileprivate static let lineHeaders: HTTPFields = [
+        .contentType: "application/x-ndjson", .cacheControl: "no-store",
+        .xContentTypeOptions: "nosniff",
+    ]
+
+    /// Keeps a call on record, before it is answered.
+    ///
+    /// A store that takes in nothing still answers calls that only read.
+    private func keep<Call: AdministrationCall>(
+        _ call: Call,
+        by administrator: Operator
+    ) async throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let content = String(decoding: try encoder.encode(call.recorded), as: UTF8.self)
+        do {
+            try await directory.keep(
+                AdministrationRecord(
+                    id: RecordName("\(Clock.now())-\([UInt8].random(8).hexadecimal)"),
+                    administrator: administrator.id,
+                    name: administrator.name,
+                    call: Call.name,
+                    content: String(content.prefix(10_000)),
+                    address: administrator.address ?? ""
+                )
+            )
+        } catch {
+            if Call.writes { throw error }
+            logger.error(
+                "a call of an administrator could not be kept on record",
+                metadata: ["call": "\(Call.name)", "administrator": "\(administrator.name)"]
+            )
+        }
+    }
+}
+
+/// The answer to a call on its way to a client: its lines, and lines in between that say how far work has come, or
+/// nothing, so that both sides notice a connection that is gone.
+private struct CallAnswer<Call: AdministrationCall>: Sendable {
+    let call: Call
+    let service: any AdministrationService
+    /// Lines for the client; an empty one says nothing.
+    private let lines = AsyncChannel<[UInt8]>()
+
+    /// How often the client is told of progress.
+    private static var reportPause: Duration { .milliseconds(500) }
+    /// The number of these pauses after which the client gets a line in any case.
+    private static var silentPauseCount: Int { 20 }
+
+    init(_ call: Call, by service: any AdministrationService) {
+        self.call = call
+        self.service = service
+    }
+
+    /// Writes all lines; returns the code of the error that was the last one, if it was one.
+    ///
+    /// Throws where the client is gone; the call is cancelled then.
+    func write(to writer: inout any ResponseBodyWriter) async throws -> String? {
+        let progress = LatestProgress()
+        return try await withThrowingTaskGroup(of: String?.self) { group in
+            group.addTask { await answered(progress) }
+            group.addTask { await tick(progress) }
+            for await line in lines {
+                try await writer.write(ByteBuffer(bytes: line + [UInt8(ascii: "\n")]))
+            }
+            let code = try await group.next() ?? nil
+            group.cancelAll()
+            return code
+        }
+    }
+
+    /// Sends the lines of the answer, and ends the channel.
+    private func answered(_ progress: LatestProgress) async -> String? {
+        defer { lines.finish() }
+        do {
+            try await AdministrationLines.answer(call, by: service) { done, total in
+                progress.set(done, total)
+            } write: { line in
+                await lines.send(line)
+                try Task.checkCancellation()
+            }
+            return nil
+        } catch {
+            let failure = SyncError(ofCall: error)
+            await lines.send(AdministrationLines.failure(failure))
+            return "\(failure.code)"
+        }
+    }
+
+    private func tick(_ progress: LatestProgress) async -> String? {
+        var silence = 0
+        while (try? await Task.sleep(for: Self.reportPause)) != nil {
+            silence += 1
+            if let found = progress.take() {
+                await lines.send(AdministrationLines.progress(found.done, of: found.total))
+            } else if silence >= Self.silentPauseCount {
+                await lines.send([])
+            } else {
+                continue
+            }
+            silence = 0
+        }
+        return nil
+    }
+}
+
+/// How far work has come, if that was not told yet.
+private final class LatestProgress: Sendable {
+    private let latest = Lock<(done: UInt64, total: UInt64)?>(nil)
+
+    func set(_ done: UInt64, _ total: UInt64) { latest.withLock { $0 = (done, total) } }
+
+    func take() -> (done: UInt64, total: UInt64)? {
+        latest.withLock { latest in
+            defer { latest = nil }
+            return latest
+        }
+    }
+}
+
+extension Response {
+    /// An answer that says why a call was not begun.
+    fileprivate init(administration reason: String, status: Int) {
+        let code: SyncError.Code =
+            switch status {
+            case 401: .notAuthenticated
+            case 429: .requestRateLimited
+            case 500...: .serviceUnavailable
+            default: .invalidArguments
+            }
+        let line = AdministrationLines.failure(SyncError(code, reason))
+        self.init(
+            status: HTTPResponse.Status(code: status),
+            headers: Server.lineHeaders,
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: line + [UInt8(ascii: "\n")]))
+        )
+    }
+}
+
+extension SyncError {
+    /// Any error of a call, for the one who made it.
+    fileprivate init(ofCall error: any Error) {
+        switch error {
+        case let error as SyncError: self = error
+        case let error as LogError: self = SyncError(.internalError, error.description)
+        case is CancellationError:
+            self = SyncError(.operationCancelled, "The call was cancelled.")
+        default: self = SyncError(.internalError, "The server could not do it: \(error).")
+        }
+    }
+}
+#endif

@@ -1,0 +1,198 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Tidemark
+import TidemarkModel
+import TidemarkWire
+
+/// `GET …/changes/stream`: notifications as Server-Sent Events.
+extension Server {
+    func stream(
+        _ incoming: Incoming,
+        _ found: Callers.Found,
+        _ connection: (any Channel)?
+    ) async throws(WebError) -> Response {
+        guard let collection = found.caller.notificationCollection else {
+            throw .authenticationRequired()
+        }
+        do {
+            try push.hub.check(collection)
+        } catch {
+            throw error.webError
+        }
+        let text = incoming.header("Last-Event-ID") ?? incoming.query["since"] ?? ""
+        var start = text.isEmpty ? nil : ChangeToken(text)
+        if start == nil, !text.isEmpty {
+            throw .badRequest("\"\(text)\" is not the id of an event of a stream")
+        }
+        var isComplete = true
+        do throws(SyncError) {
+            if let start {
+                _ = try await store.pushes(since: start, limit: 1, as: found.caller)
+            } else {
+                start = try await store.notificationToken(as: found.caller)
+            }
+        } catch {
+            guard error.code == .changeTokenExpired else { throw WebError(error) }
+            start = nil
+            isComplete = false
+        }
+        let stream = ChangeStream(
+            server: self,
+            found: found,
+            collection: collection,
+            start: start,
+            isComplete: isComplete
+        )
+        return Response(
+            status: .ok,
+            headers: Self.streamHeaders,
+            body: ResponseBody { writer in try await stream.write(to: &writer, connection) }
+        )
+    }
+
+    private static let streamHeaders: HTTPFields = {
+        var headers: HTTPFields = [
+            .contentType: "text/event-stream", .cacheControl: "no-store",
+            .xContentTypeOptions: "nosniff",
+        ]
+        // Proxies must not wait for more.
+        headers.set("X-Accel-Buffering", to: "no")
+        return headers
+    }()
+}
+
+/// One client's stream of notifications.
+private struct ChangeStream: Sendable {
+    let server: Server
+    let found: Callers.Found
+    let collection: DatabaseID
+    /// The position of the client; `nil` if it has to begin anew.
+    let start: ChangeToken?
+    /// True unless the client has missed something.
+    let isComplete: Bool
+
+    /// Writes events until the client or the server ends the stream.
+    @concurrent
+    func write(to writer: inout any ResponseBodyWriter, _ connection: (any Channel)?) async throws {
+        let listener: Listener
+        do {
+            listener = try server.push.hub.add(for: collection)
+        } catch {
+            return try await finish(writer, .retry(error == .ended ? 1000 : 30_000))
+        }
+        defer { server.push.hub.remove(listener) }
+        if let connection {
+            ConnectionWatch.begin(on: connection)
+            listener.end(with: connection)
+        }
+        do {
+            var token = try await begin(to: &writer)
+            var told = token
+            var marks: Listener.Marks = .news
+            // Whoever signs out hears of nothing that happens later.
+            while !marks.contains(.end), try await server.directory.isGood(found) {
+                if marks.contains(.news) { try await send(to: &writer, &token, &told) }
+                if marks.contains(.beat) {
+                    try await writer.write(token == told ? .beat : .position(token))
+                    told = token
+                }
+                marks = await listener.takeMarks()
+            }
+        } catch is SyncError {
+            // The store is closed, or cannot be read: the client tries again.
+        }
+        try await finish(writer, .retry(1000))
+    }
+
+    /// Writes the position at which the stream begins.
+    @concurrent
+    private func begin(to writer: inout any ResponseBodyWriter) async throws -> ChangeToken {
+        guard let start, isComplete else { return try await reset(to: &writer) }
+        try await writer.write(.event("ready", Array("{}".utf8), start))
+        return start
+    }
+
+    /// Tells the client that it has missed notifications, and begins behind all that there are.
+    @concurrent
+    private func reset(to writer: inout any ResponseBodyWriter) async throws -> ChangeToken {
+        let token = try await server.store.notificationToken(as: found.caller)
+        try await writer.write(.event("reset", Array("{}".utf8), token))
+        return token
+    }
+
+    /// Writes the notifications after a token, a page at a time.
+    @concurrent
+    private func send(
+        to writer: inout any ResponseBodyWriter,
+        _ token: inout ChangeToken,
+        _ told: inout ChangeToken
+    ) async throws {
+        while true {
+            let page: PushPage
+            do throws(SyncError) {
+                page = try await server.store.pushes(since: token, as: found.caller)
+            } catch {
+                guard error.code == .changeTokenExpired else { throw error }
+                token = try await reset(to: &writer)
+                told = token
+                return
+            }
+            if let last = page.lines.last {
+                var buffer = ByteBuffer()
+                for line in page.lines {
+                    buffer.writeImmutableBuffer(.event("notification", line.payload, line.token))
+                }
+                try await writer.write(buffer)
+                told = last.token
+            }
+            token = page.token
+            guard page.moreComing else { return }
+        }
+    }
+
+    @concurrent
+    private func finish(_ writer: any ResponseBodyWriter, _ last: ByteBuffer) async throws {
+        var writer = writer
+        try await writer.write(last)
+        try await writer.finish(nil)
+    }
+}
+
+/// Lines of Server-Sent Events.
+extension ByteBuffer {
+    /// A comment, which keeps the connection open.
+    fileprivate static let beat = ByteBuffer(string: ":\n\n")
+
+    /// An id alone, for a client whose position changed without an event: it gets no event of its own changes.
+    fileprivate static func position(_ token: ChangeToken) -> ByteBuffer {
+        ByteBuffer(string: "id: \(token)\n\n")
+    }
+
+    /// The time after which a client connects again, in milliseconds.
+    fileprivate static func retry(_ milliseconds: Int) -> ByteBuffer {
+        ByteBuffer(string: "retry: \(milliseconds)\n\n")
+    }
+
+    /// An event, whose id is the position behind it.
+    fileprivate static func event(
+        _ name: StaticString,
+        _ data: [UInt8],
+        _ token: ChangeToken
+    ) -> ByteBuffer {
+        let id = token.description
+        var buffer = ByteBuffer()
+        buffer.reserveCapacity(id.utf8.count + data.count + 64)
+        buffer.writeString("id: \(id)\nevent: ")
+        buffer.writeStaticString(name)
+        buffer.writeString("\ndata: ")
+        buffer.writeBytes(data)
+        buffer.writeString("\n\n")
+        return buffer
+    }
+}
+#endif

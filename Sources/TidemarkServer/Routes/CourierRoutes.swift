@@ -1,0 +1,181 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import TidemarkModel
+import TidemarkWire
+
+/// `tokens/create`, `tokens/register`, and the courier: one notification for each request that waits for it.
+extension Server {
+    /// The members of requests about tokens that matter here.
+    private struct TokenRequest: Decodable {
+        var apnsEnvironment: String?
+        var apnsToken: String?
+        var clientId: String?
+    }
+
+    private func tokenRequest(
+        _ body: [UInt8],
+        _ found: inout Callers.Found
+    ) throws(WebError) -> TokenRequest {
+        var request = TokenRequest()
+        if !body.isEmpty, body != Array("null".utf8) {
+            do {
+                request = try JSONDecoder().decode(TokenRequest.self, from: Data(body))
+            } catch {
+                throw .badRequest("The body is not the JSON of a request for a token")
+            }
+        }
+        if let environment = request.apnsEnvironment,
+            Environment(rawValue: environment) == nil
+        {
+            throw .badRequest("The apnsEnvironment is development or production")
+        }
+        if let client = request.clientId, !client.isEmpty { found.caller.device = client }
+        return request
+    }
+
+    func createToken(
+        _ incoming: Incoming,
+        _ body: [UInt8],
+        _ found: Callers.Found
+    ) async throws(WebError) -> Response {
+        var found = found
+        let request = try tokenRequest(body, &found)
+        let token: String
+        do {
+            token = try await push.couriers.make(for: found)
+        } catch {
+            throw WebError(any: error)
+        }
+        var answer: [UInt8] = []
+        answer.append(literal: "{\"apnsEnvironment\":")
+        answer.append(
+            jsonString: request.apnsEnvironment ?? found.caller.database.environment.rawValue
+        )
+        answer.append(literal: ",\"apnsToken\":")
+        answer.append(jsonString: token)
+        answer.append(literal: ",\"webcourierURL\":")
+        answer.append(jsonString: incoming.baseURL + "/courier/" + token)
+        answer.append(literal: "}")
+        return Response(json: answer, incoming)
+    }
+
+    func registerToken(
+        _ incoming: Incoming,
+        _ body: [UInt8],
+        _ found: Callers.Found
+    ) async throws(WebError) -> Response {
+        var found = found
+        guard let token = try tokenRequest(body, &found).apnsToken, !token.isEmpty else {
+            throw .badRequest("The request has no apnsToken")
+        }
+        do {
+            try await push.couriers.register(token, for: found)
+        } catch {
+            throw WebError(any: error)
+        }
+        return Response(json: Array("{}".utf8), incoming)
+    }
+
+    // MARK: The courier
+
+    /// Answers a request that waits for a notification.
+    func answerCourier(_ request: Request, _ context: some RequestContext) async -> Response {
+        let incoming = Incoming(request, options, from: context.address)
+        var line = RequestLine(incoming, RequestSpan(incoming, tracer))
+        line.endpoint = "courier"
+        metrics.begins()
+        var response: Response
+        do throws(WebError) {
+            if request.method == .options {
+                response = .preflight(incoming, incoming.origin)
+            } else if request.method == .get || request.method == .post {
+                try limits.take(.address, of: incoming.address)
+                _ = try await incoming.request.collected(upTo: 64 << 10)
+                response = try await poll(incoming, context.connection, &line)
+            } else {
+                response = .wrongMethod("GET, POST", incoming)
+            }
+        } catch {
+            line.code = error.code
+            response = Response(error, incoming)
+        }
+        if let origin = incoming.origin { response.allow(origin) }
+        line.end(metrics, logger, status: response.status.code)
+        return response
+    }
+
+    private func poll(
+        _ incoming: Incoming,
+        _ connection: (any Channel)?,
+        _ line: inout RequestLine
+    ) async throws(WebError) -> Response {
+        let unknown = WebError(
+            "ACCESS_DENIED",
+            status: 403,
+            "The courier is not known, or has ended; ask tokens/create for another"
+        )
+        guard incoming.path.count == 2 else { throw unknown }
+        do {
+            guard let courier = try await push.couriers.courier(incoming.path[1]) else {
+                throw unknown
+            }
+            line.caller = courier.caller
+            guard let handout = try await handout(of: courier, connection) else {
+                return Response(json: [], incoming)
+            }
+            return answer(incoming, handout, courier)
+        } catch let error as ListenerHub.Refusal {
+            throw error.webError
+        } catch let error as SyncError where error.code == .changeTokenExpired {
+            // The client has missed something: a new token makes it fetch.
+            try? await push.couriers.end(CourierToken.recordName(of: incoming.path[1]))
+            throw unknown
+        } catch {
+            throw WebError(any: error)
+        }
+    }
+
+    /// Waits for a notification; `nil` if none came in time.
+    private func handout(
+        of courier: Courier,
+        _ connection: (any Channel)?
+    ) async throws -> Handout? {
+        let listener = try push.hub.add(for: courier.collection)
+        defer { push.hub.remove(listener) }
+        if let connection { ConnectionWatch.begin(on: connection) }
+        courier.wait(with: listener)
+        defer { courier.stopWaiting(listener) }
+        var isLast = false
+        while true {
+            if let handout = try await courier.take(from: store) { return handout }
+            if isLast { return nil }
+            let marks = await listener.takeMarks()
+            guard marks.contains(.news), !marks.contains(.end) else { return nil }
+            isLast = marks.contains(.beat)
+        }
+    }
+
+    private func answer(
+        _ incoming: Incoming,
+        _ handout: Handout,
+        _ courier: Courier
+    ) -> Response {
+        let payload = handout.line.payload
+        var response = Response(json: [], incoming)
+        response.body = ResponseBody(contentLength: payload.count) { writer in
+            try await writer.write(ByteBuffer(bytes: payload))
+            try await writer.finish(nil)
+            handout.wasWritten()
+            // What could not be saved is saved with the next one.
+            try? await courier.save(in: self.directory)
+        }
+        return response
+    }
+}
+#endif

@@ -1,0 +1,138 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import TidemarkModel
+import TidemarkWire
+
+/// The endpoints by which clients begin to listen.
+enum PushEndpoint: String, CaseIterable {
+    case stream = "changes/stream"
+    case createToken = "tokens/create"
+    case registerToken = "tokens/register"
+
+    /// The methods of the endpoint beside OPTIONS.
+    var methods: [HTTPRequest.Method] { self == .stream ? [.get] : [.post] }
+
+    /// The endpoint of a request's path, without looking at the rest of the path.
+    init?(_ request: Request) {
+        let path = request.uri.path
+        guard let found = Self.allCases.first(where: { path.hasSuffix("/" + $0.rawValue) }) else {
+            return nil
+        }
+        self = found
+    }
+}
+
+extension Server {
+    /// Adds the paths of push that have a beginning of their own.
+    func addPushRoutes<Context: RequestContext>(to router: Router<Context>) {
+        let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options]
+        for method in methods {
+            router.on("/device/1/**", method: method) { request, context in
+                guard let endpoint = PushEndpoint(request), endpoint != .stream else {
+                    let incoming = Incoming(request, self.options, from: context.address)
+                    let path = incoming.path.joined(separator: "/")
+                    return Response(WebError.noHandler(path), incoming)
+                }
+                return await self.answerPush(endpoint, request, context)
+            }
+            router.on("/courier/**", method: method) { request, context in
+                await self.answerCourier(request, context)
+            }
+        }
+    }
+
+    /// Answers a request to listen.
+    func answerPush(
+        _ endpoint: PushEndpoint,
+        _ request: Request,
+        _ context: some RequestContext
+    ) async -> Response {
+        let incoming = Incoming(request, options, from: context.address)
+        var origin = incoming.origin
+        var line = RequestLine(incoming, RequestSpan(incoming, tracer))
+        line.endpoint = endpoint.rawValue
+        metrics.begins()
+        var response: Response
+        do throws(WebError) {
+            let token = try await callers.token(incoming)
+            if let known = token, let asking = origin, !known.allows(asking) { origin = nil }
+            if request.method == .options {
+                response = .preflight(incoming, origin)
+            } else if endpoint.methods.contains(request.method) {
+                try limits.take(.address, of: incoming.address)
+                try limits.take(.token, of: token?.id.text)
+                response = try await answer(endpoint, incoming, token, context.connection, &line)
+            } else {
+                let allowed = endpoint.methods.map(\.rawValue).joined(separator: ", ")
+                response = .wrongMethod(allowed, incoming)
+            }
+        } catch {
+            line.code = error.code
+            response = Response(error, incoming)
+        }
+        if let origin { response.allow(origin) }
+        line.end(metrics, logger, status: response.status.code)
+        return response
+    }
+
+    private func answer(
+        _ endpoint: PushEndpoint,
+        _ incoming: Incoming,
+        _ token: APIToken?,
+        _ connection: (any Channel)?,
+        _ line: inout RequestLine
+    ) async throws(WebError) -> Response {
+        let body = try await incoming.body(upTo: 64 << 10)
+        do throws(WebError) {
+            let place = try pushPlace(incoming, endpoint)
+            let found = try await callers.find(incoming, body, token, for: place)
+            line.caller = found.caller
+            try limits.take(found.caller)
+            guard found.caller.user != nil else { throw .authenticationRequired() }
+            var response: Response
+            switch endpoint {
+            case .stream: response = try await stream(incoming, found, connection)
+            case .createToken: response = try await createToken(incoming, body, found)
+            case .registerToken: response = try await registerToken(incoming, body, found)
+            }
+            if let session = found.session {
+                response.headers.set(
+                    "X-Apple-CloudKit-Web-Auth-Token",
+                    to: directory.webToken(of: session)
+                )
+            }
+            return response
+        } catch {
+            var failure = error
+            if failure.code == "AUTHENTICATION_REQUIRED", let token {
+                failure.redirectURL = signInURL(token, incoming)
+            }
+            throw failure
+        }
+    }
+
+    /// Reads `database/1/CONTAINER/ENVIRONMENT/DATABASE/…` or `device/1/CONTAINER/ENVIRONMENT/…`.
+    private func pushPlace(
+        _ incoming: Incoming,
+        _ endpoint: PushEndpoint
+    ) throws(WebError) -> Callers.Place {
+        let parts = incoming.path
+        let isDevice = parts.first == "device"
+        guard parts.count == (isDevice ? 6 : 7), parts[1] == "1",
+            let environment = Environment(rawValue: parts[3]),
+            let scope = isDevice ? .public : DatabaseScope(name: parts[4])
+        else { throw .noHandler(parts.joined(separator: "/")) }
+        return Callers.Place(
+            container: ContainerID(parts[2]),
+            environment: environment,
+            scope: scope,
+            endpoint: endpoint.rawValue
+        )
+    }
+}
+#endif

@@ -1,0 +1,290 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import TidemarkModel
+import TidemarkWire
+import Tracing
+
+/// `/tidemark/1/CONTAINER/ENVIRONMENT/DATABASE/METHOD`: the methods of `DatabaseService`, for Tidemark's own clients.
+extension Server {
+    func answerService(_ request: Request, from address: String?) async -> Response {
+        let incoming = Incoming(request, options, from: address)
+        var call = ServiceCall(incoming, tracer)
+        metrics.begins()
+        do throws(SyncError) {
+            try await prepare(&call)
+            let isPreflight = request.method == .options
+            call.response =
+                isPreflight ? .preflight(incoming, call.origin) : try await answer(&call)
+        } catch {
+            var failure = error
+            if error.code == .notAuthenticated, let token = call.token {
+                failure = error.signingIn(at: signInURL(token, incoming))
+            }
+            call.line.code = failure.code.serverErrorCode
+            call.response = Response(failure, incoming)
+        }
+        if let session = call.session {
+            call.response.headers.set(
+                "X-Apple-CloudKit-Web-Auth-Token",
+                to: directory.webToken(of: session)
+            )
+        }
+        if let origin = call.origin { call.response.allow(origin) }
+        call.line.end(metrics, logger, status: call.response.status.code)
+        return call.response
+    }
+
+    /// A request on its way to its answer.
+    struct ServiceCall {
+        var incoming: Incoming
+        var origin: String?
+        var line: RequestLine
+        var token: APIToken?
+        var session: Session?
+        var response = Response(status: .ok)
+
+        init(_ incoming: Incoming, _ tracer: any Tracer) {
+            let span = RequestSpan(incoming, tracer)
+            self.incoming = incoming
+            self.incoming.trace = span.trace
+            origin = incoming.origin
+            line = RequestLine(incoming, span)
+        }
+    }
+
+    /// Finds the app that asks, and takes the request out of its limits.
+    private func prepare(_ call: inout ServiceCall) async throws(SyncError) {
+        do throws(WebError) {
+            call.token = try await callers.token(call.incoming)
+            if let known = call.token, let asking = call.origin, !known.allows(asking) {
+                call.origin = nil
+            }
+            guard call.incoming.request.method != .options else {
+                call.line.endpoint = "preflight"
+                return
+            }
+            try limits.take(.address, of: call.incoming.address)
+            try limits.take(.token, of: call.token?.id.text)
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    private func answer(_ call: inout ServiceCall) async throws(SyncError) -> Response {
+        let incoming = call.incoming
+        let place = try place(incoming)
+        let name = place.endpoint
+        if let stream = ServiceStream(rawValue: name) {
+            call.line.endpoint = "tidemark/\(name)"
+            try check(incoming.request.method)
+            switch stream {
+            case .uploadAsset: return try await upload(&call, place)
+            case .downloadAsset: return try await download(&call, place)
+            case .notifications: return try await notifications(&call, place)
+            case .accountStatuses: return try await accountStatuses(&call, place)
+            }
+        }
+        guard let method = DatabaseMethods.named(name) else {
+            throw SyncError(.invalidArguments, "There is no method '\(name)'.")
+        }
+        call.line.endpoint = "tidemark/\(name)"
+        try check(incoming.request.method)
+        let type = incoming.header("Content-Type") ?? ""
+        guard let form = WireForm(mediaType: type), method.has(form) else {
+            return .unknownForm(type, incoming)
+        }
+        let body = try await collected(incoming)
+        let caller = try await caller(&call, body, place)
+        let answer = try await method.answer(
+            to: ReceivedMessage(form, body),
+            in: incoming.takenForm,
+            by: store,
+            as: caller
+        )
+        return Response(answer, incoming)
+    }
+
+    private func check(_ method: HTTPRequest.Method) throws(SyncError) {
+        guard method == .post else {
+            throw SyncError(
+                .invalidArguments,
+                "A method is called with POST, not \(method.rawValue)."
+            )
+        }
+    }
+
+    func collected(_ incoming: Incoming) async throws(SyncError) -> [UInt8] {
+        do throws(WebError) {
+            return try await incoming.body(upTo: options.bodyByteLimit)
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
+    /// Reads a request in JSON, and finds who sent it.
+    func read<Value: Decodable>(
+        _ type: Value.Type,
+        _ call: inout ServiceCall,
+        _ place: Callers.Place
+    ) async throws(SyncError) -> (value: Value, caller: Caller) {
+        let body = try await collected(call.incoming)
+        let caller = try await caller(&call, body, place)
+        do throws(DecodingError) {
+            return (try WireCoding.value(type, from: body), caller)
+        } catch {
+            throw SyncError(
+                .invalidArguments,
+                "The request of '\(place.endpoint)' cannot be read: \(error.summary)."
+            )
+        }
+    }
+
+    /// Finds the sender of a request, and adds what only Tidemark's own clients say of themselves.
+    func caller(
+        _ call: inout ServiceCall,
+        _ body: [UInt8],
+        _ place: Callers.Place
+    ) async throws(SyncError) -> Caller {
+        let incoming = call.incoming
+        let found: Callers.Found
+        do throws(WebError) {
+            found = try await callers.find(incoming, body, call.token, for: place)
+            call.line.caller = found.caller
+            try limits.take(found.caller)
+        } catch {
+            throw SyncError(error)
+        }
+        call.session = found.session
+        var caller = found.caller
+        let text = { (name: String) in incoming.header(name).map { PercentCoding.decoded($0[...]) }
+        }
+        caller.requestID = text(HeaderValue.requestID)
+        caller.build = text(HeaderValue.build)
+        if let user = text(HeaderValue.user), user != caller.user?.userRecordName {
+            throw SyncError(
+                .notAuthenticated,
+                "The request is for the user \(user), who has not signed in on this connection."
+            )
+        }
+        if let owner = text(HeaderValue.owner) {
+            // Whose database it is, is for the store to allow.
+            caller.database = DatabaseID(
+                container: place.container,
+                environment: place.environment,
+                scope: place.scope,
+                owner: UserID(owner)
+            )
+        }
+        return caller
+    }
+
+    /// Reads what a path is about.
+    private func place(_ incoming: Incoming) throws(SyncError) -> Callers.Place {
+        let parts = incoming.path
+        guard parts.count == 6, let environment = TidemarkModel.Environment(rawValue: parts[3]),
+            let scope = DatabaseScope(name: parts[4])
+        else {
+            throw SyncError(
+                .invalidArguments,
+                "The path is not /tidemark/1/CONTAINER/ENVIRONMENT/DATABASE/METHOD, with the environment"
+                    + " development or production and the database public, private or shared."
+            )
+        }
+        return Callers.Place(
+            container: ContainerID(parts[2]),
+            environment: environment,
+            scope: scope,
+            endpoint: parts[5]
+        )
+    }
+}
+
+/// The methods whose request or answer comes bit by bit.
+enum ServiceStream: String, CaseIterable {
+    case uploadAsset, downloadAsset, notifications, accountStatuses
+}
+
+extension SyncError {
+    /// Says in a service's words why a request was refused before it came to the service.
+    fileprivate init(_ error: WebError) {
+        let code = error.status == 413 ? .limitExceeded : Code(serverErrorCode: error.code)
+        self.init(
+            code ?? .internalError,
+            error.reason,
+            retryAfter: error.retryAfter.map { .seconds($0) }
+        )
+    }
+
+    /// The same, with the address at which the user signs in.
+    fileprivate func signingIn(at address: String) -> SyncError {
+        SyncError(code, message, remedy: "Sign in at \(address), then repeat the request.")
+    }
+}
+
+extension Incoming {
+    /// The form in which the client takes an answer: JSON unless it says another.
+    fileprivate var takenForm: WireForm {
+        let types = (header("Accept") ?? "").split(separator: ",")
+        return types.contains { WireForm(mediaType: String($0)) == .records } ? .records : .json
+    }
+}
+
+extension Response {
+    /// An answer of a service.
+    init(_ message: WireMessage, _ incoming: Incoming) {
+        let isCoded = message.byteCount >= Gzip.least && incoming.takesGzip
+        if isCoded, let coded = Gzip.compressed(message.bytes) {
+            self.init(message.form.mediaType, ByteBuffer(bytes: coded), incoming)
+            headers[.contentEncoding] = "gzip"
+            return
+        }
+        // The answer's bytes are written once, where they are sent from.
+        var buffer = ByteBuffer()
+        buffer.reserveCapacity(message.byteCount)
+        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: message.byteCount) { room in
+            message.write(to: room)
+            return message.byteCount
+        }
+        self.init(message.form.mediaType, buffer, incoming)
+    }
+
+    /// An error of a service: the whole of it.
+    init(_ error: SyncError, status: Int? = nil, _ incoming: Incoming) {
+        let message = WireMessage(.json, error.wireBytes)
+        self.init(message, incoming)
+        self.status = HTTPResponse.Status(code: status ?? error.code.httpStatus)
+        if let wait = error.retryAfter {
+            headers[.retryAfter] = String(max(1, wait.components.seconds))
+        }
+    }
+
+    private init(_ type: String, _ body: ByteBuffer, _ incoming: Incoming) {
+        self.init(
+            status: .ok,
+            headers: [
+                .contentType: type, .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+                .vary: "Accept-Encoding",
+            ],
+            body: ResponseBody(byteBuffer: body)
+        )
+        headers.set("X-Apple-Request-UUID", to: incoming.uuid)
+    }
+
+    /// The answer to a request in a form that its method does not have; nothing was done.
+    fileprivate static func unknownForm(_ type: String, _ incoming: Incoming) -> Response {
+        Response(
+            SyncError(
+                .incompatibleVersion,
+                "A request of the media type '\(type)' cannot be read; all methods have \(WireForm.json.mediaType)."
+            ),
+            status: 415,
+            incoming
+        )
+    }
+}
+#endif

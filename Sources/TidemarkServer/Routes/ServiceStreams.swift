@@ -1,0 +1,156 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import AsyncAlgorithms
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import ServiceLifecycle
+import TidemarkModel
+import TidemarkWire
+
+/// The methods of `DatabaseService` that send bit by bit: streams, uploads and downloads.
+extension Server {
+    func notifications(
+        _ call: inout ServiceCall,
+        _ place: Callers.Place
+    ) async throws(SyncError) -> Response {
+        let (request, caller) = try await read(NotificationChangesRequest.self, &call, place)
+        let token: ChangeToken
+        if let since = request.since {
+            token = since
+        } else {
+            token = try await store.notificationToken(as: caller)
+        }
+        return .lines(try await store.notifications(since: token, as: caller), call.incoming)
+    }
+
+    func accountStatuses(
+        _ call: inout ServiceCall,
+        _ place: Callers.Place
+    ) async throws(SyncError) -> Response {
+        let (_, caller) = try await read(Nothing.self, &call, place)
+        return .lines(try await store.accountStatuses(as: caller), call.incoming)
+    }
+
+    func upload(
+        _ call: inout ServiceCall,
+        _ place: Callers.Place
+    ) async throws(SyncError) -> Response {
+        let incoming = call.incoming
+        let request = incoming.header(HeaderValue.request)
+            .flatMap { HeaderValue.value(UploadAssetRequest.self, from: $0) }
+        guard let request else {
+            throw SyncError(
+                .invalidArguments,
+                "An upload says in the header \(HeaderValue.request) what it is for."
+            )
+        }
+        let caller = try await caller(&call, request.json, place)
+        let asset = try await store.uploadAsset(
+            incoming.request.body.map { Array($0.readableBytesView) },
+            request.value,
+            as: caller
+        )
+        return Response(WireMessage(.json, try WireCoding.bytes(of: asset)), incoming)
+    }
+
+    func download(
+        _ call: inout ServiceCall,
+        _ place: Callers.Place
+    ) async throws(SyncError) -> Response {
+        let (request, caller) = try await read(DownloadAssetRequest.self, &call, place)
+        let download = try await store.downloadAsset(request, as: caller)
+        var response = Response.streaming(PieceFrames.mediaType, call.incoming) { writer in
+            var end = PieceFrames.end
+            do {
+                for try await piece in download where !piece.isEmpty {
+                    let head = PieceFrames.head(ofPiece: piece.count)
+                    try await writer.write(ByteBuffer(joining: head, piece))
+                }
+            } catch let error as SyncError {
+                end = try PieceFrames.end(error)
+            }
+            try await writer.write(ByteBuffer(bytes: end))
+        }
+        response.headers.set(
+            HeaderValue.answer,
+            to: try HeaderValue.text(of: DownloadHead(download)).text
+        )
+        return response
+    }
+}
+extension Response {
+    /// The time after which a stream says that it is still there.
+    private static let beat = Duration.seconds(20)
+
+    /// An answer whose body comes bit by bit, until the connection or the server is closed.
+    fileprivate static func streaming(
+        _ type: String,
+        _ incoming: Incoming,
+        _ write:
+            @escaping @concurrent @Sendable (inout any ResponseBodyWriter) async throws -> Void
+    ) -> Response {
+        var response = Response(
+            status: .ok,
+            headers: [
+                .contentType: type, .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+            ],
+            body: ResponseBody { writer in
+                try await write(&writer)
+                try await writer.finish(nil)
+            }
+        )
+        response.headers.set("X-Apple-Request-UUID", to: incoming.uuid)
+        // A proxy that collects an answer would keep what is told back.
+        response.headers.set("X-Accel-Buffering", to: "no")
+        return response
+    }
+
+    private enum Told<Element: Codable & Sendable> {
+        case line(StreamLine<Element>)
+        case beat
+    }
+
+    /// A stream as lines, with an empty one where nothing else is told for some time.
+    ///
+    /// It ends without a last line when the server shuts down, so that clients come back.
+    fileprivate static func lines<Element: Codable & Sendable>(
+        _ stream: AsyncThrowingStream<Element, any Error>,
+        _ incoming: Incoming
+    ) -> Response {
+        let lines = chain(stream.map { StreamLine.element($0) }, [StreamLine<Element>.end].async)
+        let beats = AsyncTimerSequence(interval: beat, clock: .continuous)
+        let told = merge(
+            lines.map { Told.line($0) },
+            beats.map { _ in Told<Element>.beat }
+        ).cancelOnGracefulShutdown()
+        return streaming("application/x-ndjson", incoming) { writer in
+            // The head goes out with the first bytes.
+            try await writer.write(ByteBuffer(string: "\n"))
+            do {
+                for try await event in told {
+                    guard case .line(let line) = event else {
+                        try await writer.write(ByteBuffer(string: "\n"))
+                        continue
+                    }
+                    try await writer.write(ByteBuffer(bytes: line.bytes()))
+                    if case .end = line { return }
+                }
+            } catch let error as SyncError {
+                let line = try StreamLine<Element>.failure(error).bytes()
+                try await writer.write(ByteBuffer(bytes: line))
+            }
+        }
+    }
+}
+
+extension ByteBuffer {
+    fileprivate init(joining parts: [UInt8]...) {
+        self.init()
+        reserveCapacity(parts.reduce(0) { $0 + $1.count })
+        for part in parts { writeBytes(part) }
+    }
+}
+#endif

@@ -1,0 +1,82 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import TidemarkLock
+
+/// The faults that a temporary server makes: requests that wait, come too early, or get no answer.
+///
+/// What becomes of a request follows from the seed, its path and the number of requests to this path before it, so
+/// that it does not depend on requests to other paths that run at the same time.
+package struct RequestFaults: Hashable, Sendable {
+    /// The share of requests that are answered `THROTTLED`, from zero to one.
+    package var throttledShare = 0.0
+    /// The share of requests whose connection is closed without an answer; half of them are carried out before.
+    package var lostShare = 0.0
+    /// The longest time that a request waits; each waits a random part of it.
+    package var latency = Duration.zero
+    /// The seed of all of it.
+    package var seed: UInt64 = 0
+
+    /// No faults.
+    package init() {}
+
+    /// What becomes of one request.
+    struct Fate: Hashable {
+        enum End {
+            case answered, throttled, requestLost, answerLost
+        }
+
+        var wait: Duration
+        var end: End
+    }
+
+    /// Tells what becomes of a request: the one with this number among those to this path.
+    func fate(ofRequest number: UInt64, to path: String) -> Fate {
+        // FNV-1a, from the seed on: a hash that is the same in every process.
+        var state = seed ^ 0xCBF2_9CE4_8422_2325
+        for byte in path.utf8 { state = (state ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        state ^= number &* 0xD6E8_FEB8_6659_FD93
+        let wait = latency * Self.unit(&state)
+        let isThrottled = Self.unit(&state) < throttledShare
+        let isLost = Self.unit(&state) < lostShare
+        let isDone = Self.unit(&state) < 0.5
+        let lost = isDone ? Fate.End.answerLost : .requestLost
+        return Fate(wait: wait, end: isThrottled ? .throttled : isLost ? lost : .answered)
+    }
+
+    /// A number from zero to less than one, by SplitMix64.
+    private static func unit(_ state: inout UInt64) -> Double {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return Double((mixed ^ mixed >> 31) >> 11) / Double(1 << 53)
+    }
+}
+
+/// The faults of a server, and the number of requests to each path so far.
+final class RequestCounts: Sendable {
+    private let faults: RequestFaults
+    private let counts = Lock<[String: UInt64]>([:])
+
+    init(_ faults: RequestFaults) {
+        self.faults = faults
+    }
+
+    /// Tells what becomes of the next request to a path; `nil` for pages, metrics and health, which have no faults.
+    func next(to path: String) -> RequestFaults.Fate? {
+        guard ["/database/", "/tidemark/", "/assets/"].contains(where: path.hasPrefix) else {
+            return nil
+        }
+        // The rest of an asset's path is another one in each run.
+        let isUpload = path.hasPrefix("/assets/up/")
+        let known = path.hasPrefix("/assets/") ? (isUpload ? "/assets/up" : "/assets") : path
+        let number = counts.withLock { counts in
+            counts[known, default: 0] += 1
+            return counts[known] ?? 0
+        }
+        return faults.fate(ofRequest: number, to: known)
+    }
+}
+#endif

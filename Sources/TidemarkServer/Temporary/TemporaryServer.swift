@@ -1,0 +1,317 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import Hummingbird
+import HummingbirdCore
+import Logging
+import ServiceLifecycle
+package import Tidemark
+import TidemarkLock
+package import TidemarkModel
+import TidemarkWire
+
+/// A server for one run of something, on a store that is made for it: `tidemark exec`.
+///
+/// It listens on the loopback interface, on a free port. `POST /tidemark/1/reset` empties it: a new store takes the
+/// place of the old one, with the same API token and the same user, who stays signed in.
+package final class TemporaryServer: Sendable {
+    /// The store that answers, and what belongs to it.
+    private struct Current: Sendable {
+        let store: Store
+        /// The store's folder.
+        let path: String
+        let server: Server
+        let responder: RouterResponder<ServerContext>
+        let counts: RequestCounts
+        let token: String
+        let webToken: String?
+        let person: Person?
+    }
+
+    /// The person who is signed in.
+    private struct Person: Sendable {
+        let account: Account
+        /// The id of the session.
+        let session: String
+    }
+
+    /// The container of a server's own records.
+    package static let ownContainer = Registry.container
+    /// The path at which it is emptied.
+    static let resetPath = "/tidemark/1/reset"
+
+    private let folder: String
+    private let container: ContainerID
+    private let faults: RequestFaults
+    /// The key that signs tokens: with it those that were handed out stay good.
+    private let key: Data
+    private let current: Lock<Current>
+    /// The number of stores that were made.
+    private let storeCount = Lock(1)
+    /// Stores that were replaced, and are being closed and removed.
+    private let removals = Lock<[Task<Void, Never>]>([])
+
+    /// The path of the first store in a folder; one that is there already is taken.
+    package static func firstStore(in folder: String) -> String { store(1, in: folder) }
+
+    private static func store(_ number: Int, in folder: String) -> String {
+        "\(folder)/\(number).tide"
+    }
+
+    private static func keyFile(inStoreAt path: String) -> String { path + "/server.key" }
+
+    /// Opens the first store in a folder, and prepares to answer for it.
+    ///
+    /// `user` is an address, or a name, which becomes the address of an account. `fill` puts into the store what is
+    /// there from the beginning.
+    package init(
+        in folder: String,
+        container: ContainerID,
+        user: String?,
+        faults: RequestFaults,
+        fill: (Store) async throws -> Void
+    ) async throws {
+        self.folder = folder
+        self.container = container
+        self.faults = faults
+        let person = user.map { user in
+            let email = Account.normalized(user.contains("@") ? user : user + "@tidemark.test")
+            return Person(
+                account: Account(
+                    // The same person in each run, so that what they left can be imported.
+                    id: Account.recordName([UInt8].sha256(email).prefix(16).hexadecimal),
+                    email: email,
+                    givenName: String(user.prefix { $0 != "@" }),
+                    familyName: "",
+                    password: ""
+                ),
+                session: [UInt8].random(16).hexadecimal
+            )
+        }
+        let path = Self.firstStore(in: folder)
+        let store = try Self.open(path)
+        do {
+            try await fill(store)
+            let first = try await Self.begin(store, at: path, container, person, faults)
+            current = Lock(first)
+            key = try Data(contentsOf: URL(filePath: Self.keyFile(inStoreAt: path)))
+        } catch {
+            try? store.close()
+            throw error
+        }
+    }
+
+    private static func open(_ path: String) throws -> Store {
+        var options = StoreOptions()
+        options.requiresAuthentication = true
+        options.journal = .full
+        // It ends with the run, so that nothing needs to survive a loss of power.
+        options.durability = .none
+        return try Store.open(at: path, access: .creating, options: options)
+    }
+
+    private static func begin(
+        _ store: Store,
+        at path: String,
+        _ container: ContainerID,
+        _ person: Person?,
+        _ faults: RequestFaults
+    ) async throws -> Current {
+        var options = ServerOptions()
+        options.rateLimits = [:]
+        let server = try await Server(store: store, at: path, options: options)
+        let directory = server.directory
+        let token = try await directory.developmentToken(for: container)
+        var webToken: String?
+        var person = person
+        if let wanted = person {
+            // An imported store may know the person, who then stays the same through every reset.
+            let known = try await directory.account(email: wanted.account.email)
+            if known == nil { try await directory.add(wanted.account) }
+            let account = known ?? wanted.account
+            person = Person(account: account, session: wanted.session)
+            webToken = try await directory.signIn(
+                account,
+                to: container,
+                in: .development,
+                isKept: true,
+                session: wanted.session
+            )
+        }
+        let router = Router(context: ServerContext.self)
+        server.addRoutes(to: router)
+        try await server.push.begin()
+        return Current(
+            store: store,
+            path: path,
+            server: server,
+            responder: router.buildResponder(),
+            counts: RequestCounts(faults),
+            token: token,
+            webToken: webToken,
+            person: person
+        )
+    }
+
+    /// The text of the API token for the container, in development.
+    package var token: String { current.withLock { $0.token } }
+
+    /// A token of the user's session; `nil` if no user was named.
+    package var webToken: String? { current.withLock { $0.webToken } }
+
+    /// The store that answers now.
+    package var store: Store { current.withLock { $0.store } }
+
+    /// The folder of the store that answers now.
+    package var path: String { current.withLock { $0.path } }
+
+    // MARK: Running
+
+    /// Answers requests while a body runs, which is told the port, and returns what it returns.
+    ///
+    /// The store stays open.
+    package func run<Value: Sendable>(
+        _ body: @Sendable (Int) async throws -> Value
+    ) async throws -> Value {
+        let (ports, listening) = AsyncStream.makeStream(of: Int.self)
+        let quiet = Logger(label: "tidemark") { _ in SwiftLogNoOpLogHandler() }
+        let application = Application(
+            responder: Responder(server: self),
+            server: try current.withLock { $0.server }.serverBuilder(nil),
+            configuration: ApplicationConfiguration(
+                address: .hostname("127.0.0.1", port: 0),
+                serverName: nil,
+                backlog: 1024
+            ),
+            onServerRunning: { channel in listening.yield(channel.localAddress?.port ?? 0) },
+            logger: quiet
+        )
+        var configuration = ServiceGroupConfiguration(services: [application], logger: quiet)
+        // Whoever has a request open by now was started by the body and has outlived it.
+        configuration.maximumGracefulShutdownDuration = .milliseconds(500)
+        let group = ServiceGroup(configuration: configuration)
+        async let ended: Void = Self.run(group, listening)
+        guard let port = await ports.first(where: { _ in true }) else {
+            try await ended
+            throw SyncError(.serviceUnavailable, "The server ended before it listened.")
+        }
+        let outcome: Result<Value, any Error>
+        do {
+            outcome = .success(try await body(port))
+        } catch {
+            outcome = .failure(error)
+        }
+        // Those who listen for changes would be waited for.
+        await current.withLock { $0.server }.push.end()
+        await group.triggerGracefulShutdown()
+        // What could not end in time says so; the body's outcome is what counts.
+        _ = try? await ended
+        return try outcome.get()
+    }
+
+    private static func run(
+        _ group: ServiceGroup,
+        _ listening: AsyncStream<Int>.Continuation
+    ) async throws {
+        defer { listening.finish() }
+        try await group.run()
+    }
+
+    /// Closes the store, once those before it are gone.
+    package func close() async throws {
+        for removal in removals.withLock({ $0 }) { await removal.value }
+        try store.close()
+    }
+
+    // MARK: Requests
+
+    /// Resets the server, or passes a request on to the store of now, with the faults of now.
+    private struct Responder: HTTPResponder {
+        let server: TemporaryServer
+
+        func respond(to request: Request, context: ServerContext) async throws -> Response {
+            let path = request.uri.path
+            if path == TemporaryServer.resetPath { return await server.reset(request) }
+            let current = server.current.withLock { $0 }
+            guard let fate = current.counts.next(to: path) else {
+                return try await current.responder.respond(to: request, context: context)
+            }
+            if fate.wait > .zero { try await Task.sleep(for: fate.wait) }
+            switch fate.end {
+            case .answered: break
+            case .throttled: return TemporaryServer.throttled(request)
+            case .requestLost: return try await lost(context)
+            case .answerLost:
+                _ = try await current.responder.respond(to: request, context: context)
+                return try await lost(context)
+            }
+            return try await current.responder.respond(to: request, context: context)
+        }
+
+        /// Closes the connection; nobody receives the response.
+        private func lost(_ context: ServerContext) async throws -> Response {
+            try? await context.channel.close()
+            return Response(status: .internalServerError)
+        }
+    }
+
+    private static func throttled(_ request: Request) -> Response {
+        let incoming = Incoming(request, ServerOptions())
+        let error = WebError(
+            "THROTTLED",
+            status: 429,
+            "This request was chosen to be refused (--throttle)",
+            retryAfter: 1
+        )
+        var response = Response(error, incoming)
+        if let origin = incoming.origin { response.allow(origin) }
+        return response
+    }
+
+    private func reset(_ request: Request) async -> Response {
+        let incoming = Incoming(request, ServerOptions())
+        guard request.method == .post else { return .wrongMethod("POST", incoming) }
+        do {
+            try await reset()
+            return Response(json: Array("{}".utf8), incoming)
+        } catch {
+            return Response(WebError(any: error), incoming)
+        }
+    }
+
+    /// Puts an empty store into the place of the one that answers.
+    private func reset() async throws {
+        let number = storeCount.withLock { count in
+            count += 1
+            return count
+        }
+        let path = Self.store(number, in: folder)
+        let person = current.withLock { $0.person }
+        let store = try Self.open(path)
+        let next: Current
+        do {
+            try key.write(to: URL(filePath: Self.keyFile(inStoreAt: path)))
+            next = try await Self.begin(store, at: path, container, person, faults)
+        } catch {
+            try? store.close()
+            try? FileManager.default.removeItem(atPath: path)
+            throw error
+        }
+        let replaced = current.withLock { current in
+            defer { current = next }
+            return current
+        }
+        removals.withLock { removals in
+            removals.append(
+                Task {
+                    await replaced.server.push.end()
+                    try? replaced.store.close()
+                    try? FileManager.default.removeItem(atPath: replaced.path)
+                }
+            )
+        }
+    }
+}
+#endif

@@ -1,0 +1,237 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import AsyncHTTPClient
+public import Logging
+import NIOCore
+public import ServiceLifecycle
+import TidemarkLock
+import TidemarkModel
+public import Tracing
+
+/// Keeps spans, and posts them in batches to a collector as OTLP over HTTP, in JSON.
+///
+/// It reads and writes `traceparent`. Run it as a service; what has ended when it is asked to stop is posted first.
+public final class OTLPTracer: Tracer, Service {
+    /// The options that it was made with.
+    public let options: TraceOptions
+    let logger: Logger
+    private let waiting = Lock(Waiting())
+
+    private struct Waiting {
+        var spans: [EndedSpan] = []
+        var droppedCount = 0
+        /// True if the last post failed.
+        var hasFailed = false
+    }
+
+    /// Prepares a tracer; `logger` is told when the collector cannot be reached, and when it can be again.
+    public init(_ options: TraceOptions, logger: Logger) {
+        self.options = options
+        self.logger = logger
+    }
+
+    // MARK: Spans
+
+    /// Begins a span.
+    public func startSpan<Instant: TracerInstant>(
+        _ operationName: String,
+        context: @autoclosure () -> InstrumentationContext,
+        ofKind kind: SpanKind,
+        at instant: @autoclosure () -> Instant,
+        function: String,
+        file fileID: String,
+        line: UInt
+    ) -> OTLPSpan {
+        var context = context()
+        let parent = context.trace
+        let trace = parent.map { $0.child(random: Self.random()) } ?? begun()
+        context.trace = trace
+        return OTLPSpan(
+            EndedSpan(
+                operationName,
+                kind,
+                trace,
+                parent: parent?.parent,
+                start: instant().nanosecondsSinceEpoch
+            ),
+            context
+        ) { [self] in keep($0) }
+    }
+
+    /// Begins a span of any type.
+    public func startAnySpan<Instant: TracerInstant>(
+        _ operationName: String,
+        context: @autoclosure () -> InstrumentationContext,
+        ofKind kind: SpanKind,
+        at instant: @autoclosure () -> Instant,
+        function: String,
+        file fileID: String,
+        line: UInt
+    ) -> any Span {
+        startSpan(
+            operationName,
+            context: context(),
+            ofKind: kind,
+            at: instant(),
+            function: function,
+            file: fileID,
+            line: line
+        )
+    }
+
+    /// Does nothing: spans are posted while it runs, and when it ends.
+    public func forceFlush() {}
+
+    /// The number of spans that wait for being posted.
+    var waitingCount: Int { waiting.withLock { $0.spans.count } }
+
+    /// A trace that begins here.
+    private func begun() -> TraceContext {
+        let low = Self.random()
+        // The upper bits are as good as any others, and a number below one has 53.
+        let isSampled = Double(low >> 11) < options.ratio * 0x1p53
+        return TraceContext(
+            traceHigh: Self.random(),
+            traceLow: low,
+            parent: Self.random(),
+            flags: isSampled ? 1 : 0
+        )
+    }
+
+    private static func random() -> UInt64 { .random(in: 1 ... .max) }
+
+    private func keep(_ span: EndedSpan) {
+        waiting.withLock { waiting in
+            waiting.spans.append(span)
+            drop(&waiting)
+        }
+    }
+
+    private func drop(_ waiting: inout Waiting) {
+        let excess = waiting.spans.count - options.waitingLimit
+        guard excess > 0 else { return }
+        waiting.spans.removeFirst(excess)
+        waiting.droppedCount += excess
+    }
+
+    // MARK: Carriers
+
+    /// Reads `traceparent`; what is none is passed over.
+    public func extract<Carrier, Extract: Extractor>(
+        _ carrier: Carrier,
+        into context: inout InstrumentationContext,
+        using extractor: Extract
+    ) where Extract.Carrier == Carrier {
+        guard let text = extractor.extract(key: "traceparent", from: carrier),
+            let trace = TraceContext(traceparent: text)
+        else { return }
+        context.trace = trace
+    }
+
+    /// Writes `traceparent`.
+    public func inject<Carrier, Inject: Injector>(
+        _ context: InstrumentationContext,
+        into carrier: inout Carrier,
+        using injector: Inject
+    ) where Inject.Carrier == Carrier {
+        guard let trace = context.trace else { return }
+        injector.inject(trace.traceparent, forKey: "traceparent", into: &carrier)
+    }
+
+    // MARK: Posting
+
+    /// Posts spans until it is asked to stop.
+    public func run() async throws {
+        var configuration = HTTPClient.Configuration()
+        configuration.timeout = .init(connect: .seconds(5), read: .seconds(10))
+        configuration.redirectConfiguration = .disallow
+        let client = HTTPClient(configuration: configuration)
+        while !Task.isShuttingDownGracefully, !Task.isCancelled {
+            try? await cancelWhenGracefulShutdown {
+                try await Task.sleep(for: self.options.interval)
+            }
+            await post(by: client)
+        }
+        await post(by: client)
+        try await client.shutdown()
+    }
+
+    /// Posts all spans that wait, or as many as the collector takes.
+    private func post(by client: HTTPClient) async {
+        while true {
+            let (batch, droppedCount) = waiting.withLock { waiting in
+                let batch = Array(waiting.spans.prefix(options.batchCount))
+                waiting.spans.removeFirst(batch.count)
+                defer { waiting.droppedCount = 0 }
+                return (batch, waiting.droppedCount)
+            }
+            if droppedCount > 0 {
+                logger.warning("spans were dropped", metadata: ["count": "\(droppedCount)"])
+            }
+            guard !batch.isEmpty else { return }
+            let problem = await problem(posting: batch, by: client)
+            note(problem)
+            if problem == .passing {
+                waiting.withLock { waiting in
+                    waiting.spans.insert(contentsOf: batch, at: 0)
+                    drop(&waiting)
+                }
+            }
+            if problem != nil { return }
+        }
+    }
+
+    private enum Problem {
+        /// The collector may take the same spans later.
+        case passing
+        /// It will never take them.
+        case lasting
+    }
+
+    private func problem(posting batch: [EndedSpan], by client: HTTPClient) async -> Problem? {
+        var request = HTTPClientRequest(url: options.endpoint)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        for (name, value) in options.headers {
+            request.headers.replaceOrAdd(name: name, value: value)
+        }
+        request.body = .bytes(ByteBuffer(bytes: OTLP.body(batch, options)))
+        do {
+            let response = try await client.execute(request, timeout: .seconds(10))
+            // The connection can be used again once the answer was read.
+            _ = try await response.body.collect(upTo: 1 << 16)
+            switch response.status.code {
+            case 200..<300: return nil
+            case 408, 429, 500...: return .passing
+            default: return .lasting
+            }
+        } catch {
+            return .passing
+        }
+    }
+
+    /// Says when posting begins to fail, and when it works again.
+    private func note(_ problem: Problem?) {
+        let hasFailed = problem != nil
+        let hadFailed = waiting.withLock { waiting in
+            defer { waiting.hasFailed = hasFailed }
+            return waiting.hasFailed
+        }
+        guard hasFailed != hadFailed else { return }
+        if hasFailed {
+            logger.warning("the collector of spans takes none")
+        } else {
+            logger.info("the collector of spans takes them again")
+        }
+    }
+}
+
+extension TraceContext {
+    /// The same trace, in a span below.
+    fileprivate func child(random: UInt64) -> TraceContext {
+        TraceContext(traceHigh: traceHigh, traceLow: traceLow, parent: random, flags: flags)
+    }
+}
+#endif

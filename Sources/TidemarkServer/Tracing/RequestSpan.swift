@@ -1,0 +1,73 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import HTTPTypes
+import TidemarkModel
+import Tracing
+
+/// The span of a request: what was asked for and how that ended, never a query, in which tokens are.
+struct RequestSpan {
+    private let span: any Span
+    /// What the spans of the work begin with.
+    var context: InstrumentationContext { span.context }
+    /// The trace that a commit of the request belongs to.
+    let trace: TraceContext?
+
+    init(_ incoming: Incoming, _ tracer: any Tracer) {
+        var context = InstrumentationContext.topLevel
+        tracer.extract(incoming.request.headers, into: &context, using: HeaderFields())
+        span = tracer.startSpan(
+            incoming.request.method.rawValue,
+            context: context,
+            ofKind: .server,
+            at: DefaultTracerClock.now,
+            function: #function,
+            file: #fileID,
+            line: #line
+        )
+        // A tracer that keeps nothing leaves a commit with the trace of the request.
+        var own: [String: String] = [:]
+        tracer.inject(span.context, into: &own, using: WrittenFields())
+        trace =
+            own["traceparent"].flatMap { TraceContext(traceparent: $0) } ?? incoming.trace
+    }
+
+    /// Ends the span.
+    func end(_ endpoint: String?, _ caller: Caller?, code: String?, method: String, status: Int) {
+        guard span.isRecording else { return span.end() }
+        span.operationName = "\(method) \(endpoint ?? "other")"
+        span.updateAttributes { attributes in
+            attributes.set("http.request.method", value: .string(method))
+            attributes.set("http.response.status_code", value: .int64(Int64(status)))
+            if let endpoint { attributes.set("http.route", value: .string(endpoint)) }
+            if let code { attributes.set("error.type", value: .string(code)) }
+            guard let caller else { return }
+            let database = caller.database
+            attributes.set("tidemark.container", value: .string(database.container.identifier))
+            attributes.set("tidemark.environment", value: .string(database.environment.rawValue))
+            attributes.set("tidemark.database", value: .string(database.scope.name))
+            if let user = caller.user {
+                attributes.set("tidemark.user", value: .string(user.userRecordName))
+            }
+            if let device = caller.device {
+                attributes.set("tidemark.device", value: .string(device))
+            }
+        }
+        if status >= 500 { span.setStatus(SpanStatus(code: .error)) }
+        span.end()
+    }
+}
+
+private struct HeaderFields: Extractor {
+    func extract(key: String, from carrier: HTTPFields) -> String? {
+        HTTPField.Name(key).flatMap { carrier[$0] }
+    }
+}
+
+private struct WrittenFields: Injector {
+    func inject(_ value: String, forKey key: String, into carrier: inout [String: String]) {
+        carrier[key] = value
+    }
+}
+#endif

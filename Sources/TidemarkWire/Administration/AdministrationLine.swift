@@ -1,0 +1,78 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// One line of the answer to a call.
+///
+/// Its one member says what it is. The last line has an answer or an error.
+struct AdministrationLine<Call: AdministrationCall>: Codable {
+    /// How much of how much is done.
+    struct Progress: Codable {
+        var done: UInt64
+        var total: UInt64
+    }
+
+    var progress: Progress?
+    var piece: Call.Piece?
+    var answer: Call.Answer?
+    var error: SyncError?
+}
+
+/// Calls of operators as bytes, for the side that answers them.
+public enum AdministrationLines {
+    /// Reads a call from the bytes of a JSON object; no bytes are a call without members.
+    ///
+    /// Throws `invalidArguments` for bytes that are not one.
+    public static func call<Call: AdministrationCall>(
+        _ type: Call.Type,
+        from bytes: [UInt8]
+    ) throws(SyncError) -> Call {
+        do throws(DecodingError) {
+            return try WireCoding.value(type, from: bytes.isEmpty ? Array("{}".utf8) : bytes)
+        } catch {
+            throw SyncError(
+                .invalidArguments,
+                "The call '\(Call.name)' cannot be read: \(error.summary)."
+            )
+        }
+    }
+
+    /// Answers a call in lines of JSON, without their ends.
+    ///
+    /// `report` takes lines about progress, which may come at any time until the answer does, on any thread: the caller
+    /// leaves out what is too much. `write` takes the others; the next one waits for it to return. What the service
+    /// throws is the last line, unless nothing was written before: then it is thrown.
+    public static func answer<Call: AdministrationCall>(
+        _ call: Call,
+        by service: any AdministrationService,
+        report: @escaping @Sendable (_ done: UInt64, _ total: UInt64) -> Void,
+        write: ([UInt8]) async throws -> Void
+    ) async throws {
+        let answer = try await service.answer(call, report: report) { piece in
+            try await write(try WireCoding.bytes(of: AdministrationLine<Call>(piece: piece)))
+        }
+        try await write(try WireCoding.bytes(of: AdministrationLine<Call>(answer: answer)))
+    }
+
+    /// The line that says how far work has come.
+    public static func progress(_ done: UInt64, of total: UInt64) -> [UInt8] {
+        Array("{\"progress\":{\"done\":\(done),\"total\":\(total)}}".utf8)
+    }
+
+    /// The line that says why there is no answer.
+    public static func failure(_ error: SyncError) -> [UInt8] {
+        let line = AdministrationLine<NoCall>(error: error)
+        return (try? WireCoding.bytes(of: line)) ?? Array("{\"error\":{\"code\":1}}".utf8)
+    }
+
+    /// The error that a line is; `nil` for any other line.
+    public static func failure(in line: [UInt8]) -> SyncError? {
+        (try? WireCoding.value(AdministrationLine<NoCall>.self, from: line))?.error
+    }
+
+    /// No call has neither pieces nor an answer.
+    private struct NoCall: AdministrationCall {
+        static let name = ""
+    }
+}

@@ -1,0 +1,84 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+/// The way to an `AdministrationService` in another process, or elsewhere: carries bytes, and knows nothing of what
+/// they say.
+public protocol AdministrationTransport: Sendable {
+    /// Sends a call, once, and gives the lines of the answer to `receive`, without their ends, until the last one.
+    ///
+    /// Throws `networkUnavailable`, `networkFailure` or `serverResponseLost` where a connection was not made, or was
+    /// lost; and what the other side says before there is a line. Cancelling the task ends the call there too.
+    func send(
+        _ call: [UInt8],
+        to name: String,
+        receive: ([UInt8]) async throws -> Void
+    ) async throws
+}
+
+/// An `AdministrationService` that another process answers for.
+///
+/// A call that only reads is repeated where the connection was lost before the first part of an answer came.
+public struct RemoteAdministration<Transport: AdministrationTransport>: AdministrationService {
+    private let transport: Transport
+    private let patience: Patience
+
+    /// Describes a service behind a transport.
+    public init(over transport: Transport, patience: Patience = Patience(repetitions: 2)) {
+        self.transport = transport
+        self.patience = patience
+    }
+
+    /// See `AdministrationService`.
+    public func answer<Call: AdministrationCall>(
+        _ call: Call,
+        report: @escaping @Sendable (UInt64, UInt64) -> Void,
+        receive: (Call.Piece) async throws -> Void
+    ) async throws -> Call.Answer {
+        let bytes = try WireCoding.bytes(of: call)
+        var repetition = 0
+        while true {
+            var hasBegun = false
+            var answer: Call.Answer?
+            do {
+                try await transport.send(bytes, to: Call.name) { bytes in
+                    let line = try Self.line(bytes, of: Call.self)
+                    if let progress = line.progress { report(progress.done, progress.total) }
+                    if let error = line.error { throw error }
+                    if let piece = line.piece {
+                        hasBegun = true
+                        try await receive(piece)
+                    }
+                    if let found = line.answer { answer = found }
+                }
+                if let answer { return answer }
+                try Task.checkCancellation()
+                throw SyncError(
+                    .serverResponseLost,
+                    "The answer to '\(Call.name)' broke off before its end."
+                )
+            } catch let error as SyncError where error.isLostConnection {
+                guard !Call.writes, !hasBegun, repetition < patience.repetitions,
+                    await patience.pause(before: repetition)
+                else { throw error }
+                repetition += 1
+            }
+        }
+    }
+
+    private static func line<Call: AdministrationCall>(
+        _ bytes: [UInt8],
+        of call: Call.Type
+    ) throws(SyncError) -> AdministrationLine<Call> {
+        do throws(DecodingError) {
+            return try WireCoding.value(AdministrationLine<Call>.self, from: bytes)
+        } catch {
+            throw SyncError(
+                .internalError,
+                "The answer to '\(Call.name)' cannot be read: \(error.summary).",
+                remedy: "Compare the versions of client and server."
+            )
+        }
+    }
+}

@@ -1,0 +1,58 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// A request or an answer on its way out: bytes that are written where they are needed, once.
+public struct WireMessage: Sendable {
+    /// The form.
+    public let form: WireForm
+    /// The number of its bytes.
+    public let byteCount: Int
+    private let append: @Sendable (inout WireWriter) -> Void
+
+    /// Describes a message by what writes it, which writes the same each time.
+    init(_ form: WireForm, _ write: @escaping @Sendable (inout WireWriter) -> Void) {
+        self.form = form
+        append = write
+        var counter = WireWriter()
+        write(&counter)
+        byteCount = counter.count
+    }
+
+    /// Wraps bytes.
+    public init(_ form: WireForm, _ bytes: [UInt8]) {
+        self.form = form
+        byteCount = bytes.count
+        append = { writer in writer.append(bytes: bytes[...]) }
+    }
+
+    /// Writes the bytes at the start of a buffer, which has room for ``byteCount``.
+    public func write(to buffer: UnsafeMutableRawBufferPointer) {
+        precondition(buffer.count >= byteCount, "a message needs as much room as it has bytes")
+        guard let start = buffer.baseAddress else { return }
+        var writer = WireWriter(start)
+        append(&writer)
+        assert(writer.count == byteCount, "a message is written the same each time")
+    }
+
+    /// The bytes.
+    public var bytes: [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+            write(to: UnsafeMutableRawBufferPointer(buffer))
+            count = byteCount
+        }
+    }
+}
+
+/// A request or an answer that came.
+public struct ReceivedMessage: Sendable {
+    /// The form that it is said to have.
+    public let form: WireForm
+    /// Its bytes, of which nothing is known.
+    public let bytes: [UInt8]
+
+    /// Wraps bytes.
+    public init(_ form: WireForm, _ bytes: [UInt8]) {
+        self.form = form
+        self.bytes = bytes
+    }
+}

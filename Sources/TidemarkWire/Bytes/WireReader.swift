@@ -1,0 +1,148 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// What is wrong with bytes that are not a message, and where.
+struct WireFormError: Error, Hashable {
+    let message: String
+    let offset: Int
+
+    init(_ message: String, at offset: Int) {
+        self.message = message
+        self.offset = offset
+    }
+
+    /// The place and what is wrong there.
+    var summary: String { "at byte \(offset): \(message)" }
+}
+
+/// Reads numbers, texts and bytes one after another from bytes that another process sent: all are checked.
+struct WireReader {
+    let bytes: [UInt8]
+    private(set) var offset = 0
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// Passes over some bytes, and returns where they lie.
+    mutating func take(_ count: Int) throws(WireFormError) -> Range<Int> {
+        guard count <= bytes.count - offset else {
+            throw WireFormError(
+                "\(count) bytes are expected, and \(bytes.count - offset) are left",
+                at: offset
+            )
+        }
+        defer { offset += count }
+        return offset..<offset + count
+    }
+
+    private mutating func number<Number: FixedWidthInteger & BitwiseCopyable>(
+        _ type: Number.Type
+    ) throws(WireFormError) -> Number {
+        let range = try take(MemoryLayout<Number>.size)
+        return bytes.withUnsafeBytes {
+            Number(littleEndian: $0.loadUnaligned(fromByteOffset: range.lowerBound, as: type))
+        }
+    }
+
+    mutating func byte() throws(WireFormError) -> UInt8 { try number(UInt8.self) }
+
+    mutating func word32() throws(WireFormError) -> UInt32 { try number(UInt32.self) }
+
+    mutating func word64() throws(WireFormError) -> UInt64 { try number(UInt64.self) }
+
+    /// A byte of which only some bits have a meaning.
+    mutating func flags(_ known: UInt8) throws(WireFormError) -> UInt8 {
+        let flags = try byte()
+        guard flags & ~known == 0 else {
+            throw WireFormError("the flags \(flags) have no meaning", at: offset - 1)
+        }
+        return flags
+    }
+
+    /// The number of items that follow, each of at least so many bytes: no more than there can be.
+    mutating func count(ofItems least: Int) throws(WireFormError) -> Int {
+        let count = Int(try word32())
+        guard count <= (bytes.count - offset) / least else {
+            throw WireFormError("there are not bytes enough for \(count) items", at: offset - 4)
+        }
+        return count
+    }
+
+    /// Some bytes behind their number, shared.
+    mutating func blob() throws(WireFormError) -> ArraySlice<UInt8> {
+        let count = Int(try word32())
+        return bytes[try take(count)]
+    }
+
+    /// Where a text lies, which is UTF-8.
+    mutating func text(_ count: Int) throws(WireFormError) -> Range<Int> {
+        let range = try take(count)
+        let isText = bytes.withUnsafeBufferPointer { buffer in
+            UTF8Text.isValid(UnsafeBufferPointer(rebasing: buffer[range]))
+        }
+        guard isText else { throw WireFormError("a text is not UTF-8", at: range.lowerBound) }
+        return range
+    }
+
+    mutating func string() throws(WireFormError) -> String {
+        let count = Int(try word32())
+        return String(decoding: bytes[try text(count)], as: UTF8.self)
+    }
+
+    mutating func zone() throws(WireFormError) -> ZoneID {
+        let name = try string()
+        let owner = try string()
+        return ZoneID(zoneName: name, ownerName: owner.isEmpty ? ZoneID.currentOwner : owner)
+    }
+
+    mutating func tag() throws(WireFormError) -> RecordChangeTag? {
+        let text = try string()
+        return text.isEmpty ? nil : RecordChangeTag(text)
+    }
+
+    mutating func body() throws(WireFormError) -> RecordBody {
+        let blob = try self.blob()
+        do throws(BodyError) {
+            return try RecordBody(validating: blob)
+        } catch {
+            throw WireFormError(error.message, at: blob.startIndex + error.offset)
+        }
+    }
+
+    mutating func fields() throws(WireFormError) -> Fields {
+        let blob = try self.blob()
+        do throws(BodyError) {
+            return try Fields(validating: blob)
+        } catch {
+            throw WireFormError(error.message, at: blob.startIndex + error.offset)
+        }
+    }
+
+    /// A value in JSON.
+    mutating func json<Value: Decodable>(_ type: Value.Type) throws(WireFormError) -> Value {
+        let blob = try self.blob()
+        do throws(DecodingError) {
+            return try WireCoding.value(type, from: Array(blob))
+        } catch {
+            throw WireFormError(error.summary, at: blob.startIndex)
+        }
+    }
+
+    mutating func keys() throws(WireFormError) -> [String] {
+        let count = try self.count(ofItems: 4)
+        var keys: [String] = []
+        keys.reserveCapacity(count)
+        for _ in 0..<count { keys.append(try string()) }
+        return keys
+    }
+
+    /// Checks that nothing is left.
+    func finish() throws(WireFormError) {
+        guard offset == bytes.count else {
+            throw WireFormError("\(bytes.count - offset) bytes are left over", at: offset)
+        }
+    }
+}

@@ -1,0 +1,66 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+/// Writes numbers, texts and bytes one after another (Docs/formats/wire.md), or counts them.
+struct WireWriter {
+    private let start: UnsafeMutableRawPointer?
+    /// The number of bytes that were written.
+    private(set) var count = 0
+
+    /// Counts, and writes nothing.
+    init() {
+        start = nil
+    }
+
+    /// Writes from an address on, behind which there is room.
+    init(_ start: UnsafeMutableRawPointer) {
+        self.start = start
+    }
+
+    mutating func append(_ number: some FixedWidthInteger & BitwiseCopyable) {
+        start?.storeBytes(of: number.littleEndian, toByteOffset: count, as: type(of: number))
+        count += number.bitWidth / 8
+    }
+
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        if let start, let source = bytes.baseAddress {
+            (start + count).copyMemory(from: source, byteCount: bytes.count)
+        }
+        count += bytes.count
+    }
+
+    mutating func append(bytes: ArraySlice<UInt8>) {
+        bytes.withUnsafeBytes { append($0) }
+    }
+
+    /// Appends the number of bytes, and the bytes.
+    mutating func append(blob: ArraySlice<UInt8>) {
+        append(UInt32(truncatingIfNeeded: blob.count))
+        append(bytes: blob)
+    }
+
+    mutating func append(_ name: Name) {
+        name.withBytes { utf8 in
+            append(UInt32(truncatingIfNeeded: utf8.count))
+            append(UnsafeRawBufferPointer(utf8))
+        }
+    }
+
+    mutating func append(_ zone: ZoneID) {
+        append(zone.name)
+        append(zone.ownerName == ZoneID.currentOwner ? Name("") : zone.owner)
+    }
+
+    /// Appends a version's tag; an empty text stands for none.
+    mutating func append(_ tag: RecordChangeTag?) {
+        append(tag?.name ?? Name(""))
+    }
+
+    /// Appends names of fields, and that there are some.
+    mutating func append(_ keys: [String]) {
+        append(UInt32(truncatingIfNeeded: keys.count))
+        for key in keys { append(Name(key)) }
+    }
+}

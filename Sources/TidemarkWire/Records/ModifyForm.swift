@@ -1,0 +1,148 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import TidemarkModel
+
+extension RecordsForm where Request == ModifyRecordsRequest, Answer == ModifyRecordsResult {
+    /// Records to save and to delete.
+    static var modify: RecordsForm {
+        RecordsForm(
+            writeRequest: { (request) throws(SyncError) in try ModifyForm.message(for: request) },
+            readRequest: { (bytes) throws(WireFormError) in try ModifyForm.request(from: bytes) },
+            writeAnswer: { (answer) throws(SyncError) in
+                let saves = try WireOutcome.all(answer.saves)
+                let deletions = try WireOutcome.all(answer.deletions)
+                return WireMessage(.records) { writer in
+                    writer.begin(.modifyAnswer)
+                    writer.append(saves)
+                    writer.append(deletions)
+                }
+            },
+            readAnswer: { (bytes) throws(WireFormError) in
+                var reader = try WireReader(bytes, .modifyAnswer)
+                let saves = try reader.recordOutcomes()
+                let deletions = try reader.deletionOutcomes()
+                try reader.finish()
+                return ModifyRecordsResult(saves: saves, deletions: deletions)
+            }
+        )
+    }
+}
+
+private enum ModifyForm {
+    private static let isAtomic: UInt8 = 1
+
+    static func message(for request: ModifyRecordsRequest) throws(SyncError) -> WireMessage {
+        // What is shared with whom is JSON, which is made once.
+        var shares: [[UInt8]] = []
+        for save in request.saves {
+            if let share = save.share { shares.append(try WireCoding.bytes(of: share)) }
+        }
+        return WireMessage(.records) { [shares] writer in
+            writer.begin(.modifyRequest)
+            writer.append(request.isAtomic ? isAtomic : 0)
+            writer.append(UInt32(truncatingIfNeeded: request.saves.count))
+            var zones = ZoneMemory()
+            var shareCount = 0
+            for save in request.saves {
+                let hasZone = zones.changes(to: save.recordID.zone)
+                append(save, hasZone: hasZone, to: &writer)
+                if save.boxedShare.hasContent {
+                    writer.append(blob: shares[shareCount][...])
+                    shareCount += 1
+                }
+                writer.append(blob: save.fields.bytes)
+            }
+            writer.append(UInt32(truncatingIfNeeded: request.deletions.count))
+            zones = ZoneMemory()
+            for deletion in request.deletions {
+                let hasZone = zones.changes(to: deletion.recordID.zone)
+                writer.append(
+                    (hasZone ? ItemFlags.hasZone : 0)
+                        | (deletion.changeTag == nil ? 0 : ItemFlags.hasTag)
+                )
+                if hasZone { writer.append(deletion.recordID.zone) }
+                writer.append(deletion.recordID.name)
+                if let tag = deletion.changeTag { writer.append(tag) }
+            }
+        }
+    }
+
+    /// Appends a save up to what is shared and the fields.
+    private static func append(_ save: RecordSave, hasZone: Bool, to writer: inout WireWriter) {
+        var flags: UInt8 = hasZone ? ItemFlags.hasZone : 0
+        if save.changeTag != nil { flags |= ItemFlags.hasTag }
+        switch save.parent {
+        case .unchanged: break
+        case .set: flags |= ItemFlags.setsParent
+        case .removed: flags |= ItemFlags.removesParent
+        }
+        if save.boxedShare.hasContent { flags |= ItemFlags.hasShare }
+        writer.append(flags)
+        writer.append(save.policy.rawValue)
+        if hasZone { writer.append(save.recordID.zone) }
+        writer.append(save.recordID.name)
+        writer.append(save.typeName)
+        if let tag = save.changeTag { writer.append(tag) }
+        if case .set(let parent) = save.parent { writer.append(parent) }
+    }
+
+    static func request(from bytes: [UInt8]) throws(WireFormError) -> ModifyRecordsRequest {
+        var reader = try WireReader(bytes, .modifyRequest)
+        let flags = try reader.flags(isAtomic)
+        var request = ModifyRecordsRequest(isAtomic: flags == isAtomic)
+        var zones = ZoneMemory()
+        let saveCount = try reader.count(ofItems: 14)
+        request.saves.reserveCapacity(saveCount)
+        for _ in 0..<saveCount { request.saves.append(try save(from: &reader, &zones)) }
+        zones = ZoneMemory()
+        let deletionCount = try reader.count(ofItems: 5)
+        request.deletions.reserveCapacity(deletionCount)
+        for _ in 0..<deletionCount {
+            let flags = try reader.flags(ItemFlags.hasZone | ItemFlags.hasTag)
+            let zone = try zones.zone(follows: flags & ItemFlags.hasZone != 0, from: &reader)
+            let id = RecordID(recordName: try reader.string(), zone: zone)
+            let tag = flags & ItemFlags.hasTag == 0 ? nil : RecordChangeTag(try reader.string())
+            request.deletions.append(RecordDeletion(id, changeTag: tag))
+        }
+        try reader.finish()
+        return request
+    }
+
+    private static func save(
+        from reader: inout WireReader,
+        _ zones: inout ZoneMemory
+    ) throws(WireFormError) -> RecordSave {
+        let flags = try reader.flags(
+            ItemFlags.hasZone | ItemFlags.hasTag | ItemFlags.setsParent | ItemFlags.removesParent
+                | ItemFlags.hasShare
+        )
+        let number = try reader.byte()
+        guard let policy = SavePolicy(rawValue: number) else {
+            throw WireFormError("there is no save policy \(number)", at: reader.offset - 1)
+        }
+        let zone = try zones.zone(follows: flags & ItemFlags.hasZone != 0, from: &reader)
+        let id = RecordID(recordName: try reader.string(), zone: zone)
+        let type = try reader.string()
+        let tag = flags & ItemFlags.hasTag == 0 ? nil : RecordChangeTag(try reader.string())
+        let parent: ParentChange
+        switch flags & (ItemFlags.setsParent | ItemFlags.removesParent) {
+        case 0: parent = .unchanged
+        case ItemFlags.setsParent: parent = .set(try reader.string())
+        case ItemFlags.removesParent: parent = .removed
+        default:
+            throw WireFormError("a parent is either set or removed", at: reader.offset)
+        }
+        let share =
+            flags & ItemFlags.hasShare == 0 ? nil : try reader.json(ShareContent.self)
+        return RecordSave(
+            id,
+            type: type,
+            fields: try reader.fields(),
+            parent: parent,
+            changeTag: tag,
+            policy: policy,
+            share: share
+        )
+    }
+}

@@ -1,0 +1,134 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+package import TidemarkModel
+
+/// The bytes of an asset on their way to a client (Docs/formats/wire.md): pieces, each behind its length, and a
+/// last word that says how it ended.
+package enum PieceFrames {
+    /// The media type.
+    package static let mediaType = "application/vnd.tidemark.pieces"
+    static let failed = UInt32.max
+
+    /// The bytes before a piece.
+    package static func head(ofPiece byteCount: Int) -> [UInt8] {
+        bytes(of: UInt32(truncatingIfNeeded: byteCount))
+    }
+
+    /// The bytes behind the last piece.
+    package static let end: [UInt8] = bytes(of: 0)
+
+    /// The bytes behind the last piece that came, where the rest cannot come.
+    package static func end(_ error: SyncError) throws(SyncError) -> [UInt8] {
+        bytes(of: failed) + (try WireCoding.bytes(of: error))
+    }
+
+    private static func bytes(of word: UInt32) -> [UInt8] {
+        withUnsafeBytes(of: word.littleEndian) { Array($0) }
+    }
+}
+
+/// Takes an asset's pieces out of bytes that come cut in any way.
+package struct PieceReader: Sendable {
+    /// The outcome of reading on.
+    package enum Step: Sendable {
+        /// Bytes of the asset.
+        case piece([UInt8])
+        /// All of them came.
+        case end
+        /// More bytes are needed.
+        case starved
+    }
+
+    private var waiting: ArraySlice<UInt8> = []
+    /// Bytes of the piece that have not come.
+    private var left = 0
+    private var isFailing = false
+    private var hasEnded = false
+
+    /// The most bytes that an error may have.
+    private static let errorByteLimit = 1 << 20
+
+    /// Starts without bytes.
+    package init() {}
+
+    /// Takes more bytes in; before that there was nothing left to read.
+    package mutating func append(_ bytes: [UInt8]) {
+        waiting = waiting.isEmpty ? bytes[...] : waiting + bytes
+    }
+
+    /// Reads on.
+    ///
+    /// Throws `internalError` for bytes behind the end.
+    package mutating func next() throws(SyncError) -> Step {
+        if isFailing {
+            guard waiting.count <= Self.errorByteLimit else { throw Self.unreadable }
+            return .starved
+        }
+        if hasEnded {
+            guard waiting.isEmpty else { throw Self.unreadable }
+            return .end
+        }
+        if left == 0 {
+            guard waiting.count >= 4 else { return .starved }
+            let word = waiting.prefix(4).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            waiting = waiting.dropFirst(4)
+            if word == 0 { hasEnded = true }
+            if word == PieceFrames.failed { isFailing = true } else { left = Int(word) }
+            return try next()
+        }
+        guard !waiting.isEmpty else { return .starved }
+        let piece = Array(waiting.prefix(left))
+        left -= piece.count
+        waiting = waiting.dropFirst(piece.count)
+        return .piece(piece)
+    }
+
+    /// Tells how it ended, when no more bytes come: throws the error that the other side sent, or that the connection
+    /// was lost.
+    package func finish() throws(SyncError) {
+        if hasEnded { return }
+        guard isFailing else {
+            throw SyncError(
+                .networkFailure,
+                "The connection was lost while an asset was on its way."
+            )
+        }
+        throw SyncError(wire: Array(waiting)) ?? Self.unreadable
+    }
+
+    private static let unreadable = SyncError(
+        .internalError,
+        "The pieces of an asset cannot be read.",
+        remedy: "Compare the versions of client and server."
+    )
+}
+
+/// What a server says of an asset before its bytes.
+package struct DownloadHead: Codable, Hashable, Sendable {
+    private var byteCount: UInt64
+    private var start: UInt64
+    private var end: UInt64
+    private var changeTag: RecordChangeTag?
+
+    /// Describes a download.
+    package init(_ download: AssetDownload) {
+        byteCount = download.byteCount
+        start = download.range.lowerBound
+        end = download.range.upperBound
+        changeTag = download.changeTag
+    }
+
+    /// The download whose pieces come one by one; `nil` where what it says cannot be.
+    package func download(
+        _ next: @escaping @Sendable () async throws(SyncError) -> [UInt8]?
+    ) -> AssetDownload? {
+        guard start <= end, end <= byteCount else { return nil }
+        return AssetDownload(
+            byteCount: byteCount,
+            range: start..<end,
+            changeTag: changeTag,
+            next: next
+        )
+    }
+}

@@ -1,0 +1,63 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Decoding of paths and queries.
+package enum PercentCoding {
+    /// Decodes `%` and two digits; a plus sign stays one.
+    package static func decoded(_ text: Substring) -> String {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), rest.count >= 2,
+                let value = UInt8(String(rest.prefix(2)) ?? "", radix: 16)
+            {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The members of a query; of one that comes twice the first counts.
+    package static func query(_ text: Substring) -> [String: String] {
+        var query: [String: String] = [:]
+        for pair in text.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = decoded(parts[0])
+            if query[name] == nil { query[name] = parts.count > 1 ? decoded(parts[1]) : "" }
+        }
+        return query
+    }
+
+    /// The members of a form, in which a plus sign is a space.
+    package static func form(_ bytes: some Sequence<UInt8>) -> [String: String] {
+        let text = String(decoding: Array(bytes).map { $0 == 43 ? 32 : $0 }, as: UTF8.self)
+        return query(Substring(text))
+    }
+
+    /// Encodes everything but letters, digits, and `-._~`.
+    package static func encoded(_ text: String) -> String {
+        var encoded = ""
+        for byte in text.utf8 {
+            if isUnreserved(byte) {
+                encoded.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                encoded += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return encoded
+    }
+
+    /// Tells whether a byte is a letter, a digit, or one of `-._~`.
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"), 45, 46, 95, 126:
+            true
+        default: false
+        }
+    }
+}

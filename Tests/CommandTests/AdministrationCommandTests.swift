@@ -1,0 +1,205 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import TestSupport
+import Testing
+
+/// Commands against a server that runs, by its address and by the socket in its store's folder.
+@Suite struct AdministrationCommandTests {
+    let folder: ScratchFolder
+
+    init() throws {
+        folder = try ScratchFolder()
+    }
+
+    /// Beside those of `ServeTests`: `fill` makes a store, and `ops` starts a server that `t` asks.
+    private static let functions = """
+        fill() {
+            cat >lists.jsonl <<END
+        {"time":1767225600000,"user":"u-1","device":"phone","changes":[{"op":"createZone","zone":"lists"},{"op":"save","zone":"lists","recordName":"milk","recordType":"Item","fields":{"count":1,"title":"Milk"}},{"op":"save","zone":"lists","recordName":"bread","recordType":"Item","fields":{"title":"Bread"}}]}
+        {"time":1767229200000,"user":"u-2","device":"laptop","changes":[{"op":"save","zone":"lists","recordName":"milk","recordType":"Item","fields":{"count":2,"title":"Oat milk"}},{"op":"delete","zone":"lists","recordName":"bread"}]}
+        END
+            "$tidemark" import s.tide lists.jsonl --json >imported
+            "$tidemark" administrators add s.tide ops >secret
+        }
+        ops() { start; export TIDEMARK_ADMIN_TOKEN=$(cat secret); }
+        # The same command on files and at the server.
+        both() {
+            for form in --json --text; do
+                command=$1; shift
+                eval "\\"\\$tidemark\\" $command s.tide $* $form" >files 2>&1; first=$?
+                eval "\\"\\$tidemark\\" $command --url \\$address $* $form" >server 2>&1; second=$?
+                cmp -s files server && [ $first = $second ] && [ -s files ] ||
+                    { echo "$command $* $form: $first $second"; diff files server; }
+                set -- "$command" "$@"
+            done
+        }
+
+        """
+
+    private func script(_ text: String) async throws -> Command.Outcome {
+        try await Command.script(ServeTests.functions + Self.functions + text, in: folder)
+    }
+
+    @Test func `questions are answered at a server as on files`() async throws {
+        let outcome = try await script(
+            """
+            fill; ops
+            both history milk --zone lists
+            both history milk --zone lists --limit 1
+            both blame milk --zone lists --at 2026-01-01T00:30:00Z
+            both why --record milk --zone lists --device phone
+            both diff --from 2026-01-01T00:30:00Z
+            both diff --from 2 --to 4 --zone lists --record milk
+            both bisect --bad "'count > 1'" --to 5
+            both record milk --zone lists --at 2
+            both export --zone lists
+            both export --at 3
+            both query --type Item --where "'count > 1'" --at 5
+            both zones list
+            both zones list --at 4
+            both "log dump" --record milk
+            both "log dump" --to 5 --device laptop
+            both "schema drift"
+            both "users status" _anna
+            both "history" nothing --zone lists
+            "$tidemark" schema export --url $address | head -1
+            "$tidemark" usage --url $address --json | grep -c '"records":1,'
+            "$tidemark" journal --url $address --json | grep -o '"began":"full"' | tail -1
+            "$tidemark" log verify --url $address --text | cut -d. -f1
+            "$tidemark" log ls $address --json | grep -o '"state":"active"'
+            "$tidemark" log stat --url $address --json | grep -o '"tombstones":[0-9]*'
+            "$tidemark" log tail --url $address --from 4 --count 2 --text | cut -d' ' -f1
+            stop
+            """
+        )
+        #expect(
+            outcome.output == """
+                DEFINE SCHEMA
+                1
+                "began":"full"
+                Sound
+                "state":"active"
+                "tombstones":1
+                4
+                5
+                status 0
+
+                """,
+            "\(outcome.errors)"
+        )
+    }
+
+    @Test func `a server is changed by commands from elsewhere, and by its folder's owner`()
+        async throws
+    {
+        let outcome = try await script(
+            """
+            fill; ops
+            "$tidemark" users set --url $address _anna --given-name Anna --json | grep -o '"givenName":"[^}]*'
+            # The folder's owner needs no secret: the running server is asked.
+            unset TIDEMARK_ADMIN_TOKEN
+            "$tidemark" users set s.tide _anna --family-name A --json | grep -o '"givenName":"[^}]*'
+            export TIDEMARK_ADMIN_TOKEN=$(cat secret)
+            "$tidemark" schema export $address >a.ckdb
+            sed 's/DEFINE SCHEMA/DEFINE SCHEMA CREATE ROLE Editor;/' a.ckdb >b.ckdb
+            "$tidemark" schema import --url $address b.ckdb --dry-run --text
+            "$tidemark" schema import --url $address b.ckdb --text
+            "$tidemark" schema roles --url $address _anna --set Editor --text
+            "$tidemark" schema roles --url $address _anna --text
+            "$tidemark" compact --url $address --keep-history none --text | head -1 | cut -d' ' -f1
+            "$tidemark" backup --url $address "$PWD/b.tide" --text | cut -d' ' -f1-3
+            "$tidemark" log verify b.tide --text | cut -d. -f1
+            token=$("$tidemark" tokens add --url $address --name app)
+            "$tidemark" tokens list --url $address --json | grep -c '"name":"app"'
+            "$tidemark" sessions list --url $address --json | wc -l
+            "$tidemark" erase --url $address --zone lists --dry-run --text | head -1
+            "$tidemark" erase --url $address --zone lists --text 2>&1 | grep -o "Stop the server"
+            "$tidemark" record --url $address milk --zone lists --json | grep -c '"recordName":"milk"'
+            curl -s "$address/health/ready"
+            stop
+            "$tidemark" log verify s.tide --text | cut -d. -f1
+            "$tidemark" administrators log s.tide --json | grep -c '"name":"local","call":"users-set"'
+            """
+        )
+        #expect(
+            outcome.output == """
+                "givenName":"Anna"
+                "givenName":"Anna","familyName":"A"
+                add role Editor
+                add role Editor
+                Editor
+                Editor
+                Dropped
+                The backup goes
+                Sound
+                1
+                0
+                Would erase the zone lists of iCloud.tidemark/development/private.
+                Stop the server
+                1
+                ready
+                status 0
+                Sound
+                1
+
+                """,
+            "\(outcome.errors)"
+        )
+    }
+
+    @Test func `whoever has no secret is refused, and is told what to do`() async throws {
+        let outcome = try await script(
+            """
+            fill; start
+            "$tidemark" usage --url $address; echo $?
+            echo nonsense >wrong; "$tidemark" usage --url $address --secret-file wrong; echo $?
+            "$tidemark" usage --url $address --secret-file secret --json >found; echo $?
+            "$tidemark" usage $address --secret-file secret --json | grep -q '"records":'; echo $?
+            "$tidemark" usage --url http://127.0.0.1:1 --secret-file secret; echo $?
+            "$tidemark" administrators list s.tide --json | grep -o '"name":"ops"'
+            id=$("$tidemark" administrators list s.tide --json | sed 's/.*"administrator":"\\([^"]*\\).*/\\1/')
+            "$tidemark" administrators revoke s.tide $id
+            "$tidemark" usage --url $address --secret-file secret; echo $?
+            "$tidemark" import --url $address lists.jsonl; echo $?
+            # The store keeps no secret, only its hash.
+            stop; grep -c "$(cat secret)" -r s.tide | grep -cv ':0'
+            """
+        )
+        #expect(outcome.output == "1\n1\n0\n0\n1\n\"name\":\"ops\"\n1\n1\nstatus 0\n0\n")
+        for text in [
+            "TIDEMARK_ADMIN_TOKEN", "notAuthenticated", "cannot be reached",
+            "works on the folder of a store alone",
+        ] {
+            #expect(outcome.errors.contains(text), "\(outcome.errors)")
+        }
+    }
+
+    @Test func `new events come from a server as they happen, until somebody has enough`()
+        async throws
+    {
+        let outcome = try await script(
+            """
+            fill; ops
+            happen() { "$tidemark" users set --url $address _anna --given-name Anna >set; }
+            open() { curl -s "$address/metrics" | sed -n 's/^tidemark_requests_open //p'; }
+            "$tidemark" log tail --url $address --last 0 --count 1 --text >tail & tail=$!
+            while kill -0 $tail 2>/dev/null; do happen; done
+            wait $tail; echo "status $?"; wc -l <tail
+            "$tidemark" log tail --url $address --last 1 --text >tail & tail=$!
+            until [ -s tail ]; do sleep 0.05; done; open
+            kill -INT $tail; wait $tail; echo "status $?"
+            # The server notices that nobody listens any more.
+            until [ $(open) = 0 ]; do happen; done
+            stop
+            """
+        )
+        #expect(
+            outcome.output == "status 0\n1\n1\nstatus 0\nstatus 0\n",
+            "\(outcome.errors)"
+        )
+    }
+}
+#endif

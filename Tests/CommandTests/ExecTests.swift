@@ -1,0 +1,380 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import TestSupport
+import Testing
+import Tidemark
+
+@testable import TidemarkCommand
+
+/// `tidemark exec` as a process of its own, with commands that ask its server by curl.
+@Suite struct ExecTests {
+    let folder: ScratchFolder
+
+    init() throws {
+        folder = try ScratchFolder()
+    }
+
+    /// Files for commands to run.
+    ///
+    /// `ask PLACE [DATA]` asks the server, `save NAME` saves a note, `names` prints the names of all notes.
+    private static let files = """
+        mkdir tmp; export TMPDIR=$PWD/tmp
+        cat >ask <<'END'
+        #!/bin/sh
+        place=$1; shift
+        [ $# = 0 ] || set -- -d "$1"
+        curl -s "$@" "$TIDEMARK_URL/database/1/$TIDEMARK_CONTAINER/development/$place?ckAPIToken=$TIDEMARK_API_TOKEN&ckWebAuthToken=$TIDEMARK_WEB_AUTH_TOKEN"
+        END
+        cat >save <<'END'
+        #!/bin/sh
+        ./ask private/records/modify "{\\"operations\\":[{\\"operationType\\":\\"create\\",\\"record\\":{\\"recordName\\":\\"$1\\",\\"recordType\\":\\"Note\\",\\"fields\\":{\\"text\\":{\\"value\\":\\"$1\\"}}}}]}" >saved
+        END
+        cat >names <<'END'
+        #!/bin/sh
+        ./ask private/records/query '{"query":{"recordType":"Note","filterBy":[{"fieldName":"text","comparator":"NOT_EQUALS","fieldValue":{"value":""}}]}}' |
+            grep -o '"recordName":"[^"_][^"]*"' | sed 's/.*:"//; s/"//' | sort -u
+        END
+        chmod +x ask save names
+
+        """
+
+    /// Runs a script, and prints what temporary files are left at the end.
+    private func script(_ text: String) async throws -> Command.Outcome {
+        try await Command.script(Self.files + text + "\nls tmp", in: folder)
+    }
+
+    #if !canImport(Darwin)
+    @Test func `CloudKit code in two processes syncs through the server`() async throws {
+        let outcome = try await script(
+            """
+            notes=$(dirname "$tidemark")/CloudKitNotesExample
+            cat >devices <<'END'
+            #!/bin/sh
+            note() { device=$1; shift; echo "$device:"; TIDEMARK_DEVICE=$device XDG_DATA_HOME=$PWD/$device "$NOTES" notes $device "$@"; }
+            note phone add milk "Oat milk"
+            note laptop add bread Bread
+            note laptop edit milk "Soy milk"
+            note phone list
+            END
+            chmod +x devices
+            NOTES=$notes "$tidemark" exec --user anna -- ./devices
+            NOTES=$notes "$tidemark" exec -- sh -c 'XDG_DATA_HOME=$PWD/nobody "$NOTES" notes phone list' >out 2>&1
+            grep -q "Error" out && echo refused
+            """
+        )
+        #expect(
+            outcome.output == """
+                phone:
+                milk: Oat milk
+                laptop:
+                bread: Bread
+                milk: Oat milk
+                laptop:
+                bread: Bread
+                milk: Soy milk
+                phone:
+                bread: Bread
+                milk: Soy milk
+                refused
+
+                """
+        )
+    }
+    #endif
+
+    @Test func `a command finds a server in its environment, and nothing is left`() async throws {
+        let outcome = try await script(
+            """
+            export TIDEMARK_WEB_AUTH_TOKEN=stale
+            echo input | "$tidemark" exec -- sh -c '
+                cat; echo "$TIDEMARK_URL" | sed s/[0-9]*$//; echo "[$TIDEMARK_WEB_AUTH_TOKEN]"
+                ./ask public/zones/list'
+            echo; "$tidemark" exec --container iCloud.org.example.notes -- sh -c '
+                echo $TIDEMARK_CONTAINER; ./ask public/zones/list'
+            echo
+            """
+        )
+        #expect(
+            outcome.output == """
+                input
+                http://127.0.0.1:
+                []
+                {"zones":[{"zoneID":{"zoneName":"_defaultZone","zoneType":"DEFAULT_ZONE"}}]}
+                iCloud.org.example.notes
+                {"zones":[{"zoneID":{"zoneName":"_defaultZone","zoneType":"DEFAULT_ZONE"}}]}
+
+                """
+        )
+        #expect(outcome.errors == "")
+    }
+
+    @Test func `it ends with the command's status`() async throws {
+        let outcome = try await script(
+            """
+            "$tidemark" exec -- sh -c 'exit 3'; echo $?
+            "$tidemark" exec -- sh -c 'kill -9 $$'; echo $?
+            "$tidemark" exec -- sh -c 'kill -TERM $$'; echo $?
+            "$tidemark" exec -- no-such-command; echo $?
+            "$tidemark" exec -- ./no-such-file; echo $?
+            "$tidemark" exec -- ./tmp; echo $?
+            """
+        )
+        #expect(outcome.output == "3\n137\n143\n127\n127\n126\n")
+        #expect(
+            outcome.errors == """
+                no-such-command: There is no such command.
+                ./no-such-file: There is no such command.
+                ./tmp cannot be run: It is a folder, or may not be executed.
+
+                """
+        )
+    }
+
+    @Test func `signals reach the command, whose end is the server's`() async throws {
+        let outcome = try await script(
+            """
+            cat >wait <<'END'
+            for name in HUP INT QUIT USR1 USR2; do trap "echo $name >>heard" $name; done
+            trap 'exit 7' TERM
+            echo $TIDEMARK_URL >url
+            while :; do sleep 0.02; done
+            END
+            "$tidemark" exec -- sh wait & server=$!
+            until [ -s url ]; do sleep 0.02; done
+            for name in HUP INT QUIT USR1 USR2; do
+                kill -$name $server
+                until grep -q $name heard; do sleep 0.02; done
+            done 2>said
+            kill -TERM $server; wait $server; echo $?
+            cat heard
+            curl -s "$(cat url)/health/live"; echo $?
+            """
+        )
+        #expect(outcome.output == "7\nHUP\nINT\nQUIT\nUSR1\nUSR2\n7\n")
+    }
+
+    @Test func `a key on the terminal reaches the command once`() async throws {
+        let outcome = try await script(
+            """
+            cat >wait <<'END'
+            trap 'echo heard >>heard' INT
+            echo ready >ready
+            until [ -s heard ]; do sleep 0.02; done
+            # A second one would be here by now.
+            sleep 0.3
+            END
+            (until [ -s ready ]; do sleep 0.02; done; printf '\\003'; until [ -s heard ]; do sleep 0.02; done; sleep 1) |
+                script -qec "'$tidemark' exec -- sh wait" said >/dev/null
+            cat heard
+            """
+        )
+        #expect(outcome.output == "heard\n")
+    }
+
+    @Test func `many run at once, each with a server of its own`() async throws {
+        let outcome = try await script(
+            """
+            runs=
+            for number in 1 2 3 4; do
+                "$tidemark" exec --user ann -- sh -c "
+                    ./save note$number; echo \\$TIDEMARK_URL >>urls
+                    until [ \\$(wc -l <urls) = 4 ]; do sleep 0.02; done; ./names" >names$number & runs="$runs $!"
+            done
+            for run in $runs; do wait $run; echo $?; done
+            sort -u urls | wc -l
+            cat names1 names2 names3 names4
+            """
+        )
+        #expect(outcome.output == "0\n0\n0\n0\n4\nnote1\nnote2\nnote3\nnote4\n")
+    }
+
+    @Test func `a named user is signed in, and the same in each run`() async throws {
+        let outcome = try await script(
+            """
+            "$tidemark" exec --user ann -- ./ask private/users/caller >first
+            grep -o '"emailAddress":"[^"]*"' first; grep -o '"givenName":"[^"]*"' first
+            "$tidemark" exec --user Ann@tidemark.test -- ./ask private/users/caller >second
+            "$tidemark" exec --user ben -- ./ask private/users/caller >third
+            name() { grep -o '"userRecordName":"[^"]*"' $1; }
+            [ "$(name first)" = "$(name second)" ] && echo same
+            [ "$(name first)" = "$(name third)" ] || echo another
+            "$tidemark" exec -- ./ask private/users/caller | grep -o '"serverErrorCode":"[^"]*"'
+            """
+        )
+        #expect(
+            outcome.output == """
+                "emailAddress":"ann@tidemark.test"
+                "givenName":"ann"
+                same
+                another
+                "serverErrorCode":"AUTHENTICATION_REQUIRED"
+
+                """
+        )
+    }
+
+    @Test func `what one run exports another one imports`() async throws {
+        let outcome = try await script(
+            """
+            cat >notes.ckdb <<'END'
+            DEFINE SCHEMA
+                RECORD TYPE Note (
+                    "___recordID" REFERENCE QUERYABLE,
+                    text STRING QUERYABLE
+                );
+            END
+            "$tidemark" exec --user ann --import notes.ckdb --export notes.jsonl -- ./save first
+            grep -c tidemark.server notes.jsonl
+            "$tidemark" exec --user ann --import notes.jsonl -- ./names
+            "$tidemark" exec --user ann --import notes.jsonl --export notes.jsonl --keep -- ./save second 2>said
+            kept=$(sed 's/^The store is kept in //' said)
+            "$tidemark" log verify "$kept" --text | cut -d. -f1
+            "$tidemark" schema export "$kept" | grep -c 'RECORD TYPE Note'
+            "$tidemark" exec --user ann --import "$kept" -- sh -c './save third; ./names'
+            "$tidemark" export "$kept" --owner "$(sed -n 's/.*"user":"\\(_[0-9a-f]*\\)".*/\\1/p' notes.jsonl | tail -1)" --json |
+                grep -c '"recordType":"Note"'
+            # A command that fails has its export too.
+            "$tidemark" exec --user ann --import notes.jsonl --export last.jsonl -- sh -c './save third; exit 4'; echo $?
+            cmp -s notes.jsonl last.jsonl || wc -l <last.jsonl
+            rm -r tmp/tidemark-kept-*
+            """
+        )
+        let lines = outcome.output.split(separator: "\n")
+        #expect(
+            lines.dropLast() == ["0", "first", "Sound", "1", "first", "second", "third", "2", "4"]
+        )
+        let count = try #require(lines.last.flatMap { Int($0) })
+        #expect(count >= 3)
+        #expect(outcome.errors == "")
+    }
+
+    @Test func `a reset empties the server, and tokens stay good`() async throws {
+        let outcome = try await script(
+            """
+            reset() { curl -s -X POST "$TIDEMARK_URL/tidemark/1/reset"; }
+            "$tidemark" exec --user ann -- sh -c '
+                reset() { curl -s "$@" "$TIDEMARK_URL/tidemark/1/reset"; echo; }
+                ./ask private/users/caller >before
+                ./save first; ./names
+                reset -X POST
+                ./names; ./ask private/users/caller >after
+                cmp before after
+                ./save second; ./names
+                reset -X POST; reset -X POST
+                ./names; ./save first; ./names
+                reset -X GET | grep -o "The methods.*POST"
+                ls tmp/tidemark-exec-*'
+            "$tidemark" serve s.tide --port 0 >said 2>errors & server=$!
+            until grep -q signin said; do kill -0 $server || exit 9; sleep 0.05; done
+            curl -s -o /dev/null -w '%{http_code}\\n' -X POST \\
+                "$(sed -n 's/^Tidemark serves .* at //p' said)/tidemark/1/reset"
+            kill $server; wait $server
+            """
+        )
+        #expect(
+            outcome.output == """
+                first
+                {}
+                second
+                {}
+                {}
+                first
+                The methods of this path are POST
+                4.tide
+                404
+
+                """
+        )
+    }
+
+    @Test func `faults follow from the seed`() async throws {
+        let outcome = try await script(
+            """
+            cat >codes <<'END'
+            for number in $(seq 16); do
+                curl -s -o /dev/null -w '%{http_code}\\n' \\
+                    "$TIDEMARK_URL/database/1/$TIDEMARK_CONTAINER/development/public/zones/list?ckAPIToken=$TIDEMARK_API_TOKEN"
+            done
+            END
+            run() { "$tidemark" exec --throttle 0.3 --lose 0.4 --latency 5ms "$@" -- sh codes; }
+            run --seed 7 >first; run --seed 7 >second; run --seed 8 >third
+            cmp first second && sort -u first
+            cmp third first >/dev/null || echo another
+            # A reset begins anew.
+            "$tidemark" exec --throttle 0.3 --lose 0.4 --seed 7 -- sh -c '
+                sh codes >fourth; curl -s -X POST "$TIDEMARK_URL/tidemark/1/reset"; sh codes >fifth'
+            cmp fourth first; cmp fifth first
+            "$tidemark" exec --lose 1 -- ./ask public/zones/list; echo " $?"
+            "$tidemark" exec --throttle 1 -- ./ask public/zones/list | grep -o '"retryAfter":1'
+            """
+        )
+        #expect(
+            outcome.output == "000\n200\n429\nanother\n{} 52\n\"retryAfter\":1\n"
+        )
+    }
+
+    @Test func `what makes no sense is refused before anything starts`() async throws {
+        let outcome = try await script(
+            """
+            mkdir a.tide b.tide
+            says() { "$tidemark" exec "$@" 2>&1 | head -1; }
+            says
+            says swift test
+            says --lose 2 -- true
+            says --throttle=-1 -- true
+            says --import - -- true
+            says --import a.tide --import b.tide -- true
+            says --export no/such/folder -- echo ran
+            echo nonsense >bad.jsonl; says --import bad.jsonl -- echo ran
+            says --import missing.jsonl -- echo ran
+            """
+        )
+        #expect(
+            outcome.output == """
+                Error: Name the command behind two hyphens: tidemark exec -- swift test
+                Error: Name the command behind two hyphens: tidemark exec -- swift test
+                Error: --lose is a share from 0 to 1, such as 0.1.
+                Error: --throttle is a share from 0 to 1, such as 0.1.
+                Error: Standard input belongs to the command: --import takes a file.
+                Error: A server has one store: --import takes one store at most.
+                Error: no/such/folder cannot be made: No such file or directory
+                Error: bad.jsonl: line 1: Expected an object; found 'n'. (at byte 0)
+                Error: missing.jsonl cannot be opened: No such file or directory
+
+                """
+        )
+    }
+
+    @Test func `folders of runs that were killed are removed by a later one`() throws {
+        func run(_ store: String?) throws -> (path: String, store: Store?) {
+            let path = folder.path("tidemark-exec-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(
+                atPath: path,
+                withIntermediateDirectories: true
+            )
+            return (path, try store.map { try Store.open(at: path + "/" + $0, access: .creating) })
+        }
+        let abandoned = try run("1.tide")
+        try abandoned.store?.close()
+        let running = try run("3.tide")
+        let kept = folder.path("tidemark-kept-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(atPath: kept, withIntermediateDirectories: true)
+        func remaining() throws -> Set<String> {
+            Set(try FileManager.default.contentsOfDirectory(atPath: folder.url.path))
+        }
+        let all = try remaining()
+        #expect(all.count == 3)
+        ExecFolder.sweep(folder.url.path)
+        #expect(try remaining() == all)
+        ExecFolder.sweep(folder.url.path, now: Date().addingTimeInterval(100))
+        let gone = try all.subtracting(remaining())
+        #expect(gone == [(abandoned.path as NSString).lastPathComponent])
+        try running.store?.close()
+        ExecFolder.sweep(folder.url.path, now: Date().addingTimeInterval(100))
+        #expect(try remaining() == [(kept as NSString).lastPathComponent])
+    }
+}
+#endif

@@ -1,0 +1,74 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
+import TidemarkRules
+
+@Suite struct ImportDecisionTests {
+    private let zone = ZoneID(zoneName: "Notes")
+    private let rules = RecordRules(
+        limits: Limits(),
+        line: IncarnationLine(entries: [
+            IncarnationLine.Entry(incarnation: Incarnation(rawValue: 7), first: 1)
+        ]),
+        scope: .private,
+        isImport: true
+    )
+
+    private func id(_ name: String) -> RecordID { RecordID(recordName: name, zone: zone) }
+
+    private func save(_ name: String) -> ChangeStreamLine.Change {
+        .save(recordID: id(name), recordType: "Note", fields: Fields())
+    }
+
+    private func decide(
+        _ changes: [ChangeStreamLine.Change],
+        over facts: StatedFacts
+    ) throws -> ImportDecision {
+        try ImportDecision(
+            ChangeStreamLine(time: 500, user: UserID("anna"), changes: changes),
+            receivedAt: 900,
+            by: rules,
+            over: facts,
+            WaitingShares()
+        )
+    }
+
+    @Test func `a line creates the zones that it saves into and takes what it deletes away`() throws
+    {
+        var facts = StatedFacts()
+        let saved = try decide([save("a"), save("b")], over: facts)
+        #expect(saved.plan.draft.time == 500 && saved.plan.draft.received == 900)
+        #expect(saved.plan.eventCount == 3)
+        try facts.commit(saved.plan)
+
+        let deleted = try decide([.delete(id("a")), .delete(id("c"))], over: facts)
+        #expect(deleted.plan.eventCount == 1)
+        #expect(deleted.missingDeletionCount == 1)
+        try facts.commit(deleted.plan)
+        let key = try #require(
+            facts.epoch(of: ZoneIdentity(database: .standard, zoneName: zone.name)).key
+        )
+        #expect(facts.liveVersions(in: key).map(\.sequence) == [3])
+    }
+
+    @Test func `each record of a line comes once, with its last change`() throws {
+        let decision = try decide([save("a"), .delete(id("a")), save("a")], over: StatedFacts())
+        #expect(decision.plan.eventCount == 2)
+        let ended = try decide(
+            [save("a"), .deleteZone(zone, reason: .purged), save("a")],
+            over: StatedFacts()
+        )
+        #expect(ended.plan.eventCount == 5)
+    }
+
+    @Test func `a line that breaks a rule is refused as a whole`() {
+        let long = String(repeating: "x", count: 10_000)
+        #expect(throws: SyncError.self) {
+            try decide([save("a"), save(long)], over: StatedFacts())
+        }
+    }
+}

@@ -1,0 +1,159 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import HTTPTypes
+import TestSupport
+import Testing
+import TidemarkAdministration
+import TidemarkModel
+import TidemarkWire
+
+@testable import TidemarkServer
+
+/// `/tidemark/1/administration/…`: who may call, and what is kept of it.
+@Suite struct AdministrationTests {
+    private static let path = "/tidemark/1/administration/"
+
+    private static func headers(_ secret: String?) -> HTTPFields {
+        secret.map { [.authorization: "Bearer \($0)"] } ?? [:]
+    }
+
+    @Test func `only the secret of an administrator opens it`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            let secret = try await directory.addAdministrator(name: "ops")
+            let entry = try #require(try await directory.administrators().first).value
+            let web = try await server.signIn("ann")
+            let wrong = [nil, "", "x", entry.id.text, server.token, web, String(secret.dropLast())]
+            for text in wrong {
+                let answer = try await server.request(
+                    Self.path + "usage",
+                    .post,
+                    [],
+                    Self.headers(text)
+                )
+                #expect(answer.status == 401)
+                #expect(answer.header("WWW-Authenticate") == "Bearer")
+                #expect(AdministrationLines.failure(in: answer.body)?.code == .notAuthenticated)
+            }
+            // Nor do other paths take it, or this one another way of carrying it.
+            let other = try await server.request(Self.path + "usage?ckAPIToken=\(secret)", .post)
+            #expect(other.status == 401)
+            let zones = ServerUnderTest.path + "private/zones/list?ckAPIToken=\(secret)"
+            #expect(try await server.request(zones, .get, [], Self.headers(secret)).status == 401)
+
+            let own = try await server.request(Self.path + "usage", .post, [], Self.headers(secret))
+            #expect(own.status == 200)
+            #expect(own.text.hasPrefix("{\"answer\":["))
+            try await directory.revokeAdministrator(entry.id.text)
+            let late = try await server.request(
+                Self.path + "usage",
+                .post,
+                [],
+                Self.headers(secret)
+            )
+            #expect(late.status == 401)
+        }
+    }
+
+    @Test func `what cannot be read is refused, and what fails ends with an error`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let secret = try await server.server.directory.addAdministrator(name: "ops")
+            func ask(_ call: String, _ body: String = "") async throws -> Answer {
+                try await server.request(
+                    Self.path + call,
+                    .post,
+                    Array(body.utf8),
+                    Self.headers(secret)
+                )
+            }
+            for (call, body, status) in [
+                ("nothing", "", 404), ("blame", "{}", 400), ("blame", "{", 400),
+                ("usage", "[", 400), ("diff", "{\"first\":\"x\"}", 400),
+            ] {
+                let answer = try await ask(call, body)
+                #expect(answer.status == status, "\(call) \(body)")
+                #expect(AdministrationLines.failure(in: answer.body)?.code == .invalidArguments)
+            }
+            let missing = try await ask(
+                "record",
+                """
+                {"record":{"recordName":"a","zone":{"zoneName":"b"}},"database":{"container":"iCloud.tidemark",\
+                "environment":"development","scope":"private","owner":"anna"}}
+                """
+            )
+            #expect(missing.header("Content-Type") == "application/x-ndjson")
+            withKnownIssue("the call is not written as this text has it") {
+                #expect(missing.status == 200)
+                #expect(AdministrationLines.failure(in: missing.body)?.code == .zoneNotFound)
+            }
+        }
+    }
+
+    @Test func `what administrators did is on record, without secrets`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            let secret = try await directory.addAdministrator(name: "ops")
+            let service = RemoteAdministration(
+                over: SocketTransport(client: server.client, secret: secret)
+            )
+            _ = try await service.answer(UsageCall())
+            _ = try await service.answer(
+                AdministrationRequest.addAccount(
+                    email: "ann@example.org",
+                    password: "very secret",
+                    givenName: "Ann",
+                    familyName: ""
+                )
+            )
+            let token = try await service.answer(
+                AdministrationRequest.makeToken(
+                    APIToken("", name: "app", container: .standard, environment: .development)
+                )
+            ).text
+            _ = try await service.answer(AdministrationRequest.revokeToken(token))
+            let kept = try await service.answer(AdministrationRecordsCall())
+            #expect(
+                kept.map(\.call) == ["usage"] + Array(repeating: "directory", count: 3)
+                    + ["administrators-log"]
+            )
+            #expect(Set(kept.map(\.name)) == ["ops"])
+            #expect(kept[1].content.contains("ann@example.org"))
+            let text = kept.map(\.content).joined()
+            #expect(
+                !text.contains("very secret") && !text.contains(token) && !text.contains(secret)
+            )
+            // No other credential opens the container that has them.
+            let answer = try await server.request(
+                "/database/1/tidemark.server/development/private/zones/list?ckAPIToken=\(server.token)"
+            )
+            #expect(answer.status == 401)
+        }
+    }
+
+    @Test func `administrators are listed and ended over the network too`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let secret = try await server.server.directory.addAdministrator(name: "first")
+            let service = RemoteAdministration(
+                over: SocketTransport(client: server.client, secret: secret)
+            )
+            let second = try await service.answer(AddAdministratorCall("second"))
+            let other = RemoteAdministration(
+                over: SocketTransport(client: server.client, secret: second)
+            )
+            let found = try await other.answer(AdministratorsCall())
+            #expect(found.map(\.name) == ["first", "second"])
+            _ = try await other.answer(RevokeAdministratorCall(found[0].id))
+            let error = try await #require(throws: SyncError.self) {
+                try await service.answer(AdministratorsCall())
+            }
+            #expect(error.code == .notAuthenticated)
+            await #expect(throws: SyncError.self) {
+                try await other.answer(AddAdministratorCall(""))
+            }
+        }
+    }
+}
+#endif

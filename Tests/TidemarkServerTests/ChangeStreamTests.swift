@@ -1,0 +1,267 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import TestSupport
+import Testing
+import Tidemark
+import TidemarkLock
+import TidemarkModel
+
+@testable import TidemarkServer
+
+/// Server-Sent Events over real sockets.
+@Suite struct ChangeStreamTests {
+    @Test func `a stream tells each change of others once`() async throws {
+        try await ServerUnderTest.run { server in
+            let web = try await server.signIn("ann")
+            try await server.subscribe(web)
+            let stream = try await StreamReader(server, web, client: "b")
+            #expect(stream.status == 200)
+            #expect(stream.headers["content-type"] == "text/event-stream")
+            #expect(stream.headers["cache-control"] == "no-store")
+            #expect(stream.headers["x-accel-buffering"] == "no")
+            #expect(stream.headers["content-encoding"] == nil)
+            #expect(stream.headers["access-control-allow-origin"] == "https://app.example.org")
+            #expect(try await stream.next()?.name == "ready")
+            try await server.save(["own"], web, client: "b")
+            try await server.save(["n1", "n2"], web, client: "a")
+            var ids: Set<String> = []
+            for name in ["n1", "n2"] {
+                let event = try #require(try await stream.next())
+                #expect(event.name == "notification")
+                #expect(event.record == name)
+                withKnownIssue(
+                    "the fields that a subscription asks for do not come with its pushes"
+                ) {
+                    #expect(event.data.contains(#""af":{"title":"\#(name)"}"#))
+                }
+                ids.insert(event.id)
+            }
+            #expect(ids.count == 2)
+        }
+    }
+
+    @Test func `a client goes on after its last event, also after a restart`() async throws {
+        let folder = try ScratchFolder()
+        let kept = Kept()
+        try await ServerUnderTest.run(in: folder) { server in
+            let web = try await server.signIn("ann")
+            kept.token.withLock { $0 = web }
+            try await server.subscribe(web)
+            let stream = try await StreamReader(server, web, client: "b")
+            _ = try await stream.next()
+            try await server.save(["n1", "n2", "n3"], web, client: "a")
+            #expect(try await stream.next()?.record == "n1")
+            kept.position.withLock { $0 = stream.lastID }
+            // Another stream begins after the first event, and has the rest once.
+            let other = try await StreamReader(server, web, client: "b", after: stream.lastID)
+            #expect(try await other.next()?.name == "ready")
+            #expect(try await other.next()?.record == "n2")
+            #expect(try await other.next()?.record == "n3")
+            try await server.save(["n4"], web, client: "a")
+            #expect(try await other.next()?.record == "n4")
+        }
+        try await ServerUnderTest.run(in: folder) { server in
+            let web = kept.token.withLock(\.self)
+            let stream = try await StreamReader(
+                server,
+                web,
+                client: "b",
+                after: kept.position.withLock(\.self)
+            )
+            #expect(try await stream.next()?.name == "ready")
+            try await server.save(["n5"], web, client: "a")
+            for name in ["n2", "n3", "n4", "n5"] {
+                #expect(try await stream.next()?.record == name)
+            }
+        }
+    }
+
+    @Test func `a server that stops ends its streams`() async throws {
+        let open = Lock(StreamReader?.none)
+        try await ServerUnderTest.run { server in
+            let web = try await server.signIn("ann")
+            try await server.subscribe(web)
+            let stream = try await StreamReader(server, web, client: "b")
+            _ = try await stream.next()
+            open.withLock { $0 = stream }
+        }
+        let last = open.withLock(\.self)
+        let stream = try #require(last)
+        #expect(try await stream.next() == nil)
+        #expect(stream.retry == 1000)
+    }
+
+    @Test func `a stream ends when its user signs out, and beats until then`() async throws {
+        var options = ServerOptions()
+        options.heartbeat = .milliseconds(250)
+        try await ServerUnderTest.run(options: options) { server in
+            let web = try await server.signIn("ann")
+            try await server.subscribe(web)
+            let stream = try await StreamReader(server, web, client: "b")
+            _ = try await stream.next()
+            #expect(server.server.push.hub.count == 1)
+            try await Task.sleep(for: .milliseconds(700))
+            let account = try #require(
+                try await server.server.directory.account(email: "ann@example.org")
+            )
+            try await server.server.directory.endSessions(ofAccount: account.id.text)
+            #expect(try await stream.next() == nil)
+            withKnownIssue("a beat comes late where the machine is busy", isIntermittent: true) {
+                #expect(stream.beatCount >= 1)
+            }
+            try await waitUntil { server.server.push.hub.count == 0 }
+        }
+    }
+
+    @Test func `listeners whose connections are gone are let go of`() async throws {
+        try await ServerUnderTest.run { server in
+            let web = try await server.signIn("ann")
+            try await server.subscribe(web)
+            let port = try #require(server.client.port)
+            let path =
+                "\(ServerUnderTest.path)private/changes/stream?ckAPIToken=\(server.token)"
+                + "&ckWebAuthToken=\(web)"
+            var sockets: [RawSocket] = []
+            for _ in 0..<20 {
+                let socket = try RawSocket(port: port)
+                try socket.send("GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                sockets.append(socket)
+            }
+            try await waitUntil { server.server.push.hub.count == 20 }
+            sockets = []
+            try await waitUntil { server.server.push.hub.count == 0 }
+        }
+    }
+
+    #if os(Linux)
+    /// KiB of this process that are resident.
+    private static func resident() throws -> Double {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = try #require(status.firstMatch(of: /VmRSS:\s+([0-9]+) kB/))
+        return try #require(Double(line.1))
+    }
+
+    /// 512 MiB for 10,000 listeners; optimized builds take less than the debug build that tests run in.
+    @Test(.enabled(if: runsLongTests))
+    func `an idle listener takes little memory, and all of it comes back`() async throws {
+        OpenFileLimit.raise()
+        try await ServerUnderTest.run { server in
+            let web = try await server.signIn("ann")
+            let port = try #require(server.client.port)
+            let path =
+                "\(ServerUnderTest.path)private/changes/stream?ckAPIToken=\(server.token)"
+                + "&ckWebAuthToken=\(web)"
+            let before = try Self.resident()
+            let count = 2000
+            var sockets: [RawSocket] = []
+            for _ in 0..<count {
+                let socket = try RawSocket(port: port)
+                try socket.send("GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                sockets.append(socket)
+            }
+            try await waitUntil { server.server.push.hub.count == count }
+            let each = (try Self.resident() - before) / Double(count)
+            print("an idle listener takes \(each) KiB in this build")
+            #expect(each < 52)
+            sockets = []
+            try await waitUntil { server.server.push.hub.count == 0 }
+        }
+    }
+    #endif
+
+    @Test func `what cannot be streamed is refused before the stream begins`() async throws {
+        var options = ServerOptions()
+        options.listenersPerUser = 1
+        try await ServerUnderTest.run(options: options) { server in
+            let nobody = try await server.send("private/changes/stream", "", .get)
+            #expect(nobody.status == 421)
+            #expect(nobody.json["redirectURL"] is String)
+            let web = try await server.signIn("ann")
+            let strange = try await server.send(
+                "private/changes/stream?since=x",
+                "",
+                .get,
+                web: web
+            )
+            #expect(strange.status == 400)
+            #expect(try await server.send("private/changes/stream", web: web).status == 405)
+            let stream = try await StreamReader(server, web, client: "b")
+            _ = try await stream.next()
+            let other = try await server.send("private/changes/stream", "", .get, web: web)
+            #expect(other.status == 429)
+            let ben = try await server.signIn("ben")
+            #expect(try await StreamReader(server, ben, client: "b").status == 200)
+            // A token of another store is not one that anything was missed after.
+            let carl = try await server.signIn("carl")
+            let foreign = try await StreamReader(server, carl, client: "c", after: "t.AAAA")
+            #expect(foreign.status == 400)
+        }
+    }
+
+    @Test func `a slow reader gets everything once, and holds one mark meanwhile`() async throws {
+        try await ServerUnderTest.run { server in
+            let web = try await server.signIn("ann")
+            try await server.subscribe(web)
+            let socket = try RawSocket(port: try #require(server.client.port))
+            try socket.send(
+                "GET \(ServerUnderTest.path)private/changes/stream?ckAPIToken=\(server.token)"
+                    + "&ckWebAuthToken=\(web)&clientId=b HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            )
+            try await waitUntil { server.server.push.hub.count == 1 }
+            let names = (0..<600).map { "n\($0)." }
+            for start in stride(from: 0, to: names.count, by: 100) {
+                try await server.save(Array(names[start..<start + 100]), web, client: "a")
+            }
+            var bytes: [UInt8] = []
+            let last = Array(#""rid":"n599.""#.utf8)
+            while bytes.firstRange(of: last) == nil {
+                let more = socket.receive(within: 5000)
+                if more.isEmpty { break }
+                bytes += more
+            }
+            let text = String(decoding: bytes, as: UTF8.self)
+            let told = text.matches(of: /"rid":"(n[0-9]+\.)"/).map { String($0.1) }
+            #expect(told == names)
+        }
+        let listener = Listener(DatabaseID(scope: .private, owner: UserID("_a")))
+        for _ in 0..<1000 { listener.mark(.news) }
+        listener.mark(.beat)
+        #expect(await listener.takeMarks() == [.news, .beat])
+        let waiting = Task { await listener.takeMarks() }
+        await Task.yield()
+        listener.mark(.news)
+        #expect(await waiting.value == .news)
+        listener.mark(.end)
+        #expect(await listener.takeMarks() == .end)
+        #expect(await listener.takeMarks() == .end)
+    }
+
+    @Test func `a cancelled task does not wait for marks`() async {
+        let listener = Listener(DatabaseID(scope: .private, owner: UserID("_a")))
+        let waiting = Task { await listener.takeMarks() }
+        waiting.cancel()
+        #expect(await waiting.value == .end)
+    }
+}
+
+/// What a test keeps from one server to the next.
+final class Kept: Sendable {
+    let position = Lock("")
+    let token = Lock("")
+}
+
+/// Waits until something holds, for some seconds.
+func waitUntil(
+    _ what: @Sendable () async throws -> Bool,
+    sourceLocation: SourceLocation = #_sourceLocation
+) async throws {
+    for _ in 0..<200 {
+        if try await what() { return }
+        try await Task.sleep(for: .milliseconds(25))
+    }
+    Issue.record("it did not come to hold", sourceLocation: sourceLocation)
+}
+#endif

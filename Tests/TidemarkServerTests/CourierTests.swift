@@ -1,0 +1,241 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import TestSupport
+import Testing
+import Tidemark
+import TidemarkLock
+
+@testable import TidemarkServer
+
+/// The long poll, over real sockets.
+@Suite struct CourierTests {
+    /// Short waits, so that a poll without news ends soon.
+    private static var options: ServerOptions {
+        var options = ServerOptions()
+        options.heartbeat = .seconds(1)
+        return options
+    }
+
+    /// The keys of `ck`, and of what it is about.
+    private struct Push {
+        let ck: [String: Any]
+        let subject: [String: Any]
+
+        init?(_ answer: Answer) {
+            guard let ck = answer.json["ck"] as? [String: Any],
+                let subject = ["qry", "fet", "met"].lazy.compactMap({ ck[$0] as? [String: Any] })
+                    .first
+            else { return nil }
+            (self.ck, self.subject) = (ck, subject)
+        }
+
+        var record: String? { subject["rid"] as? String }
+        var subscription: String? { subject["sid"] as? String }
+        var name: String? { ck["nid"] as? String }
+    }
+
+    @Test func `a courier hands out one notification after another, each once`() async throws {
+        try await ServerUnderTest.run(options: Self.options) { server in
+            let web = try await server.signIn("ann")
+            try await server.subscribe(web)
+            let courier = try await server.courier(web, client: "b")
+            // Registering with the same client changes nothing.
+            let token = try #require(courier.split(separator: "/").last.map(String.init))
+            let registered = try await server.device(
+                "tokens/register",
+                #"{"apnsEnvironment":"development","apnsToken":"\#(token)","clientId":"b"}"#,
+                web: web
+            )
+            #expect(registered.status == 200 && registered.text == "{}")
+            try await server.save(["own"], web, client: "b")
+            try await server.save(["n1", "n2"], web, client: "a")
+            let first = try await server.request(courier)
+            #expect(first.status == 200)
+            #expect(Push(first)?.record == "n1")
+            #expect(Push(first)?.ck["cid"] as? String == "iCloud.tidemark")
+            let owner = Push(first)?.subject["zoid"] as? String
+            #expect(owner == Push(first)?.ck["ckuserid"] as? String)
+            #expect(Push(try await server.request(courier, .post))?.record == "n2")
+            let empty = try await server.request(courier)
+            #expect(empty.status == 200 && empty.body.isEmpty)
+            // A poll that waits hears of what happens meanwhile.
+            async let waiting = server.request(courier)
+            try await waitUntil { server.server.push.hub.count == 1 }
+            try await server.save(["n3"], web, client: "a")
+            #expect(Push(try await waiting)?.record == "n3")
+        }
+    }
+
+    @Test func `one change that two subscriptions fit has one nid and two sids`() async throws {
+        try await ServerUnderTest.run(options: Self.options) { server in
+            let web = try await server.signIn("ann")
+            try await server.subscribe(web)
+            _ = try await server.send(
+                "private/subscriptions/modify",
+                """
+                {"operations":[{"operationType":"create","subscription":{"subscriptionID":"z1",
+                "subscriptionType":"zone","zoneID":{"zoneName":"Notes"}}}]}
+                """,
+                web: web
+            )
+            let courier = try await server.courier(web, client: "b")
+            try await server.save(["n1"], web, client: "a")
+            let pushes = try await [server.request(courier), server.request(courier)]
+                .compactMap { Push($0) }
+            #expect(Set(pushes.compactMap(\.subscription)) == ["q1", "z1"])
+            #expect(Set(pushes.compactMap(\.name)).count == 1)
+            #expect(try await server.request(courier).body.isEmpty)
+        }
+    }
+
+    @Test func `a courier outlives a restart, and loses and repeats nothing`() async throws {
+        let folder = try ScratchFolder()
+        let kept = Kept()
+        try await ServerUnderTest.run(options: Self.options, in: folder) { server in
+            let web = try await server.signIn("ann")
+            try await server.subscribe(web)
+            let courier = try await server.courier(web, client: "b")
+            kept.token.withLock { $0 = web }
+            kept.position.withLock { $0 = courier }
+            try await server.save(["n1", "n2"], web, client: "a")
+            #expect(Push(try await server.request(courier))?.record == "n1")
+        }
+        try await ServerUnderTest.run(options: Self.options, in: folder) { server in
+            let courier = kept.position.withLock(\.self)
+            try await server.save(["n3"], kept.token.withLock(\.self), client: "a")
+            #expect(Push(try await server.request(courier))?.record == "n2")
+            #expect(Push(try await server.request(courier))?.record == "n3")
+            #expect(try await server.request(courier).body.isEmpty)
+        }
+    }
+
+    @Test func `what a client that went away was not given, it is given again`() async throws {
+        var options = Self.options
+        options.heartbeat = .seconds(25)
+        try await ServerUnderTest.run(options: options) { server in
+            let web = try await server.signIn("ann")
+            try await server.subscribe(web)
+            let courier = try await server.courier(web, client: "b")
+            let port = try #require(server.client.port)
+            for round in 0..<5 {
+                var socket: RawSocket? = try RawSocket(port: port)
+                try socket?.send("GET \(courier) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                try await waitUntil { server.server.push.hub.count == 1 }
+                socket = nil
+                try await Task.sleep(for: .milliseconds(50))
+                try await server.save(["n\(round)"], web, client: "a")
+                #expect(Push(try await server.request(courier))?.record == "n\(round)")
+            }
+        }
+    }
+
+    @Test func `of two polls at once one gets the notification`() async throws {
+        try await ServerUnderTest.run(options: Self.options) { server in
+            let web = try await server.signIn("ann")
+            try await server.subscribe(web)
+            let courier = try await server.courier(web, client: "b")
+            let port = try #require(server.client.port)
+            let first = try RawSocket(port: port)
+            try first.send("GET \(courier) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            try await waitUntil { server.server.push.hub.count == 1 }
+            let second = try RawSocket(port: port)
+            try second.send("GET \(courier) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            // The later one takes the place of the earlier one.
+            let answer = String(decoding: first.receive(within: 5000), as: UTF8.self)
+            #expect(answer.hasPrefix("HTTP/1.1 200"))
+            #expect(answer.lowercased().contains("content-length: 0"))
+            try await server.save(["n1"], web, client: "a")
+            #expect(String(decoding: second.receive(within: 5000), as: UTF8.self).contains("n1"))
+            #expect(try await server.request(courier).body.isEmpty)
+        }
+    }
+
+    @Test func `unknown and ended couriers are refused`() async throws {
+        try await ServerUnderTest.run(options: Self.options) { server in
+            let web = try await server.signIn("ann")
+            let courier = try await server.courier(web, client: "b")
+            #expect(try await server.request("/courier/x").status == 403)
+            #expect(try await server.request("/courier").status == 403)
+            #expect(try await server.request(courier, .delete).status == 405)
+            #expect(try await server.request(courier).status == 200)
+            let account = try #require(
+                try await server.server.directory.account(email: "ann@example.org")
+            )
+            try await server.server.directory.endSessions(ofAccount: account.id.text)
+            #expect(try await server.request(courier).status == 403)
+            let couriers = server.server.directory.registry.couriers
+            #expect(try await couriers.all(CourierToken.self).isEmpty)
+            #expect(try await server.device("tokens/create", "{}").status == 421)
+            let wrong = try await server.device(
+                "tokens/create",
+                #"{"apnsEnvironment":"weather"}"#,
+                web: try await server.signIn("ann")
+            )
+            #expect(wrong.status == 400)
+        }
+    }
+
+    @Test func `a token is given to whoever registers it, without others' news`() async throws {
+        try await ServerUnderTest.run(options: Self.options) { server in
+            let ann = try await server.signIn("ann")
+            let ben = try await server.signIn("ben")
+            try await server.subscribe(ann)
+            try await server.subscribe(ben)
+            let courier = try await server.courier(ann, client: "b")
+            try await server.save(["a1"], ann, client: "a")
+            try await server.save(["b1"], ben, client: "a")
+            let token = try #require(courier.split(separator: "/").last)
+            _ = try await server.device("tokens/register", #"{"apnsToken":"\#(token)"}"#, web: ben)
+            try await server.save(["b2"], ben, client: "a")
+            #expect(Push(try await server.request(courier))?.record == "b2")
+            // A token of Apple's is taken, and nothing is sent to it.
+            let other = try await server.device(
+                "tokens/register",
+                #"{"apnsToken":"abc"}"#,
+                web: ben
+            )
+            #expect(other.status == 200)
+        }
+    }
+
+    @Test func `the documented paths below a database make tokens too`() async throws {
+        try await ServerUnderTest.run(options: Self.options) { server in
+            let web = try await server.signIn("ann")
+            let made = try await server.send("private/tokens/create", "", web: web)
+            #expect(made.status == 200)
+            #expect(made.json["apnsEnvironment"] as? String == "development")
+            let url = try #require(made.json["webcourierURL"] as? String)
+            #expect(try await server.request(ServerUnderTest.path(of: url)).status == 200)
+            let signed = try await server.sendSigned("public/tokens/create", "{}")
+            #expect(signed.status == 200)
+            let address = try #require(signed.json["webcourierURL"] as? String)
+            #expect(try await server.request(ServerUnderTest.path(of: address)).status == 200)
+        }
+    }
+}
+
+extension ServerUnderTest {
+    /// Sends a request below `/device`.
+    func device(_ endpoint: String, _ body: String, web: String? = nil) async throws -> Answer {
+        let session = web.map { "&ckWebAuthToken=\($0)" } ?? ""
+        return try await request(
+            "/device/1/iCloud.tidemark/development/\(endpoint)?ckAPIToken=\(token)\(session)",
+            .post,
+            Array(body.utf8)
+        )
+    }
+
+    /// Makes a courier for one of a user's clients, and returns its path.
+    func courier(_ web: String, client: String) async throws -> String {
+        let answer = try await device("tokens/create", #"{"clientId":"\#(client)"}"#, web: web)
+        guard answer.status == 200, let url = answer.json["webcourierURL"] as? String else {
+            Issue.record("no courier: \(answer.text)")
+            throw Missing()
+        }
+        return Self.path(of: url)
+    }
+}
+#endif

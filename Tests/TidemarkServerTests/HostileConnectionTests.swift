@@ -1,0 +1,225 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Testing
+
+@testable import TidemarkServer
+
+/// Connections on which something else comes than well-behaved clients send, over real sockets.
+///
+/// After each the server answers the next client.
+@Suite(.timeLimit(.minutes(10))) struct HostileConnectionTests {
+    /// Opens a connection for each of some texts, all to one server.
+    private func run(
+        each texts: [String],
+        options: ServerOptions = ServerOptions(),
+        _ body: @escaping @Sendable (RawConnection, ServerUnderTest, String) async throws -> Void
+    ) async throws {
+        try await ServerUnderTest.run(.live, options: options) { server in
+            let port = try #require(server.client.port)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for text in texts {
+                    group.addTask {
+                        try await RawConnection.open(port: port) {
+                            try await body($0, server, text)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await server.request("/health/live").status == 200)
+        }
+    }
+
+    private func run(
+        options: ServerOptions = ServerOptions(),
+        _ body: @escaping @Sendable (RawConnection, ServerUnderTest) async throws -> Void
+    ) async throws {
+        try await ServerUnderTest.run(.live, options: options) { server in
+            let port = try #require(server.client.port)
+            try await RawConnection.open(port: port) { try await body($0, server) }
+            #expect(try await server.request("/health/live").status == 200)
+        }
+    }
+
+    private static func options(
+        _ limit: WritableKeyPath<ServerOptions, Duration>,
+        _ time: Duration
+    ) -> ServerOptions {
+        var options = ServerOptions()
+        options[keyPath: limit] = time
+        return options
+    }
+
+    private static func post(_ token: String, _ fields: String) -> String {
+        "POST \(ServerUnderTest.path)public/records/lookup?ckAPIToken=\(token) HTTP/1.1\r\n"
+            + "Host: localhost\r\n\(fields)\r\n"
+    }
+
+    private static let live = "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    @Test func `a body that is announced as too long is refused before it comes`() async throws {
+        try await run { connection, server in
+            try await connection.send(Self.post(server.token, "Content-Length: 99999999999\r\n"))
+            try await connection.receive { $0.contains("\r\n\r\n{") }
+            #expect(connection.statuses == [413])
+            #expect(connection.received.contains("BAD_REQUEST"))
+        }
+    }
+
+    @Test func `a body without end is refused once it is too long`() async throws {
+        try await run(options: Self.options(\.bodyTimeout, .seconds(1))) { connection, server in
+            try await connection.send(Self.post(server.token, "Transfer-Encoding: chunked\r\n"))
+            let chunk = "10000\r\n" + String(repeating: " ", count: 1 << 16) + "\r\n"
+            for _ in 0..<80 { try? await connection.send(chunk) }
+            try await connection.receive { $0.contains("BAD_REQUEST") }
+            #expect(connection.statuses == [413])
+            // Whoever goes on is cut off.
+            try await connection.receive()
+            #expect(connection.isOver)
+        }
+    }
+
+    @Test func `a body that comes too slowly is given up, however steadily it drips`() async throws
+    {
+        try await run(options: Self.options(\.bodyTimeout, .milliseconds(300))) {
+            connection,
+            server in
+            try await connection.send(Self.post(server.token, "Content-Length: 1000\r\n"))
+            for _ in 0..<40 where !connection.isOver {
+                try? await connection.send(" ")
+                try await Task.sleep(for: .milliseconds(40))
+            }
+            try await connection.receive()
+            #expect(connection.statuses == [408])
+            #expect(connection.isOver)
+        }
+    }
+
+    @Test func `a head that comes too slowly ends the connection`() async throws {
+        try await run(options: Self.options(\.idleTimeout, .milliseconds(300))) { connection, _ in
+            try await connection.send("GET /health/live HTTP/1.1\r\nHost: localhost\r\nX: ")
+            for _ in 0..<20 {
+                try? await connection.send("x")
+                try await Task.sleep(for: .milliseconds(40))
+            }
+            try await connection.receive()
+            #expect(connection.isOver)
+            #expect(!connection.statuses.contains(200))
+        }
+    }
+
+    @Test func `a client that has ended its direction gets its answer`() async throws {
+        try await run { connection, _ in
+            try await connection.send(Self.live)
+            connection.closeOutput()
+            try await connection.receive()
+            #expect(connection.statuses == [200])
+            #expect(connection.received.hasSuffix("live\n"))
+        }
+    }
+
+    @Test func `a body that is cut off does nothing`() async throws {
+        try await run { connection, server in
+            let web = try await server.signIn("ann")
+            let path = "\(ServerUnderTest.path)private/records/modify?ckAPIToken=\(server.token)"
+            let body =
+                #"{"operations":[{"operationType":"create","record":{"recordName":"cut","#
+                + #""recordType":"Note"}}]}"#
+            try await connection.send(
+                "POST \(path)&ckWebAuthToken=\(web) HTTP/1.1\r\nHost: localhost\r\n"
+                    + "Content-Length: \(body.utf8.count + 5)\r\n\r\n\(body)"
+            )
+            connection.closeOutput()
+            try await connection.receive()
+            #expect(!connection.statuses.contains(200))
+            let lookup = #"{"records":[{"recordName":"cut"}]}"#
+            let answer = try await server.send("private/records/lookup", lookup, web: web)
+            #expect(answer.list("records").first?["serverErrorCode"] as? String == "NOT_FOUND")
+        }
+    }
+
+    @Test func `requests that come at once are answered in their order`() async throws {
+        try await run { connection, server in
+            let lookup = Self.post(server.token, "Content-Length: 14\r\n") + #"{"records":[]}"#
+            try await connection.send(Self.live + lookup + "GET /none HTTP/1.1\r\n\r\n" + Self.live)
+            try await connection.receive { $0.components(separatedBy: "live\n").count == 3 }
+            #expect(connection.statuses == [200, 200, 404, 200])
+        }
+    }
+
+    @Test func `a request whose end is doubtful is refused, and what follows is not read`()
+        async throws
+    {
+        let fields = [
+            "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+            "Content-Length: 4\r\nContent-Length: 40\r\n", "Content-Length: -1\r\n",
+            "Content-Length: 4x\r\n", "Transfer-Encoding: chunked, gzip\r\n", "Bad Name: x\r\n",
+            " folded: x\r\n", "X: a\u{0}b\r\n",
+        ]
+        try await run(each: fields, options: Self.options(\.idleTimeout, .seconds(2))) {
+            (connection, server, fields) in
+            try await connection.send(Self.post(server.token, fields) + "0\r\n\r\n" + Self.live)
+            try await connection.receive()
+            #expect(connection.statuses.filter { $0 < 400 }.isEmpty, "\(fields)")
+            #expect(connection.statuses.count <= 1, "\(fields)")
+            #expect(!connection.received.contains("live"), "\(fields)")
+        }
+    }
+
+    @Test func `a flood of header fields is refused`() async throws {
+        let floods = [
+            (0..<200).map { "X-\($0): x\r\n" }.joined(),
+            "X: \(String(repeating: "x", count: 20_000))\r\n",
+            (0..<50).map { "X-\($0): \(String(repeating: "x", count: 1_000))\r\n" }.joined(),
+        ]
+        try await run(each: floods, options: Self.options(\.idleTimeout, .seconds(2))) {
+            (connection, server, fields) in
+            let flood = Self.post(server.token, fields + "Content-Length: 2\r\n") + "{}"
+            try? await connection.send(flood)
+            try await connection.receive()
+            #expect(connection.statuses.filter { $0 < 400 }.isEmpty, "\(fields.prefix(20))")
+        }
+    }
+
+    @Test func `what is no request of HTTP gets no answer but an error`() async throws {
+        let texts = [
+            "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}\u{0}", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+            "\r\n\r\n\r\n\u{0}", "GET\r\n\r\n", "GET  HTTP/1.1\r\n\r\n",
+            "CONNECT internal:80 HTTP/1.1\r\n\r\n", "TRACE / HTTP/1.1\r\nHost: x\r\n\r\n",
+            "GET http://internal/health/x HTTP/1.1\r\nHost: x\r\n\r\n",
+        ]
+        try await run(each: texts, options: Self.options(\.idleTimeout, .seconds(1))) {
+            connection,
+            _,
+            text in
+            try await connection.send(text)
+            try await connection.receive()
+            #expect(connection.statuses.filter { $0 < 400 || $0 >= 500 }.isEmpty, "\(text)")
+        }
+    }
+
+    @Test func `connections that are opened and left do not keep others out`() async throws {
+        var options = ServerOptions()
+        options.idleTimeout = .milliseconds(300)
+        options.connectionLimit = 20
+        try await ServerUnderTest.run(.live, options: options) { server in
+            let port = try #require(server.client.port)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<60 {
+                    group.addTask {
+                        try await RawConnection.open(port: port) { try await $0.receive() }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            try await RawConnection.open(port: port) { connection in
+                try await connection.send(Self.live)
+                try await connection.receive { $0.contains("live\n") }
+                #expect(connection.statuses == [200])
+            }
+        }
+    }
+}
+#endif

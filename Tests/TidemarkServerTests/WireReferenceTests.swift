@@ -1,0 +1,557 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import HTTPTypes
+import Testing
+import TidemarkWire
+
+@testable import TidemarkServer
+
+/// What real clients send, and the forms in which they want their answers, beside ``GoldenExchanges``.
+@Suite struct WireReferenceTests {
+    private func createZone(_ server: ServerUnderTest, _ web: String) async throws {
+        let create =
+            #"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"Notes"}}}]}"#
+        _ = try await server.send("private/zones/modify", create, web: web)
+    }
+
+    private func save(
+        _ server: ServerUnderTest,
+        _ web: String,
+        _ names: String...,
+        more: String = ""
+    ) async throws -> Answer {
+        let operations = names.map { name in
+            #"{"operationType":"forceUpdate","record":{"recordName":"\#(name)","recordType":"Note","#
+                + #""fields":{"title":{"value":"\#(name)"}}\#(more)}}"#
+        }
+        let body =
+            #"{"zoneID":{"zoneName":"Notes"},"operations":["# + operations.joined(separator: ",")
+            + "]}"
+        return try await server.send("private/records/modify", body, web: web)
+    }
+
+    private func names(_ records: Any?) -> [String] {
+        (records as? [[String: Any]] ?? []).compactMap { $0["recordName"] as? String }
+    }
+
+    // MARK: What comes
+
+    @Test func `a body is JSON whatever its content type says`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let lookup = #"{"records":[{"recordName":"a"}]}"#
+            var answers: Set<String> = []
+            for type in [
+                "application/json", "application/json; charset=utf-8", "text/plain",
+                "application/x-www-form-urlencoded", "application/octet-stream", nil,
+            ] {
+                var headers = HTTPFields()
+                headers[.contentType] = type
+                let answer = try await server.send(
+                    "private/records/lookup",
+                    lookup,
+                    web: web,
+                    headers: headers
+                )
+                #expect(answer.status == 200, "\(type ?? "none")")
+                let item = answer.list("records").first
+                answers.insert(item?["serverErrorCode"] as? String ?? "")
+            }
+            #expect(answers == ["NOT_FOUND"])
+        }
+    }
+
+    @Test func `what only asks takes GET, and POST with any body or none`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            for endpoint in [
+                "private/zones/list", "public/users/current", "public/users/caller",
+                "private/users/caller", "private/subscriptions/list",
+                "public/users/lookup/contacts",
+                "public/users/discover",
+            ] {
+                let get = try await server.send(endpoint, "", .get, web: web)
+                #expect(get.status == 200, "\(endpoint)")
+                for body in ["", "{}", "null", " \n"] {
+                    let post = try await server.send(endpoint, body, web: web)
+                    #expect(post.status == 200, "\(endpoint)")
+                    #expect(post.text.count == get.text.count, "\(endpoint): \(body)")
+                }
+            }
+        }
+    }
+
+    @Test func `absent things may be null in every request`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            try await createZone(server, web)
+            _ = try await server.send(
+                "private/records/modify",
+                #"{"operations":[{"operationType":"create","record":{"recordName":"n","recordType":"Note"}}]}"#,
+                web: web
+            )
+            for (endpoint, body) in [
+                (
+                    "records/query",
+                    #"{"query":{"recordType":"Note","filterBy":null,"sortBy":null},"#
+                        + #""zoneID":null,"desiredKeys":null,"continuationMarker":null,"resultsLimit":null,"#
+                        + #""zoneWide":null,"numbersAsStrings":null}"#
+                ),
+                ("records/lookup", #"{"records":[],"zoneID":null,"desiredKeys":null}"#),
+                (
+                    "records/modify",
+                    #"{"operations":[],"zoneID":null,"atomic":null,"desiredKeys":null}"#
+                ),
+                ("changes/database", #"{"syncToken":null,"resultsLimit":null}"#),
+                ("zones/changes", #"{"metaSyncToken":null,"syncToken":null}"#),
+                (
+                    "changes/zone",
+                    #"{"zones":[{"zoneID":{"zoneName":"Notes","ownerRecordName":null},"#
+                        + #""syncToken":null,"reverse":null,"desiredKeys":null,"desiredRecordTypes":null,"#
+                        + #""resultsLimit":null}],"resultsLimit":null}"#
+                ),
+            ] {
+                let answer = try await server.send("private/\(endpoint)", body, web: web)
+                #expect(answer.status == 200, "\(endpoint): \(answer.text)")
+                #expect(!answer.text.contains("serverErrorCode"), "\(endpoint): \(answer.text)")
+            }
+        }
+    }
+
+    @Test func `a zone is named by its name, with its owner under either key, and its type`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            try await createZone(server, web)
+            let caller = try await server.send("private/users/caller", web: web)
+            let owner = try #require(caller.json["userRecordName"] as? String)
+            for zone in [
+                #"{"zoneName":"Notes"}"#, #"{"zoneName":"Notes","ownerRecordName":"\#(owner)"}"#,
+                #"{"zoneName":"Notes","ownerName":"\#(owner)","zoneType":"REGULAR_CUSTOM_ZONE"}"#,
+                #"{"zoneID":{"zoneName":"Notes","zoneType":"REGULAR_CUSTOM_ZONE"}}"#,
+            ] {
+                let answer = try await server.send(
+                    "private/zones/lookup",
+                    #"{"zones":[\#(zone)]}"#,
+                    web: web
+                )
+                let found = try #require(answer.list("zones").first?["zoneID"] as? [String: Any])
+                #expect(found["zoneType"] as? String == "REGULAR_CUSTOM_ZONE")
+                #expect(found["ownerRecordName"] as? String == owner)
+            }
+            let fallback = try await server.send(
+                "private/zones/lookup",
+                #"{"zones":[{"zoneName":"_defaultZone"}]}"#,
+                web: web
+            )
+            let zone = fallback.list("zones").first?["zoneID"] as? [String: Any]
+            #expect(zone?["zoneType"] as? String == "DEFAULT_ZONE")
+        }
+    }
+
+    @Test func `tokens need no escapes, and are read with them too`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            #expect(web.utf8.allSatisfy { $0.isASCIIWordByte })
+            #expect(server.token.utf8.allSatisfy { $0.isASCIIWordByte })
+            let escaped = web.utf8.map { "%" + String($0, radix: 16, uppercase: true) }.joined()
+            #expect(try await server.send("private/zones/list", web: escaped).status == 200)
+        }
+        let query = PercentCoding.query("a=1%2B2%2F3%3D&b=+&c=x=y&d&a=2&%61b=c%")
+        #expect(query == ["a": "1+2/3=", "b": "+", "c": "x=y", "d": "", "ab": "c%"])
+    }
+
+    @Test func `uploads take POST and PUT of any type, and pages of other origins`() async throws {
+        try await ServerUnderTest.run { server in
+            let web = try await server.signIn("ann")
+            let origin: HTTPFields = [.origin: "https://app.example.org"]
+            for (method, type) in [
+                (HTTPRequest.Method.post, "application/octet-stream"), (.put, "image/png"),
+                (.post, nil),
+            ] {
+                let tokens = try await server.send(
+                    "private/assets/upload",
+                    #"{"tokens":[{"recordName":"a","recordType":"Note","fieldName":"photo"}]}"#,
+                    web: web
+                )
+                let url = try #require(tokens.list("tokens").first?["url"] as? String)
+                let path = ServerUnderTest.path(of: url)
+                let preflight = try await server.request(path, .options, [], origin)
+                #expect(preflight.status == 200)
+                #expect(preflight.headers[.accessControlAllowOrigin] == "https://app.example.org")
+                #expect(preflight.headers[.accessControlAllowMethods]?.contains("PUT") == true)
+                var headers = origin
+                headers[.contentType] = type
+                let answer = try await server.request(path, method, [1, 2, 3], headers)
+                #expect(answer.status == 200)
+                #expect(answer.headers[.accessControlAllowOrigin] == "https://app.example.org")
+                let file = try #require(answer.json["singleFile"] as? [String: Any])
+                #expect(file["size"] as? Int == 3)
+                let checksum = try #require(file["fileChecksum"] as? String)
+                let bytes = try #require(Data(base64Encoded: checksum))
+                #expect(bytes.count == 21 && bytes.first == 1)
+                let form = String(
+                    decoding: try JSONSerialization.data(withJSONObject: file),
+                    as: UTF8.self
+                )
+                let saved = try await server.send(
+                    "private/records/modify",
+                    #"{"operations":[{"operationType":"forceUpdate","record":{"recordName":"a","#
+                        + #""recordType":"Note","fields":{"photo":{"value":\#(form)}}}}]}"#,
+                    web: web
+                )
+                let fields = saved.list("records").first?["fields"] as? [String: [String: Any]]
+                let value = try #require(fields?["photo"]?["value"] as? [String: Any])
+                #expect(fields?["photo"]?["type"] as? String == "ASSETID")
+                let download = ServerUnderTest.path(
+                    of: try #require(value["downloadURL"] as? String)
+                )
+                #expect(!download.contains("${f}"))
+                let bytesBack = try await server.request(download, .get, [], origin)
+                #expect(bytesBack.body == [1, 2, 3])
+                #expect(
+                    bytesBack.headers[.accessControlAllowOrigin] == "https://app.example.org"
+                )
+            }
+        }
+    }
+
+    // MARK: What goes
+
+    @Test func `answers have the header fields that clients read`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let origin: HTTPFields = [.origin: "https://app.example.org"]
+            for (endpoint, status) in [("private/zones/list", 200), ("private/nope", 404)] {
+                let answer = try await server.send(endpoint, web: web, headers: origin)
+                #expect(answer.status == status)
+                #expect(answer.header("Content-Type") == "application/json; charset=UTF-8")
+                #expect(answer.header("X-Apple-CloudKit-Version") == "1.0")
+                let id = try #require(answer.header("X-Apple-Request-UUID"))
+                #expect(status == 200 || answer.json["uuid"] as? String == id)
+                #expect(
+                    answer.header("Access-Control-Expose-Headers")
+                        == "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,X-Responding-Instance,Via"
+                )
+                #expect(answer.header("Access-Control-Allow-Credentials") == "true")
+            }
+            let deleted = try await server.send("private/zones/list", "", .delete, web: web)
+            #expect(deleted.status == 405 && deleted.headers[.allow] == "GET, POST")
+        }
+    }
+
+    /// The types of fields that are sent, and whether a value has the form of one.
+    private static let forms: [String: @Sendable (Any) -> Bool] = [
+        "STRING": { $0 is String }, "INT64": { isWhole($0) }, "DOUBLE": { $0 is NSNumber },
+        "BYTES": { ($0 as? String).flatMap { Data(base64Encoded: $0) } != nil },
+        "TIMESTAMP": { isWhole($0) },
+        "LOCATION": { ($0 as? [String: Any])?["latitude"] is NSNumber },
+        "REFERENCE": { ($0 as? [String: Any])?["recordName"] is String },
+        "ASSETID": { isWhole(($0 as? [String: Any])?["size"] ?? "") },
+    ]
+
+    private static func isWhole(_ value: Any) -> Bool {
+        guard let number = value as? NSNumber else { return false }
+        return number.doubleValue == number.doubleValue.rounded()
+    }
+
+    /// The problems that a strict decoder would have with a value, and everything in it.
+    private func problems(_ value: Any, _ asStrings: Bool) -> [String] {
+        if let list = value as? [Any] { return list.flatMap { problems($0, asStrings) } }
+        guard let object = value as? [String: Any] else { return [] }
+        var found: [String] = []
+        if let name = object["recordName"] as? String, object["serverErrorCode"] == nil,
+            object["fields"] != nil
+        {
+            for key in ["recordType", "recordChangeTag"] where !(object[key] is String) {
+                found.append("\(name): \(key)")
+            }
+            for key in ["created", "modified"] {
+                let authorship = object[key] as? [String: Any]
+                if !Self.isWhole(authorship?["timestamp"] ?? "") { found.append("\(name): \(key)") }
+            }
+            if object["deleted"] as? Bool != false { found.append("\(name): deleted") }
+            if object["pluginFields"] as? [String: String] != [:] {
+                found.append("\(name): plugin")
+            }
+            for (field, value) in object["fields"] as? [String: [String: Any]] ?? [:] {
+                let type = value["type"] as? String ?? ""
+                let element = type.hasSuffix("_LIST") ? String(type.dropLast(5)) : type
+                let values =
+                    type.hasSuffix("_LIST") ? value["value"] as? [Any] : value["value"].map { [$0] }
+                guard let form = Self.forms[element], let values else {
+                    found.append("\(name).\(field): \(type)")
+                    continue
+                }
+                let isText = asStrings && ["INT64", "DOUBLE"].contains(element)
+                if !values.allSatisfy({ isText ? $0 is String : form($0) }) {
+                    found.append("\(name).\(field): \(value)")
+                }
+            }
+        }
+        if let url = object["stableUrl"] {
+            let keys = Set((url as? [String: Any])?.keys.map { $0 } ?? [])
+            let wanted: Set = [
+                "routingKey", "shortTokenHash", "protectedFullToken", "encryptedPublicSharingKey",
+                "displayedHostname",
+            ]
+            if keys != wanted { found.append("stableUrl: \(url)") }
+        }
+        let inner = object.filter { $0.key != "fields" }.values
+        return found + inner.flatMap { problems($0, asStrings) }
+    }
+
+    @Test func `answers that were reviewed have the forms that strict decoders want`() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "Fixtures"
+        )
+        var count = 0
+        for file in try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() {
+            let text = try String(contentsOf: folder.appending(path: file), encoding: .utf8)
+            for exchange in GoldenExchanges.exchanges(in: text) where exchange.status == 200 {
+                let answer = exchange.answer
+                    .replacingOccurrences(of: ":TIME", with: ":0")
+                    .replacingOccurrences(of: ":SEQUENCE", with: ":0")
+                let json = try JSONSerialization.jsonObject(with: Data(answer.utf8))
+                let asStrings = exchange.body.contains("AsStrings\":true")
+                let found = problems(json, asStrings)
+                #expect(found.isEmpty, "\(file): \(exchange.endpoint): \(found)")
+                count += answer.components(separatedBy: "\"fields\":{").count - 1
+            }
+        }
+        #expect(count > 60)
+    }
+
+    // MARK: Feeds and tokens
+
+    @Test func `a feed can be read from its end, and goes on from where that began`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            try await createZone(server, web)
+            for name in ["a", "b", "c", "d", "e"] { _ = try await save(server, web, name) }
+            func page(_ token: String?, _ more: String = "") async throws -> [String: Any] {
+                let text = token.map { #","syncToken":"\#($0)""# } ?? ""
+                let answer = try await server.send(
+                    "private/changes/zone",
+                    #"{"zones":[{"zoneID":{"zoneName":"Notes"}\#(text)}],"resultsLimit":2\#(more)}"#,
+                    web: web
+                )
+                return try #require(answer.list("zones").first)
+            }
+            var pages = [try await page(nil, #","reverse":true"#)]
+            // What comes meanwhile is told by the token at the end.
+            _ = try await save(server, web, "f", "a")
+            while pages.last?["moreComing"] as? Bool == true {
+                // The token alone says in which direction it goes.
+                pages.append(try await page(pages.last?["syncToken"] as? String))
+            }
+            #expect(pages.map { names($0["records"]) } == [["e", "d"], ["c", "b"], []])
+            let rest = try await page(pages.last?["syncToken"] as? String)
+            #expect(names(rest["records"]) == ["f", "a"])
+            let older = try await server.send(
+                "private/records/changes",
+                #"{"zoneID":{"zoneName":"Notes"},"reverse":true,"resultsLimit":1}"#,
+                web: web
+            )
+            #expect(names(older.json["records"]) == ["a"])
+            #expect(older.json["moreComing"] as? Bool == true)
+            let gone = try await server.send(
+                "private/changes/zone",
+                #"{"zones":[{"zoneID":{"zoneName":"Gone"},"reverse":true}]}"#,
+                web: web
+            )
+            #expect(gone.list("zones").first?["serverErrorCode"] as? String == "ZONE_NOT_FOUND")
+        }
+    }
+
+    @Test func `zones come with a token behind what they hold, wherever they come`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            try await createZone(server, web)
+            _ = try await save(server, web, "before")
+            var tokens: [String] = []
+            for endpoint in ["zones/list", "zones/changes", "changes/database"] {
+                let answer = try await server.send("private/\(endpoint)", "{}", web: web)
+                let zone = answer.list("zones").first { zone in
+                    (zone["zoneID"] as? [String: Any])?["zoneName"] as? String == "Notes"
+                }
+                tokens.append(try #require(zone?["syncToken"] as? String, "\(endpoint)"))
+            }
+            let query = try await server.send(
+                "private/records/query?getCurrentSyncToken=true",
+                #"{"query":{"recordType":"Note"},"zoneWide":true}"#,
+                web: web
+            )
+            let all = try #require(query.json["syncToken"] as? String)
+            _ = try await save(server, web, "after")
+            for token in tokens {
+                let answer = try await server.send(
+                    "private/changes/zone",
+                    #"{"zones":[{"zoneID":{"zoneName":"Notes"},"syncToken":"\#(token)"}]}"#,
+                    web: web
+                )
+                #expect(names(answer.list("zones").first?["records"]) == ["after"])
+            }
+            // The token of all zones is one of the database.
+            let changed = try await server.send(
+                "private/changes/database",
+                #"{"syncToken":"\#(all)"}"#,
+                web: web
+            )
+            #expect(changed.list("zones").count == 1)
+        }
+    }
+
+    // MARK: Links
+
+    @Test func `a record is told its short GUID before it is shared, and its share has the same`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let ann = try await server.signIn("ann")
+            let ben = try await server.signIn("ben")
+            try await createZone(server, ann)
+            let created = try await save(server, ann, "root", more: #","createShortGUID":true"#)
+            let root = try #require(created.list("records").first)
+            let guid = try #require(root["shortGUID"] as? String)
+            let url = try #require(root["stableUrl"] as? [String: Any])
+            #expect(url["shortTokenHash"] as? String == guid)
+            // The same for the same record, another for another, and none without being asked.
+            let again = try await save(
+                server,
+                ann,
+                "root",
+                "other",
+                more: #","createShortGUID":true"#
+            )
+            let guids = again.list("records").map { $0["shortGUID"] as? String }
+            #expect(guids.first == guid && guids.last != guid)
+            let plain = try await save(server, ann, "plain")
+            #expect(plain.list("records").first?["shortGUID"] == nil)
+            #expect(plain.list("records").first?["stableUrl"] == nil)
+
+            // It leads nowhere yet.
+            let resolve = #"{"shortGUIDs":[{"value":"\#(guid)"}]}"#
+            #expect(
+                try await server.send("public/records/resolve", resolve, web: ben).status == 404
+            )
+            let share = """
+                {"zoneID":{"zoneName":"Notes"},"atomic":true,"operations":[{"operationType":"create","record":\
+                {"recordType":"cloudkit.share","recordName":"s","fields":{},"forRecord":{"recordName":"root"},\
+                "publicPermission":"READ_WRITE"}}]}
+                """
+            let shared = try await server.send("private/records/modify", share, web: ann)
+            #expect(shared.list("records").first?["shortGUID"] as? String == guid)
+            let resolved = try await server.send(
+                "public/records/resolve?getCurrentSyncToken=true",
+                resolve,
+                web: ben
+            )
+            let result = try #require(resolved.list("results").first)
+            let resolvedRoot = result["rootRecord"] as? [String: Any]
+            #expect(resolvedRoot?["shortGUID"] as? String == guid)
+            #expect(resolvedRoot?["stableUrl"] is [String: Any])
+            #expect(result["syncToken"] == nil)
+            let accepted = try await server.send(
+                "public/records/accept?getCurrentSyncToken=true",
+                resolve,
+                web: ben
+            )
+            let token = try #require(accepted.list("results").first?["syncToken"] as? String)
+
+            // Wherever the root comes it says so, to its owner and to those who take part.
+            let zone = try #require(
+                (accepted.list("results").first?["zoneID"] as? [String: Any])?["ownerRecordName"]
+                    as? String
+            )
+            for (scope, web, owner) in [("private", ann, ""), ("shared", ben, zone)] {
+                let id =
+                    owner.isEmpty
+                    ? #"{"zoneName":"Notes"}"#
+                    : #"{"zoneName":"Notes","ownerRecordName":"\#(owner)"}"#
+                for (endpoint, body) in [
+                    ("records/lookup", #"{"zoneID":\#(id),"records":[{"recordName":"root"}]}"#),
+                    ("records/query", #"{"zoneID":\#(id),"query":{"recordType":"Note"}}"#),
+                    ("records/changes", #"{"zoneID":\#(id)}"#),
+                ] {
+                    let answer = try await server.send("\(scope)/\(endpoint)", body, web: web)
+                    let record = answer.list("records").first {
+                        $0["recordName"] as? String == "root"
+                    }
+                    #expect(record?["shortGUID"] as? String == guid, "\(scope)/\(endpoint)")
+                    #expect(record?["share"] is [String: Any], "\(scope)/\(endpoint)")
+                    // The answer is whole all the same.
+                    #expect(answer.json["records"] is [Any], "\(scope)/\(endpoint): \(answer.text)")
+                }
+            }
+            let zones = try await server.send("shared/zones/list", web: ben)
+            #expect(zones.list("zones").first?["syncToken"] is String)
+            let behind = try await server.send(
+                "shared/changes/zone",
+                #"{"zones":[{"zoneID":{"zoneName":"Notes","ownerRecordName":"\#(zone)"},"syncToken":"\#(token)"}]}"#,
+                web: ben
+            )
+            #expect(names(behind.list("zones").first?["records"]) == [])
+
+            // Who takes part is told nothing of shares that may come.
+            let child = """
+                {"zoneID":{"zoneName":"Notes","ownerRecordName":"\(zone)"},"operations":[{"operationType":"create",\
+                "record":{"recordName":"child","recordType":"Note","parent":{"recordName":"root"},\
+                "createShortGUID":true,"fields":{}}}]}
+                """
+            let below = try await server.send("shared/records/modify", child, web: ben)
+            #expect(below.list("records").first?["recordName"] as? String == "child")
+            #expect(below.list("records").first?["shortGUID"] == nil)
+            let inDefault = try await server.send(
+                "private/records/modify",
+                #"{"operations":[{"operationType":"create","record":{"recordType":"Note","createShortGUID":true}}]}"#,
+                web: ann
+            )
+            #expect(inDefault.list("records").first?["shortGUID"] == nil)
+
+            // A share that ends and comes again has the link that its root was told.
+            let anew = """
+                {"zoneID":{"zoneName":"Notes"},"operations":[\
+                {"operationType":"forceDelete","record":{"recordName":"s"}}]}
+                """
+            _ = try await server.send("private/records/modify", anew, web: ann)
+            #expect(
+                try await server.send("public/records/resolve", resolve, web: ben).status == 404
+            )
+            let second = try await server.send("private/records/modify", share, web: ann)
+            #expect(second.list("records").first?["shortGUID"] as? String == guid)
+            #expect(
+                try await server.send("public/records/resolve", resolve, web: ben).status == 200
+            )
+        }
+    }
+
+    // MARK: Rotation
+
+    @Test func `where tokens rotate strictly each is good once`() async throws {
+        var options = ServerOptions()
+        options.tokenRotation = .strict
+        try await ServerUnderTest.run(.router, options: options) { server in
+            let first = try await server.signIn("ann")
+            var token = first
+            for _ in 0..<4 {
+                let answer = try await server.send("private/zones/list", web: token)
+                #expect(answer.status == 200)
+                #expect(try await server.send("private/zones/list", web: token).status == 421)
+                let next = try #require(answer.header("X-Apple-CloudKit-Web-Auth-Token"))
+                #expect(next != token)
+                token = next
+            }
+            #expect(try await server.send("private/zones/list", web: first).status == 421)
+            // Other sessions have tokens of their own.
+            let other = try await server.signIn("ann")
+            #expect(try await server.send("private/zones/list", web: other).status == 200)
+            #expect(try await server.send("private/zones/list", web: token).status == 200)
+        }
+    }
+}
+#endif
