@@ -27,7 +27,7 @@ extension TidemarkCloud {
     /// Points at a new store in the folder for temporary files, for tests.
     ///
     /// It is removed when it is closed, when its devices and containers are gone, or when the process exits.
-    /// What a process that was killed has left is removed by the next one.
+    /// The next process removes the stores of one that was killed.
     ///
     /// Unless `options` say otherwise, nothing waits for the disk.
     public static func temporary(

@@ -19,7 +19,7 @@ struct StoredSchemas: Sendable {
 
     private var schemas: [DatabaseID: Known] = [:]
 
-    /// What is known of a schema, and whether no system zone has changed since it was looked at.
+    /// Returns the record types that were read of a schema, and whether no system zone has changed since.
     func known(
         of database: DatabaseID,
         asOf sequence: SequenceNumber
@@ -35,7 +35,7 @@ struct StoredSchemas: Sendable {
     }
 }
 
-/// What is known of one schema as it is between two changes of it.
+/// The record types that were read of one schema, between two changes of it.
 final class KnownTypes: Sendable {
     /// The key of the zone with the schema; `nil` if there is none.
     let zone: ZoneKey?
@@ -87,6 +87,6 @@ final class KnownTypes: Sendable {
         return bound
     }
 
-    /// What is known.
+    /// A copy of the state.
     var content: State { state.withLock { $0 } }
 }

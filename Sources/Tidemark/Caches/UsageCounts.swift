@@ -26,7 +26,7 @@ package struct UsageCounts: Sendable {
         var count: Count
     }
 
-    /// What the databases of a container take up together.
+    /// The bytes that the databases of a container take up together.
     private struct Sum {
         /// The sum of those that are counted; wider than their sums, so that what was added can be taken away.
         var byteCount: Int128 = 0

@@ -17,7 +17,7 @@ final class Writer: Sendable {
     let checkpointer: Checkpointer
     /// What databases take up that have a quota.
     let usages = Lock(UsageCounts())
-    /// What they may take up.
+    /// The bytes that databases may take up.
     let quotas: Lock<Quotas>
 
     init(

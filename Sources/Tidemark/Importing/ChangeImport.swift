@@ -174,7 +174,7 @@ public struct ChangeImport: Sendable {
         return decision
     }
 
-    /// What a line asks: its id is its own, or one that is derived from its content.
+    /// The request of a line: its id is its own, or one that is derived from its content.
     private func request(
         of line: ChangeStreamLine,
         _ known: LineIdentity

@@ -44,7 +44,7 @@ public enum StoreWork: Sendable {
 
 /// A call that a store answers.
 public struct StoreCall: Hashable, Sendable {
-    /// What is asked for.
+    /// The method that is called.
     public var kind: JournalEntry.Call
     /// Who asks.
     public var caller: Caller
