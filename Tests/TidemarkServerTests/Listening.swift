@@ -50,8 +50,6 @@ final class StreamReader: Sendable {
         let lock = Lock(State())
     }
 
-    /// The number of heartbeats that came.
-    var beatCount: Int { state.lock.withLock(\.beatCount) }
     /// The time after which to connect again, as the server said last.
     var retry: Int? { state.lock.withLock(\.retry) }
     var lastID: String { state.lock.withLock(\.lastID) }
@@ -90,6 +88,17 @@ final class StreamReader: Sendable {
     }
 
     struct NothingCame: Error {}
+
+    /// Waits for a heartbeat; throws if an event comes before it, or neither.
+    func heartbeat() async throws {
+        for _ in 0..<2000 {
+            let (event, count) = state.lock.withLock { ($0.takeEvent(), $0.beatCount) }
+            if event == nil, count > 0 { return }
+            if event != nil { break }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        throw NothingCame()
+    }
 
     /// The next event; `nil` once the server has ended the stream.
     func next() async throws -> StreamEvent? {
@@ -146,7 +155,7 @@ extension ServerUnderTest {
             """
             {"operations":[{"operationType":"create","subscription":{"subscriptionID":"q1",
             "subscriptionType":"query","query":{"recordType":"Note","filterBy":[]},
-            "firesOn":["create"],"notificationInfo":{"desiredKeys":["title"]}}}]}
+            "firesOn":["create"],"notificationInfo":{"additionalFields":["title"]}}}]}
             """,
             web: web
         )

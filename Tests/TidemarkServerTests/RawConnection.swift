@@ -67,8 +67,14 @@ final class RawConnection: Sendable {
         state.withLock { $0.received += String(buffer: piece) }
     }
 
+    /// Sends a text. What the server no longer takes, because it ended the connection, is lost.
     func send(_ text: String) async throws {
-        try await outbound.write(ByteBuffer(string: text))
+        do {
+            try await outbound.write(ByteBuffer(string: text))
+        } catch let error as ChannelError
+            where error == .ioOnClosedChannel || error == .outputClosed
+        {
+        } catch is IOError {}
     }
 
     /// Ends the direction to the server.
