@@ -126,7 +126,7 @@ import Testing
             "$tidemark" schema promote --url $address --json | tail -1
             "$tidemark" schema roles --url $address _anna --set Editor --text
             "$tidemark" schema roles --url $address _anna --text
-            "$tidemark" compact --url $address --keep-history none --text | head -1 | cut -d' ' -f1-2
+            "$tidemark" compact --url $address --keep-history none --text | head -1 | cut -d" " -f1
             "$tidemark" backup --url $address "$PWD/b.tide" --text | cut -d' ' -f1-3
             "$tidemark" log verify b.tide --text | cut -d. -f1
             token=$("$tidemark" tokens add --url $address --name app)
@@ -154,7 +154,7 @@ import Testing
                 {"change":"add record type Item with 1 fields"}
                 Editor
                 Editor
-                Dropped 3
+                Dropped
                 The backup goes
                 Sound
                 1
@@ -212,8 +212,8 @@ import Testing
             "$tidemark" log tail --url $address --last 0 --count 1 --text >tail & tail=$!
             while kill -0 $tail 2>/dev/null; do happen; done
             wait $tail; echo "status $?"; wc -l <tail
-            "$tidemark" log tail --url $address --last 1 --text >tail & tail=$!
-            until [ -s tail ]; do sleep 0.05; done; open
+            "$tidemark" log tail --url $address --last 1 --text >last & tail=$!
+            until [ -s last ]; do sleep 0.05; done; open
             kill -INT $tail; wait $tail; echo "status $?"
             # The server notices that nobody listens any more.
             until [ $(open) = 0 ]; do happen; done

@@ -32,7 +32,7 @@ import TidemarkReplay
     /// Questions about the store, none of which changes what another one is answered.
     private static let questions: [any AdministrationCall] = {
         let (database, zone) = (Filled.database, Filled.zone)
-        let caller = Caller(user: "anna", device: "pad")
+        let caller = Filled.caller("pad")
         var events = EventsCall()
         events.filter.record = "milk"
         let note = Query(recordType: "Note", predicate: .always)

@@ -3,6 +3,7 @@
 
 #if Server
 import Testing
+import TidemarkLock
 
 @testable import TidemarkServer
 
@@ -28,7 +29,7 @@ import Testing
                 }
                 try await group.waitForAll()
             }
-            #expect(try await server.request("/health/live").status == 200)
+            try await Self.expectAnswer(port: port)
         }
     }
 
@@ -39,8 +40,28 @@ import Testing
         try await ServerUnderTest.run(.live, options: options) { server in
             let port = try #require(server.client.port)
             try await RawConnection.open(port: port) { try await body($0, server) }
-            #expect(try await server.request("/health/live").status == 200)
+            try await Self.expectAnswer(port: port)
         }
+    }
+
+    /// Expects that the next client gets an answer, on a connection of its own.
+    ///
+    /// It has to ask within the idle time, which a busy machine may let pass: then it asks again.
+    private static func expectAnswer(port: Int) async throws {
+        var found: [Int] = []
+        for _ in 0..<100 where found.isEmpty { found = try await statuses(port: port) }
+        #expect(found == [200])
+    }
+
+    /// The statuses of the answers to one request; none if the connection was ended before it.
+    private static func statuses(port: Int) async throws -> [Int] {
+        let found = Lock<[Int]>([])
+        try await RawConnection.open(port: port) { connection in
+            try await connection.send(live)
+            try await connection.receive { $0.contains("live\n") }
+            found.withLock { $0 = connection.statuses }
+        }
+        return found.withLock { $0 }
     }
 
     private static func options(
@@ -69,10 +90,10 @@ import Testing
     }
 
     @Test func `a body without end is refused once it is too long`() async throws {
-        try await run(options: Self.options(\.bodyTimeout, .seconds(1))) { connection, server in
+        try await run(options: Self.options(\.bodyTimeout, .seconds(5))) { connection, server in
             try await connection.send(Self.post(server.token, "Transfer-Encoding: chunked\r\n"))
             let chunk = "10000\r\n" + String(repeating: " ", count: 1 << 16) + "\r\n"
-            for _ in 0..<80 { try? await connection.send(chunk) }
+            for _ in 0..<80 { try await connection.send(chunk) }
             try await connection.receive { $0.contains("BAD_REQUEST") }
             #expect(connection.statuses == [413])
             // Whoever goes on is cut off.
@@ -88,7 +109,7 @@ import Testing
             server in
             try await connection.send(Self.post(server.token, "Content-Length: 1000\r\n"))
             for _ in 0..<40 where !connection.isOver {
-                try? await connection.send(" ")
+                try await connection.send(" ")
                 try await Task.sleep(for: .milliseconds(40))
             }
             try await connection.receive()
@@ -101,7 +122,7 @@ import Testing
         try await run(options: Self.options(\.idleTimeout, .milliseconds(300))) { connection, _ in
             try await connection.send("GET /health/live HTTP/1.1\r\nHost: localhost\r\nX: ")
             for _ in 0..<20 {
-                try? await connection.send("x")
+                try await connection.send("x")
                 try await Task.sleep(for: .milliseconds(40))
             }
             try await connection.receive()
@@ -177,7 +198,7 @@ import Testing
         try await run(each: floods, options: Self.options(\.idleTimeout, .seconds(2))) {
             (connection, server, fields) in
             let flood = Self.post(server.token, fields + "Content-Length: 2\r\n") + "{}"
-            try? await connection.send(flood)
+            try await connection.send(flood)
             try await connection.receive()
             #expect(connection.statuses.filter { $0 < 400 }.isEmpty, "\(fields.prefix(20))")
         }
@@ -214,11 +235,7 @@ import Testing
                 }
                 try await group.waitForAll()
             }
-            try await RawConnection.open(port: port) { connection in
-                try await connection.send(Self.live)
-                try await connection.receive { $0.contains("live\n") }
-                #expect(connection.statuses == [200])
-            }
+            try await Self.expectAnswer(port: port)
         }
     }
 }

@@ -67,7 +67,9 @@ final class RawConnection: Sendable {
         state.withLock { $0.received += String(buffer: piece) }
     }
 
-    /// Sends a text. What the server no longer takes, because it ended the connection, is lost.
+    /// Sends a text.
+    ///
+    /// What the server no longer takes, because it ended the connection, is lost.
     func send(_ text: String) async throws {
         do {
             try await outbound.write(ByteBuffer(string: text))

@@ -72,6 +72,10 @@ public struct EventsCall: StoreCall {
         receive: (LoggedEvent) async throws -> Void
     ) async throws -> Answer {
         let reader = try LogReader(administration.path, fileSystem: PosixFileSystem())
+        // What this process acknowledged is among the newest events. It has yet to say so in the log.
+        if administration.openStore != nil {
+            try LongWork.run { () throws(LogError) in try reader.settle() }
+        }
         var (next, last) = try positions(in: reader)
         var left = limit ?? .max
         var unknown: [LogError] = []

@@ -66,10 +66,11 @@ enum Command {
         process.standardInput = input
         process.standardOutput = output
         process.standardError = errors
-        // One that hangs fails its test by its status, instead of keeping all others waiting.
+        // One that hangs fails its test by its status, instead of keeping all others waiting. A process
+        // is the leader of a group: what it started ends with it, or `Process` would wait for that.
         let watch = Task {
             try await Task.sleep(for: .seconds(timeLimit))
-            kill(process.processIdentifier, SIGKILL)
+            kill(-process.processIdentifier, SIGKILL)
         }
         defer { watch.cancel() }
         try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Void, any Error>) in
