@@ -9,7 +9,8 @@ import Tidemark
 enum AbandonedStores {
     private static let prefix = "cloudkit-"
     private static let suffix = ".tide"
-    /// Seconds that a folder is left alone since it changed: whoever makes a store has it locked by then.
+    /// Seconds that a folder is left alone since it changed: whoever makes a store has it locked by
+    /// then.
     static let graceSeconds = 60.0
 
     /// The path of a new temporary store.
@@ -17,12 +18,14 @@ enum AbandonedStores {
         folder + prefix + UUID().uuidString + suffix
     }
 
-    /// Removes what was left in the folder for temporary files, once in a process, in the background.
+    /// Removes what was left in the folder for temporary files, once in a process, in the
+    /// background.
     static let sweepOnce: Void = DispatchQueue.global(qos: .utility).async {
         sweep(NSTemporaryDirectory())
     }
 
-    /// Removes the temporary stores in a folder that no process has open and that have not changed of late.
+    /// Removes the temporary stores in a folder that no process has open and that have not changed
+    /// of late.
     static func sweep(_ folder: String, now: Date = Date()) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         for name in names where isTemporary(name) {
@@ -36,7 +39,7 @@ enum AbandonedStores {
         }
     }
 
-    /// Whether a name is one that ``newPath(in:)`` gives.
+    /// Returns true if a name has the form that ``newPath(in:)`` generates.
     private static func isTemporary(_ name: String) -> Bool {
         name.hasPrefix(prefix) && name.hasSuffix(suffix)
             && UUID(uuidString: String(name.dropFirst(prefix.count).dropLast(suffix.count))) != nil

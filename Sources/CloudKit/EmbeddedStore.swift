@@ -50,7 +50,8 @@ struct EmbeddedStore: CloudSource {
         if isTemporary { TemporaryPaths.ofProcess.remove(path) }
     }
 
-    /// Returns the user's own name in the container, or the account's where the container knows that one alone.
+    /// Returns the user's own name in the container, or the account's where the container knows
+    /// that one alone.
     ///
     /// The one user that every store has is the same in all containers.
     func user(

@@ -8,8 +8,9 @@ public import TidemarkCloudKit
 extension TidemarkCloud {
     /// Points at a store on disk, which is made if it is not there.
     ///
-    /// One process at a time writes a store. If another one has it open, the first call waits for up to
-    /// five seconds, and then fails with `serviceUnavailable` and a time after which to retry.
+    /// One process at a time writes a store. If another one has it open, the first call waits for
+    /// up to five seconds, and then fails with `serviceUnavailable` and a time after which to
+    /// retry.
     public convenience init(
         storeAt path: String,
         options: StoreOptions = StoreOptions(),
@@ -26,8 +27,8 @@ extension TidemarkCloud {
 
     /// Points at a new store in the folder for temporary files, for tests.
     ///
-    /// It is removed when it is closed, when its devices and containers are gone, or when the process exits.
-    /// The next process removes the stores of one that was killed.
+    /// It is removed when it is closed, when its devices and containers are gone, or when the
+    /// process exits. The next process removes the stores of one that was killed.
     ///
     /// Unless `options` say otherwise, nothing waits for the disk.
     public static func temporary(

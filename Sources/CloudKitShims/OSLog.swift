@@ -4,7 +4,7 @@
 public import Foundation
 import Synchronization
 
-/// How serious a message is.
+/// The severity of a message.
 public struct OSLogType: RawRepresentable, Hashable, Sendable {
     /// The number that Apple's systems have for it.
     public let rawValue: UInt8
@@ -42,7 +42,7 @@ public struct OSLogType: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// Where messages of one part of a program go.
+/// The log of one part of a program.
 public final class OSLog: NSObject, Sendable {
     /// A message with its place and time.
     public struct Entry: Sendable {
@@ -50,11 +50,11 @@ public final class OSLog: NSObject, Sendable {
         public let subsystem: String
         /// The part of the program.
         public let category: String
-        /// How serious the message is.
+        /// The severity of the message.
         public let type: OSLogType
         /// The text; values that are private are left out.
         public let message: String
-        /// When it was written.
+        /// The time at which the message was written.
         public let date: Date
     }
 
@@ -85,8 +85,8 @@ public final class OSLog: NSObject, Sendable {
 
     /// The function that gets every message of the process.
     ///
-    /// At first a line of standard error for each, except for those of the types `debug` and `info`, which
-    /// Apple's systems do not keep either.
+    /// At first a line of standard error for each, except for those of the types `debug` and
+    /// `info`, which Apple's systems do not keep either.
     public static var handler: @Sendable (Entry) -> Void {
         get { currentHandler.withLock { $0 } }
         set { currentHandler.withLock { $0 = newValue } }

@@ -3,7 +3,8 @@
 
 import Foundation
 
-// What programs wrote before there was `Logger`. The arguments are no C arguments, since text is none on Linux.
+// What programs wrote before there was `Logger`. The arguments are no C arguments, since text is
+// none on Linux.
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Writes a message whose places are filled with arguments, as `printf` does.

@@ -40,7 +40,7 @@ public struct OSLogPrivacy: Sendable {
     }
 }
 
-/// How wide a value stands in a message.
+/// The width of a value in a message.
 public struct OSLogStringAlignment: Sendable {
     let columns: Int
 
@@ -57,7 +57,7 @@ public struct OSLogStringAlignment: Sendable {
     }
 }
 
-/// How a whole number stands in a message.
+/// The format of an integer in a message.
 public struct OSLogIntegerFormatting: Sendable {
     let radix: Int
     var prefix = ""
@@ -97,7 +97,7 @@ public struct OSLogIntegerFormatting: Sendable {
     }
 }
 
-/// How a number with a fraction stands in a message.
+/// The format of a number with a fraction in a message.
 public struct OSLogFloatFormatting: Sendable {
     let format: String
 

@@ -14,7 +14,8 @@ import Foundation
 
 /// A connection to a server: its address, a credential, and the sockets that requests share.
 ///
-/// ``service`` is the `DatabaseService`. One connection serves one user; close it when it is not needed any more.
+/// ``service`` is the `DatabaseService`. One connection serves one user; close it when it is not
+/// needed any more.
 public final class ServerConnection: Sendable {
     /// The server's address, without a slash at its end.
     public let address: String
@@ -33,7 +34,8 @@ public final class ServerConnection: Sendable {
     /// The most streams, uploads and downloads at once, each of which has a connection of its own.
     private static let streamLimit = 10_000
 
-    /// Describes a connection to a server at an address such as `https://sync.example.org`; nothing is sent yet.
+    /// Describes a connection to a server at an address such as `https://sync.example.org`; nothing
+    /// is sent yet.
     ///
     /// Throws `invalidArguments` for an address that is none, or is not one of HTTP.
     public convenience init(

@@ -5,8 +5,8 @@ import Foundation
 
 /// Names classes in archives after the module `CloudKit`, whichever module a program imports.
 ///
-/// Without this, programs with `CloudKit` and with `TidemarkCloudKit` could not read each other's archives. Called
-/// when the program starts; see `CDefaultCloud`.
+/// Without this, programs with `CloudKit` and with `TidemarkCloudKit` could not read each other's
+/// archives. Called when the program starts; see `CDefaultCloud`.
 @_cdecl("tidemark_cloudkit_name_archived_classes")
 public func nameArchivedClasses() {
     #if !canImport(Darwin)

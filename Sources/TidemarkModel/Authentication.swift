@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a service knows that a request comes from its user.
+/// The way in which a service identified the user of a request.
 ///
 /// A commit keeps it. The ids name credentials; none of them is a secret.
 public enum Authentication: Hashable, Sendable {

@@ -3,9 +3,9 @@
 
 /// Why bytes are not a record's body, or not a set of fields.
 public struct BodyError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Where in the bytes, counted from the first one looked at.
+    /// The offset in the bytes at which the error was found, from the first byte read.
     public let offset: Int
-    /// What was expected there, and what was found.
+    /// The bytes that were expected there, and those that were found.
     public let message: String
 
     /// Describes one failure.

@@ -1,11 +1,13 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who asks, from where, and for which request: what every call carries and every commit keeps.
+/// The origin of a call: user, device, build and request id.
+///
+/// Every call carries its caller and every commit keeps it.
 public struct Caller: Hashable, Sendable {
     /// The database that the request is about, by container, environment, scope and owner.
     public var database: DatabaseID
-    /// Who asks; `nil` is an anonymous reader of the public database.
+    /// The user; `nil` is an anonymous reader of the public database.
     public var user: UserID?
     /// The device, as it calls itself.
     public var device: String? {
@@ -29,10 +31,10 @@ public struct Caller: Hashable, Sendable {
     }
 
     private var requestIDName: Name?
-    /// How the service that answers knows the user.
+    /// The way in which the service identified the user.
     ///
-    /// Whoever answers requests of others sets it, once a credential was checked. A store that was opened
-    /// with `StoreOptions.requiresAuthentication` refuses a user without.
+    /// A service that answers the requests of others sets it after it has checked a credential. A
+    /// store that was opened with `StoreOptions.requiresAuthentication` refuses a user without it.
     public var authentication: Authentication
     /// The place of the request in a distributed trace; `nil` where it belongs to none.
     public var trace: TraceContext?
@@ -62,9 +64,9 @@ extension Caller: Codable {
         case database, user, device, build, requestID, traceparent
     }
 
-    /// Reads what a client says about itself.
+    /// Reads the caller as a client describes itself.
     ///
-    /// How the user was authenticated is for the one to say who answers.
+    /// The authentication is not read: the service that answers sets it.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(

@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far a client has come: opaque to clients, made and read by the engine alone.
+/// The state of a client's fetches: opaque to clients, made and read by the engine alone.
 ///
-/// It prints as `t.` and base64url without padding, and is read back from that.
+/// It prints as `t.` and base64url without padding, and is parsed from that text.
 public struct ChangeToken: Hashable, Sendable {
-    /// What the engine put in.
+    /// The content, which only the engine reads.
     package let bytes: [UInt8]
 
     /// Wraps what the engine made.
@@ -13,9 +13,9 @@ public struct ChangeToken: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// Reads a printed token; `nil` if the text is not the form of one.
+    /// Reads a printed token; `nil` if the text does not have the form of a token.
     ///
-    /// Whether the token means anything to a store is for that store to say.
+    /// Only a store can tell if the token is valid for it.
     public init?(_ text: String) {
         guard text.utf8.starts(with: "t.".utf8) else { return nil }
         var decoded: [UInt8] = []

@@ -1,8 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-// What a device keeps between two runs of its app can be written by any encoder. The names of the members
-// are lasting: devices have files with them.
+// What a device keeps between two runs of its app can be written by any encoder. The names of the
+// members are lasting: devices have files with them.
 
 /// Something that is coded as one text, and read back from it.
 protocol CodedAsText: Codable {
@@ -300,8 +300,8 @@ extension Fields.Element: Codable {
 extension FieldValue: Codable {
     private enum CodingKeys: String, CodingKey { case type, value }
 
-    /// Reads `type`, by its name in CloudKit Web Services, and as `value` the bytes that a record has of it,
-    /// in base64url without padding.
+    /// Reads `type`, by its name in CloudKit Web Services, and as `value` the bytes that a record
+    /// has of it, in base64url without padding.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let type = try container.decode(FieldType.self, forKey: .type)

@@ -18,19 +18,20 @@ public struct ContainerID: Hashable, Comparable, ExpressibleByStringLiteral, Sen
     /// The identifier, which begins with `iCloud.` where Apple made it.
     public var identifier: String { name.string }
 
-    /// What the command line and an embedded store use unless told otherwise.
+    /// The default container of the command line and of an embedded store.
     public static let standard = ContainerID("iCloud.tidemark")
 
-    /// What a server keeps for itself: accounts, sessions, tokens, keys.
+    /// The container of the server's own records: accounts, sessions, tokens, keys.
     ///
-    /// Callers below administrator cannot ask for it, and exports of whole stores leave it out unless they are told not to.
+    /// Callers below administrator cannot access it. Exports of whole stores omit it unless they
+    /// are asked to include it.
     public static let server = ContainerID("tidemark.server")
 
-    /// Whether the first comes before the second, as bytes.
+    /// Returns true if the first sorts before the second, as bytes.
     public static func < (lhs: ContainerID, rhs: ContainerID) -> Bool { lhs.name < rhs.name }
 }
 
-/// Which of a container's two separate worlds: schema and data differ between them.
+/// One of a container's two separate environments, each with its own schema and data.
 ///
 /// Raw values are on disk: never change them.
 public enum Environment: String, Hashable, CaseIterable, Sendable {
@@ -40,7 +41,7 @@ public enum Environment: String, Hashable, CaseIterable, Sendable {
     case production
 }
 
-/// Which of the databases that a user sees.
+/// One of the databases that a user sees.
 ///
 /// Raw values are CloudKit's, and on disk.
 public enum DatabaseScope: Int, Hashable, CaseIterable, Sendable {
@@ -48,7 +49,7 @@ public enum DatabaseScope: Int, Hashable, CaseIterable, Sendable {
     case `public` = 1
     /// One per user, seen by its owner.
     case `private` = 2
-    /// What others share with a user: a window on their private databases.
+    /// The zones and records that others share with a user, in their private databases.
     case shared = 3
 
     /// The name in paths and flags: `public`, `private`, `shared`.
@@ -87,7 +88,7 @@ public struct UserID: Hashable, Comparable, ExpressibleByStringLiteral, Sendable
     /// Stands for whoever asks: CloudKit's name for the current user.
     public static let current = UserID("__defaultOwner__")
 
-    /// Whether the first comes before the second, as bytes.
+    /// Returns true if the first sorts before the second, as bytes.
     public static func < (lhs: UserID, rhs: UserID) -> Bool { lhs.name < rhs.name }
 }
 

@@ -3,8 +3,8 @@
 
 /// A Swift type whose values can be those of fields.
 ///
-/// Texts, whole numbers, floating-point numbers, truth values (1 and 0: CloudKit has none), `Date`, `Data`,
-/// locations, references, assets, and lists of them.
+/// Texts, whole numbers, floating-point numbers, truth values (1 and 0: CloudKit has none), `Date`,
+/// `Data`, locations, references, assets, and lists of them.
 public protocol FieldConvertible {
     /// The value in a field.
     var fieldValue: FieldValue { get }

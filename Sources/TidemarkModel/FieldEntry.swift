@@ -27,8 +27,8 @@ struct FieldEntry: Sendable {
 
     /// Reads a row of a table that lies within the bytes.
     ///
-    /// A row whose field would not lie there is that of an empty field that was removed, so that no bytes
-    /// lead a reader beyond them.
+    /// A row whose field would not lie there is that of an empty field that was removed, so that no
+    /// bytes lead a reader beyond them.
     init(at index: Int, in bytes: RawSpan) {
         let dataStart = Self.tableOffset + Self.byteCount * bytes.word16(at: 0)
         let row = Self.tableOffset + Self.byteCount * index
@@ -99,7 +99,9 @@ struct FieldEntry: Sendable {
         bytes.append(littleEndian: low | lengths | UInt64(type) << 40 | UInt64(flags) << 48)
     }
 
-    /// How many bytes a stamp takes: none for zero, never one that is zero at the end.
+    /// Returns the number of bytes of a stamp.
+    ///
+    /// Zero takes none, and the last byte is never zero.
     static func stampByteCount(of stamp: UInt64) -> Int {
         (71 - stamp.leadingZeroBitCount) / 8
     }

@@ -63,7 +63,7 @@ public enum FieldValue: Sendable {
 }
 
 extension FieldValue: Hashable {
-    /// Whether two values have the same type and the same bytes.
+    /// Returns true if two values have the same type and the same bytes.
     public static func == (lhs: FieldValue, rhs: FieldValue) -> Bool {
         guard lhs.type == rhs.type else { return false }
         return lhs.encoded == rhs.encoded
@@ -116,7 +116,7 @@ public struct Location: Hashable, Codable, Sendable {
     public var speed: Double?
     /// Degrees clockwise from north.
     public var course: Double?
-    /// When it was measured, in milliseconds since 1970.
+    /// The time of the measurement, in milliseconds since 1970.
     public var timestamp: Int64?
 
     /// Describes a place.
@@ -145,7 +145,7 @@ public struct Location: Hashable, Codable, Sendable {
 
 /// A link from one record to another.
 public struct Reference: Hashable, Sendable {
-    /// What the link means for the record that holds it.
+    /// The effect of deleting the target on the record that holds the link.
     ///
     /// Raw values are on disk.
     public enum Action: UInt8, Hashable, CaseIterable, Sendable {
@@ -170,7 +170,7 @@ public struct Reference: Hashable, Sendable {
     /// The target's zone; `nil` is the zone of the record that holds the link, where a target
     /// always is.
     public let zone: ZoneID?
-    /// What the link means for the record that holds it.
+    /// The effect of deleting the target on the record that holds the link.
     public let action: Action
 
     /// Links to a record.

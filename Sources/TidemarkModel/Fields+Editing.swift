@@ -13,8 +13,8 @@ extension Fields {
         self = builder.finished()
     }
 
-    /// The fields that differ from others: with the value they have here, and those that only the others
-    /// have as ones to remove.
+    /// The fields that differ from others: with the value they have here, and those that only the
+    /// others have as ones to remove.
     ///
     /// O(bytes of both).
     package func changes(from old: Fields) -> Fields {
@@ -55,7 +55,8 @@ extension FieldsBuilder {
         }
     }
 
-    /// The fields; of a name that comes twice, as in a record whose bytes are damaged, the last one.
+    /// The fields; of a name that comes twice, as in a record whose bytes are damaged, the last
+    /// one.
     fileprivate mutating func finished() -> Fields {
         keepLastOfEachName()
         do throws(SyncError) {
@@ -69,8 +70,8 @@ extension FieldsBuilder {
 extension Fields: ExpressibleByDictionaryLiteral {
     /// Encodes fields of Swift values; one whose value is `nil` is one to remove.
     ///
-    /// A value that cannot be stored, such as one that is not a number, is refused by the save. No name may
-    /// come twice.
+    /// A value that cannot be stored, such as one that is not a number, is refused by the save. No
+    /// name may come twice.
     public init(dictionaryLiteral elements: (String, (any FieldConvertible)?)...) {
         var builder = FieldsBuilder()
         var names: Set<Name> = []
@@ -93,7 +94,8 @@ extension Fields {
 
     /// The value of a field as a Swift type.
     ///
-    /// Throws `invalidArguments` with the field's name, what was expected and what was found. O(log fields).
+    /// Throws `invalidArguments` with the field's name, what was expected and what was found. O(log
+    /// fields).
     public func value<Value: FieldConvertible>(
         _ name: String,
         as type: Value.Type = Value.self
@@ -124,7 +126,8 @@ extension Record {
 
     /// The value of a field as a Swift type.
     ///
-    /// Throws `invalidArguments` with the field's name, what was expected and what was found. O(log fields).
+    /// Throws `invalidArguments` with the field's name, what was expected and what was found. O(log
+    /// fields).
     public func value<Value: FieldConvertible>(
         _ fieldName: String,
         as type: Value.Type = Value.self

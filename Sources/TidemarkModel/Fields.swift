@@ -31,30 +31,34 @@ public struct Fields: Sendable {
         self = try builder.finish()
     }
 
-    /// How many fields there are, removals included.
+    /// The number of fields, removals included.
     public var count: Int { bytes.span.bytes.word16(at: 0) }
 
-    /// Whether there are none.
+    /// True if there are no fields, not even removals.
     public var isEmpty: Bool { count == 0 }
 
     /// The value of a field; `nil` if it is absent or removed.
     ///
-    /// Setting `nil` asks a save to remove the field. A value that cannot be stored, such as one that is not
-    /// a number, is refused by the save. Reading is O(log fields), then the value; setting is O(bytes): use
-    /// a ``FieldsBuilder`` for many records.
+    /// Setting `nil` asks a save to remove the field. A value that cannot be stored, such as one
+    /// that is not a number, is refused by the save. Reading is O(log fields), then the value;
+    /// setting is O(bytes): use a ``FieldsBuilder`` for many records.
     public subscript(_ name: String) -> FieldValue? {
         get { index(of: name).flatMap { self[$0].value } }
         set { set(name, newValue) }
     }
 
-    /// Where a field is, by its name's bytes; `nil` if there is none, removed ones included.
+    /// Returns the index of a field, by its name; `nil` if there is none.
+    ///
+    /// Removals count as fields.
     ///
     /// O(log fields).
     public func index(of name: String) -> Int? {
         Name(name).withBytes { index(of: UnsafeRawBufferPointer($0)) }
     }
 
-    /// Where a field is, by its name's bytes; `nil` if there is none, removed ones included.
+    /// Returns the index of a field, by its name's bytes; `nil` if there is none.
+    ///
+    /// Removals count as fields.
     ///
     /// O(log fields).
     package func index(ofBytes name: ArraySlice<UInt8>) -> Int? {
@@ -88,7 +92,7 @@ extension Fields: RandomAccessCollection {
     /// Zero.
     public var startIndex: Int { 0 }
 
-    /// How many fields there are, removals included.
+    /// The number of fields, removals included.
     public var endIndex: Int { count }
 
     /// A field by its place in the order of the names' bytes.
@@ -106,7 +110,7 @@ extension Fields {
 }
 
 extension Fields: Hashable {
-    /// Whether two have the same bytes.
+    /// Returns true if two values have the same bytes.
     public static func == (lhs: Fields, rhs: Fields) -> Bool {
         ByteEquality.areEqual(lhs.bytes, rhs.bytes)
     }
@@ -130,10 +134,10 @@ extension Fields.Element {
     /// The type; `nil` if the field is removed.
     public var type: FieldType? { FieldType(rawValue: entry.type) }
 
-    /// Whether this says that the field was removed, or is to be.
+    /// True if the entry says that the field was removed, or is to be removed.
     public var isRemoved: Bool { entry.type == FieldEntry.removed }
 
-    /// Whether the client encrypted the value.
+    /// True if the client encrypted the value.
     public var isEncrypted: Bool { entry.flags & FieldEntry.encrypted != 0 }
 
     /// The sequence number of the event that last set or removed the field; 0 for the event that

@@ -75,8 +75,10 @@ public struct FieldsBuilder: Sendable {
         )
     }
 
-    /// Where a field begins whose name, then value, the caller appends through
-    /// ``withScratch(_:)`` and closes with ``endField(start:nameByteCount:type:isEncrypted:)``.
+    /// Returns the start of a field, to pass to
+    /// ``endField(start:nameByteCount:type:isEncrypted:)``.
+    ///
+    /// In between, the caller appends the name, then the value, through ``withScratch(_:)``.
     package func beginField() -> Int { scratch.count }
 
     /// Lends the buffer at whose end the open field grows.

@@ -26,7 +26,7 @@ extension Limits {
 }
 
 extension Fields {
-    /// Whether a client encrypted a value.
+    /// True if the client encrypted at least one value.
     package var hasEncrypted: Bool {
         let span = bytes.span.bytes
         return (0..<count).contains {
@@ -34,7 +34,7 @@ extension Fields {
         }
     }
 
-    /// Whether a field has a stamp.
+    /// True if at least one field has a stamp.
     package var hasStamps: Bool {
         let span = bytes.span.bytes
         return (0..<count).contains { FieldEntry(at: $0, in: span).stampByteCount > 0 }
@@ -42,7 +42,7 @@ extension Fields {
 }
 
 extension FieldValue {
-    /// How many elements a list has; `nil` for anything else.
+    /// The number of elements of a list; `nil` for any other value.
     package var elementCount: Int? {
         switch self {
         case .stringList(let list): list.count

@@ -1,12 +1,12 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// How much of everything is allowed.
+/// The limits on names, records, requests and everything else.
 ///
-/// The defaults are CloudKit's; every one can be set.
+/// The defaults are CloudKit's. Every limit can be set.
 ///
-/// CloudKit says "1 MB" and "2 MB" and not which; here a megabyte is 1,000,000 bytes, so that what
-/// is accepted here is accepted there under either reading.
+/// CloudKit documents "1 MB" and "2 MB" without a definition. Here a megabyte is 1,000,000 bytes,
+/// so that CloudKit accepts whatever Tidemark accepts under either definition.
 public struct Limits: Hashable, Sendable {
     /// Saves and deletions in one request.
     public var itemsPerRequest = 400
@@ -44,8 +44,8 @@ public struct Limits: Hashable, Sendable {
     public var participantsPerShare = 100
     /// UTF-8 bytes of the name of a record, a zone, a user, a device or a build.
     ///
-    /// Never more than 65,535, and for a zone, a user and a container never more than 1,000, whatever is
-    /// set: these make up an entry of the views, which has a few thousand bytes.
+    /// Never more than 65,535, and for a zone, a user and a container never more than 1,000,
+    /// whatever is set: these make up an entry of the views, which has a few thousand bytes.
     public var nameByteCount = 255
     /// UTF-8 bytes of a record type or a field's name.
     ///
@@ -85,8 +85,8 @@ public struct Limits: Hashable, Sendable {
     ///
     /// Apple's push service takes 4,096.
     public var bytesPerPush = 4_096
-    /// Unread notifications of one user in a container's environment: where there are more, the oldest
-    /// of queries are dropped, a sixteenth of these at a time.
+    /// Unread notifications of one user in a container's environment: where there are more, the
+    /// oldest of queries are dropped, a sixteenth of these at a time.
     ///
     /// CloudKit's collection of notifications is no more, and its pages named no figure.
     public var notificationsPerUser = 10_000
@@ -99,7 +99,7 @@ public struct Limits: Hashable, Sendable {
     /// Bytes of all records and assets in the public database, which count against the container;
     /// `nil` leaves it to the disk.
     public var bytesPerPublicDatabase: Int?
-    /// Whether names of records and zones are held to ASCII, as CloudKit's are.
+    /// True if the names of records and zones must be ASCII, as in CloudKit.
     public var requiresASCIINames = false
 
     /// CloudKit's values.
@@ -150,7 +150,7 @@ extension Limits {
         guard name.withUnsafeBytes(isFieldName) else { throw fieldNameError(name) }
     }
 
-    /// Whether a field may have a name.
+    /// Returns true if a field may have a name.
     func isFieldName(_ name: UnsafeRawBufferPointer) -> Bool {
         isIdentifier(name, allowsDots: true)
     }

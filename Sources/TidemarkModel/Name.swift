@@ -16,7 +16,7 @@ public struct Name: Sendable {
         self.string = string
     }
 
-    /// How many bytes the name has in UTF-8.
+    /// The number of bytes of the name in UTF-8.
     public var byteCount: Int { string.utf8.count }
 
     /// Lends the name's UTF-8 bytes for the duration of a call, without copying where possible.
@@ -30,7 +30,7 @@ public struct Name: Sendable {
 }
 
 extension Name {
-    /// Whether these are the name's bytes.
+    /// Returns true if the name has these bytes.
     ///
     /// O(bytes).
     package func hasBytes(_ span: RawSpan) -> Bool {
@@ -41,7 +41,7 @@ extension Name {
 }
 
 extension Name: Hashable {
-    /// Whether two names have the same bytes.
+    /// Returns true if two names have the same bytes.
     public static func == (lhs: Name, rhs: Name) -> Bool {
         guard lhs.byteCount == rhs.byteCount else { return false }
         return lhs.withBytes { left in
@@ -59,7 +59,7 @@ extension Name: Hashable {
 }
 
 extension Name: Comparable {
-    /// Whether the first name's bytes come before the second's.
+    /// Returns true if the first name sorts before the second, as bytes.
     public static func < (lhs: Name, rhs: Name) -> Bool {
         lhs.withBytes { left in
             rhs.withBytes { right in left.lexicographicallyPrecedes(right) }

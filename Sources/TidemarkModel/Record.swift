@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// When something happened to a record, by whom, and from where.
+/// The time, the user and the device of a change to a record.
 public struct Authorship: Hashable, Sendable {
     /// Milliseconds since 1970.
     public var time: Int64
-    /// Who did it; `nil` where that is not known.
+    /// The user; `nil` if it is not known.
     public var user: UserID?
     /// The device it was done from, as the device calls itself.
     public var device: String? {
@@ -29,7 +29,7 @@ public struct Authorship: Hashable, Sendable {
 public struct Record: Hashable, Sendable {
     /// The zone it is in.
     public let zone: ZoneID
-    /// Which version this is; `nil` for one that no store has seen.
+    /// The tag of this version; `nil` if no store has seen the version.
     public let changeTag: RecordChangeTag?
     /// The record's bytes.
     public let body: RecordBody
@@ -47,10 +47,10 @@ public struct Record: Hashable, Sendable {
     /// The record's type.
     public var recordType: String { body.recordType }
 
-    /// When it was first saved, and by whom.
+    /// The time of the first save, and the user that made it.
     public var created: Authorship { body.created }
 
-    /// When this version was saved, and by whom.
+    /// The time of the save of this version, and the user that made it.
     public var modified: Authorship { body.modified }
 
     /// Its fields, in the order of their names' bytes.
@@ -73,7 +73,7 @@ extension Record: CustomStringConvertible {
 
 /// The three records of a conflict.
 public struct ConflictRecords: Hashable, Codable, Sendable {
-    /// What the client asked to save.
+    /// The record that the client tried to save.
     public let client: Record
     /// The version that the client held; `nil` where it held none, or the store no longer has it.
     public let ancestor: Record?

@@ -11,11 +11,11 @@ public struct RecordBody: Sendable {
 
     /// The first byte of every body of this format.
     package static let format: UInt8 = 1
-    /// Where the creation time lies: 8 bytes, so that it can be changed in place.
+    /// The offset of the creation time: 8 bytes, so that it can be changed in place.
     package static let createdTimeOffset = 8
-    /// Where the modification time lies: 8 bytes, so that it can be changed in place.
+    /// The offset of the modification time: 8 bytes, so that it can be changed in place.
     package static let modifiedTimeOffset = 16
-    /// Where the first text begins.
+    /// The offset of the first text.
     static let headerByteCount = 34
 
     /// Reads a body from untrusted bytes.
@@ -38,15 +38,17 @@ public struct RecordBody: Sendable {
 
     /// Reads a body from bytes that a checksum vouches for.
     ///
-    /// Only the frame is checked: the header, and that the texts and the table of the fields lie within
-    /// the bytes. Whatever the rest holds, no access leaves the bytes: a field that lies elsewhere reads
-    /// as removed, a value that is not of its type as `nil`. `tidemark verify` checks everything. O(1).
+    /// Only the frame is checked: the header, and that the texts and the table of the fields lie
+    /// within the bytes. Whatever the rest holds, no access leaves the bytes: a field that lies
+    /// elsewhere reads as removed, a value that is not of its type as `nil`. `tidemark verify`
+    /// checks everything. O(1).
     package init(stored bytes: ArraySlice<UInt8>) throws(BodyError) {
         if let error = Self.frameError(in: bytes.span.bytes) { throw error }
         self.bytes = bytes
     }
 
-    /// Whether a payload has the frame of a body from an offset on, as ``init(stored:)`` checks it.
+    /// Returns true if a payload has the frame of a body from an offset on, as ``init(stored:)``
+    /// checks it.
     @inline(__always)
     package static func isFramed(_ payload: RawSpan, from offset: Int) -> Bool {
         guard offset >= 0, payload.byteCount - offset >= headerByteCount else { return false }
@@ -111,13 +113,13 @@ extension RecordBody {
         case parent
         case share
 
-        /// Where the text's length lies: 2 bytes.
+        /// The offset of the text's length, which takes 2 bytes.
         var lengthOffset: Int {
             rawValue < 3 ? 2 + 2 * rawValue : 24 + 2 * (rawValue - 3)
         }
     }
 
-    /// Where a text lies.
+    /// Returns the range of a text.
     func range(of text: Text) -> Range<Int> {
         let span = bytes.span.bytes
         var start = Self.headerByteCount
@@ -127,7 +129,7 @@ extension RecordBody {
         return start..<start + span.word16(at: text.lengthOffset)
     }
 
-    /// Where the texts end and the fields begin.
+    /// The offset at which the texts end and the fields begin.
     var textEnd: Int { Self.textEnd(in: bytes.span.bytes) }
 
     private static func textEnd(in span: RawSpan) -> Int {
@@ -158,10 +160,10 @@ extension RecordBody {
     /// The type's UTF-8 bytes, shared.
     package var recordTypeBytes: ArraySlice<UInt8> { textBytes(.recordType) }
 
-    /// Who first saved the record, as UTF-8, shared; empty where that is not known.
+    /// The user that saved the record first, as UTF-8, shared; empty if it is not known.
     package var createdUserBytes: ArraySlice<UInt8> { textBytes(.createdUser) }
 
-    /// Who saved this version, as UTF-8, shared; empty where that is not known.
+    /// The user that saved this version, as UTF-8, shared; empty if it is not known.
     package var modifiedUserBytes: ArraySlice<UInt8> { textBytes(.modifiedUser) }
 
     /// The parent's name as UTF-8, shared; empty where there is none.
@@ -170,13 +172,13 @@ extension RecordBody {
     /// The share's name as UTF-8, shared; empty where there is none.
     package var shareNameBytes: ArraySlice<UInt8> { textBytes(.share) }
 
-    /// When the record was first saved, in milliseconds since 1970.
+    /// The time of the record's first save, in milliseconds since 1970.
     package var createdTime: Int64 { time(at: Self.createdTimeOffset) }
 
-    /// When this version was saved, in milliseconds since 1970.
+    /// The time of this version's save, in milliseconds since 1970.
     package var modifiedTime: Int64 { time(at: Self.modifiedTimeOffset) }
 
-    /// When the record was first saved, and by whom.
+    /// The time of the record's first save, and the user that made it.
     public var created: Authorship {
         Authorship(
             time: createdTime,
@@ -185,7 +187,7 @@ extension RecordBody {
         )
     }
 
-    /// When this version was saved, and by whom.
+    /// The time of this version's save, and the user that made it.
     public var modified: Authorship {
         Authorship(
             time: modifiedTime,
@@ -211,7 +213,7 @@ extension RecordBody {
 }
 
 extension RecordBody: Hashable {
-    /// Whether two bodies have the same bytes.
+    /// Returns true if two bodies have the same bytes.
     public static func == (lhs: RecordBody, rhs: RecordBody) -> Bool {
         ByteEquality.areEqual(lhs.bytes, rhs.bytes)
     }

@@ -30,12 +30,12 @@ public struct ZoneID: Hashable, Sendable {
     /// The zone that every public and private database has.
     public static let `default` = ZoneID()
 
-    /// Whether this is the zone that every public and private database has.
+    /// True for the default zone, which every public and private database has.
     public var isDefault: Bool { self == .default }
 }
 
 extension ZoneID: Comparable, CustomStringConvertible {
-    /// Whether the first comes before the second: by name, then by owner, both as bytes.
+    /// Returns true if the first sorts before the second: by name, then by owner, both as bytes.
     public static func < (lhs: ZoneID, rhs: ZoneID) -> Bool {
         lhs.name == rhs.name ? lhs.owner < rhs.owner : lhs.name < rhs.name
     }
@@ -65,7 +65,7 @@ public struct RecordID: Hashable, Sendable {
 }
 
 extension RecordID: Comparable, CustomStringConvertible {
-    /// Whether the first comes before the second: by zone, then by name, both as bytes.
+    /// Returns true if the first sorts before the second: by zone, then by name, both as bytes.
     public static func < (lhs: RecordID, rhs: RecordID) -> Bool {
         lhs.zone == rhs.zone ? lhs.name < rhs.name : lhs.zone < rhs.zone
     }

@@ -4,7 +4,7 @@
 /// Why a request, or one item of it, did not do what was asked: CloudKit's code, what happened, and
 /// what to do.
 public struct SyncError: Error, Hashable, Sendable {
-    /// What an item of a request is known by.
+    /// The identity of an item of a request.
     public enum Item: Hashable, Codable, Sendable {
         /// A record.
         case record(RecordID)
@@ -64,8 +64,8 @@ public struct SyncError: Error, Hashable, Sendable {
 
     /// Describes a failure.
     ///
-    /// The message says what happened, where, what was expected and found. What to do is added to what is
-    /// printed: `remedy`, or else that of the code.
+    /// The message says what happened, where, what was expected and found. What to do is added to
+    /// what is printed: `remedy`, or else that of the code.
     public init(
         _ code: Code,
         _ message: String,
@@ -91,10 +91,10 @@ public struct SyncError: Error, Hashable, Sendable {
     /// CloudKit's code.
     public var code: Code { content.code }
 
-    /// What happened.
+    /// The cause of the error.
     public var message: String { content.message }
 
-    /// What to do about it.
+    /// The remedy.
     public var remedy: String {
         if let remedy = content.remedy { return remedy }
         let isTemporary = [.serviceUnavailable, .requestRateLimited, .zoneBusy].contains(code)
@@ -111,14 +111,15 @@ public struct SyncError: Error, Hashable, Sendable {
     /// The items that failed, for a `partialFailure`.
     public var partialErrors: [ItemError] { content.partialErrors }
 
-    /// Whether a `zoneNotFound` means that the account's encryption was reset.
+    /// True if a `zoneNotFound` was caused by a reset of the account's encryption.
     public var userDidResetEncryptedData: Bool { content.userDidResetEncryptedData }
 
-    /// Whether an `invalidArguments` means that what was asked about the past has been forgotten: a
-    /// later point may still be known.
+    /// True if an `invalidArguments` was caused by a point before the history horizon.
+    ///
+    /// A later point may still be known.
     public var isHistoryPruned: Bool { content.isHistoryPruned }
 
-    /// Whether two errors say the same.
+    /// Returns true if two errors have the same content.
     public static func == (lhs: SyncError, rhs: SyncError) -> Bool {
         lhs.content === rhs.content
             || lhs.code == rhs.code && lhs.message == rhs.message

@@ -53,7 +53,8 @@ extension SyncError {
         SyncError(.zoneNotFound, "There is no zone \(zone).")
     }
 
-    /// A request about a zone that the database does not show; one of a shared database is known by its owner.
+    /// A request about a zone that the database does not show; one of a shared database is known by
+    /// its owner.
     package static func zoneNotFound(_ zone: ZoneID, in database: DatabaseID) -> SyncError {
         guard database.scope == .shared else { return zoneNotFound(zone) }
         return SyncError(
@@ -100,7 +101,7 @@ extension SyncError {
         )
     }
 
-    /// How many items failed, and the first few with their errors.
+    /// Returns the number of failed items, and the first few with their errors.
     private static func causes(of errors: [ItemError]) -> String {
         let count = errors.count == 1 ? "1 item" : "\(errors.count) items"
         let first = errors.prefix(3).map { "\($0.item): \($0.error.code): \($0.error.message)" }

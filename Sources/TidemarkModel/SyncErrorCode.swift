@@ -26,7 +26,7 @@ extension SyncError {
         case notAuthenticated = 9
         /// The caller may not read or write this.
         case permissionFailure = 10
-        /// What was asked for does not exist.
+        /// The requested item does not exist.
         case unknownItem = 11
         /// The request makes no sense as it is.
         case invalidArguments = 12
@@ -84,7 +84,7 @@ extension SyncError {
 }
 
 extension SyncError.Code {
-    /// What to do about an error of this kind, where its message has nothing more exact to say.
+    /// The remedy for an error of this kind, used if its message has no more exact one.
     public var remedy: String {
         switch self {
         case .internalError: "Report it with the message; retrying does not help."
@@ -127,7 +127,7 @@ extension SyncError.Code {
         }
     }
 
-    /// Whether the same request may work later without a change.
+    /// True if the same request may succeed later without a change.
     public var isRetryable: Bool {
         switch self {
         case .networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited,

@@ -26,11 +26,13 @@ struct FetchCycle: Sendable {
     var reason: SyncReason
     var calls: [SyncCall]
     var scope: FetchScope
-    /// Which zones are fetched before others.
+    /// The zones that are fetched before others.
     var first: [ZoneID] = []
     /// Zones that were dealt with.
     private var attempted: Set<ZoneID> = []
-    /// What was begun anew because its token had expired: once, lest it goes on for ever.
+    /// The zones that were restarted because their token had expired.
+    ///
+    /// Each zone is restarted only once, so that the fetch always ends.
     private var restartedZones: Set<ZoneID> = []
     private var restartedList = false
     var stage = Stage.announcing
@@ -56,7 +58,7 @@ struct FetchCycle: Sendable {
         if error.code.isPassing { passingFailure = passingFailure ?? error }
     }
 
-    /// What to do now.
+    /// Returns the next step.
     func step(_ state: SyncState) -> SyncStep {
         switch stage {
         case .announcing: .tell(.willFetch(reason, scope))
@@ -71,7 +73,7 @@ struct FetchCycle: Sendable {
         }
     }
 
-    /// Whether the app has not yet been told of what the state will hold.
+    /// True if the app has not yet been notified of changes that the state will include.
     var isTelling: Bool {
         switch stage {
         case .tellingList, .tellingZone: true

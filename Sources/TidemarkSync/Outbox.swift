@@ -1,21 +1,21 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Changes that wait to be sent: at most one for each thing that is changed, in the order in which these
-/// were first changed.
+/// Changes that wait to be sent: at most one for each thing that is changed, in the order in which
+/// these were first changed.
 ///
 /// Adding and removing one take amortized O(1).
 struct Outbox<Change: Identifiable & Hashable & Sendable>: Sendable where Change.ID: Sendable {
     private struct Entry: Sendable {
         var change: Change
-        /// When it was last added, by the count of all that was ever added.
+        /// The count of all additions at the last addition of the change.
         var edition: Int
     }
 
     /// `nil` where a change was taken out.
     private var entries: [Entry?] = []
     private var places: [Change.ID: Int] = [:]
-    /// How many changes were ever added, those included that were there already.
+    /// The number of additions so far, including those of changes that were already present.
     private(set) var edition = 0
 
     /// The changes, in order.
@@ -45,8 +45,8 @@ struct Outbox<Change: Identifiable & Hashable & Sendable>: Sendable where Change
         return entries[place]?.change != change
     }
 
-    /// Takes out a change that is still the one that waits, if it was last added up to an edition: what
-    /// was added later is about something newer.
+    /// Takes out a change that is still the one that waits, if it was last added up to an edition:
+    /// what was added later is about something newer.
     ///
     /// Returns whether it was there.
     @discardableResult

@@ -3,22 +3,24 @@
 
 import TidemarkModel
 
-/// When a sync loop next does something by itself.
+/// The times at which a sync loop next does something by itself.
 struct Schedule: Sendable {
-    /// When to fetch; `nil` for when there is news.
+    /// The time of the next fetch; `nil` waits for a notification.
     var fetchAt: Int64?
-    /// When to send.
+    /// The time of the next send operation.
     var sendAt: Int64?
-    /// When to ask the server to tell of changes, if it was not asked.
+    /// The time at which to subscribe to the server's changes, if not yet subscribed.
     var subscribeAt: Int64 = 0
-    /// When to look again at an account that could not be used.
+    /// The time at which to check an account again that could not be used.
     var accountAt: Int64?
-    /// How many tries of each kind of work in a row have failed.
+    /// The number of consecutive failures of each kind of work.
     private var failureCounts = [Int](repeating: 0, count: Work.allCases.count)
     /// The server wants nothing before this.
     private var notBefore: Int64 = 0
 
-    /// What is tried, and tried again: that one works says nothing of the others.
+    /// The kinds of work that are retried separately.
+    ///
+    /// The success of one kind says nothing about the others.
     enum Work: Int, CaseIterable {
         case account
         case subscribing
@@ -37,8 +39,8 @@ struct Schedule: Sendable {
         fetchAt = min(fetchAt ?? soon, soon)
     }
 
-    /// There is something to send: what is added while a failed sending waits to be repeated goes with
-    /// it.
+    /// There is something to send: what is added while a failed sending waits to be repeated goes
+    /// with it.
     mutating func sendSoon(_ now: Int64) {
         let soon = max(now, notBefore)
         sendAt = failureCounts[Work.sending.rawValue] > 1 ? sendAt ?? soon : soon
@@ -56,8 +58,10 @@ struct Schedule: Sendable {
         failureCounts[work.rawValue] = 0
     }
 
-    /// When to try again after a failure: at once, then after one second, then after twice as long each
-    /// time; never before the server said.
+    /// Returns the time of the next try after a failure.
+    ///
+    /// The first retry is immediate, the second after one second, and each later one after twice
+    /// the previous delay. It is never before the time that the server named.
     mutating func retryTime(of work: Work, after error: SyncError, at now: Int64) -> Int64 {
         failureCounts[work.rawValue] += 1
         let failureCount = failureCounts[work.rawValue]
@@ -72,10 +76,10 @@ struct Schedule: Sendable {
 }
 
 extension SyncError.Code {
-    /// Whether a sync loop repeats by itself what failed with this code; what fails with another is for
-    /// the app to deal with.
+    /// True if a sync loop retries by itself after an error with this code.
     ///
-    /// From Apple's sample for `CKSyncEngine`.
+    /// Errors with any other code are for the app to handle. From Apple's sample for
+    /// `CKSyncEngine`.
     var isPassing: Bool {
         switch self {
         case .notAuthenticated, .accountTemporarilyUnavailable, .networkFailure,

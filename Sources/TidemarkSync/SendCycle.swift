@@ -21,10 +21,10 @@ struct SendCycle: Sendable {
     var stage = Stage.announcing
     private(set) var failure: SyncError?
     private(set) var isCancelled = false
-    /// Whether something was sent.
+    /// True if something was sent.
     private(set) var hasSent = false
 
-    /// How many zones one request holds.
+    /// The maximum number of zones in one request.
     static let zoneCount = 200
 
     /// Ends it after the step that is being done.
@@ -33,7 +33,7 @@ struct SendCycle: Sendable {
         isCancelled = true
     }
 
-    /// What to do now.
+    /// Returns the next step.
     func step() -> SyncStep {
         switch stage {
         case .announcing: .tell(.willSend(reason, scope))
@@ -46,7 +46,7 @@ struct SendCycle: Sendable {
         }
     }
 
-    /// Whether the app has not yet been told of what the state holds.
+    /// True if the app has not yet been notified of changes that the state includes.
     var isTelling: Bool {
         switch stage {
         case .tellingZones, .tellingBatch: true

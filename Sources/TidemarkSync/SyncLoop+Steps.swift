@@ -4,13 +4,14 @@
 import TidemarkModel
 
 extension SyncLoop {
-    /// How long changes of the state that the app itself made are gathered before it is told of them.
+    /// The milliseconds for which the app's own changes of the state are collected before one
+    /// notice.
     private static let gatheringTime: Int64 = 100
 
-    /// What to do now.
+    /// Returns the next step.
     ///
-    /// The same until ``take(_:at:)`` has what came of it, but for ``SyncStep/wait(until:)`` and
-    /// ``SyncStep/finish(_:_:)``, of which nothing comes.
+    /// Returns the same step until ``take(_:at:)`` has received its outcome. The exceptions are
+    /// ``SyncStep/wait(until:)`` and ``SyncStep/finish(_:_:)``, which have no outcome.
     public mutating func nextStep(at now: Int64) -> SyncStep {
         if let notice { return .tell(notice) }
         if case .none = activity, let accountNotice {
@@ -64,7 +65,8 @@ extension SyncLoop {
         }
     }
 
-    /// Whether the app is about to be told of what the state holds already, or will hold then.
+    /// True if the app has not yet been notified of changes that the state includes or will
+    /// include.
     private var isTelling: Bool {
         switch activity {
         case .fetching(let cycle): cycle.isTelling
@@ -133,7 +135,7 @@ extension SyncLoop {
         }
     }
 
-    /// When something is to be done if nothing happens before; `nil` if nothing is.
+    /// The time of the next step if nothing happens before; `nil` if there is none.
     private var nextTime: Int64? {
         var times: [Int64] = []
         if let changedAt { times.append(changedAt + Self.gatheringTime) }
@@ -158,7 +160,8 @@ extension SyncLoop {
         }
     }
 
-    /// After a sending that failed in part, what is left goes out once the server's side of it is known.
+    /// After a sending that failed in part, what is left goes out once the server's side of it is
+    /// known.
     private mutating func end(_ cycle: SendCycle, at now: Int64) {
         if !cycle.calls.isEmpty { answers.append(.finish(cycle.calls, cycle.failure)) }
         // What fails is tried later each time only if nothing else goes out meanwhile.
@@ -196,8 +199,10 @@ extension SyncLoop {
         calls = []
     }
 
-    /// What was fetched and what waits to be sent are the user's before; what an app added before
-    /// anybody was signed in is for the first who is.
+    /// Changes the signed-in user.
+    ///
+    /// The previous user's fetched state and pending changes are dropped. Changes that an app added
+    /// while nobody was signed in belong to the first user who signs in.
     private mutating func change(to user: UserID?) {
         accountNotice = .accountChanged(from: state.user, to: user)
         if state.user != nil { state.forget() }

@@ -3,39 +3,38 @@
 
 public import TidemarkModel
 
-/// What a device does to stay in step with one database, as a value that decides: it knows neither
-/// clock nor network, and whoever drives it does what it says.
+/// The decisions of a device that keeps in sync with one database.
 ///
-/// A driver asks for the next step, does it, and hands in what came of it; whatever happens meanwhile,
-/// such as the app adding changes, it tells the loop at once. The order of the steps is that of
-/// CloudKit's `CKSyncEngine`:
+/// The loop is a value: it has neither clock nor network. A driver requests the next step, performs
+/// it, and passes its outcome to the loop. The driver reports all other events, such as changes that
+/// the app adds, to the loop at once. The order of the steps is that of CloudKit's `CKSyncEngine`:
 ///
-/// - a fetch: the list of changed zones, then each zone, the app being told of each page before the
-///   next, and of what it may remember only after it has dealt with what came before;
-/// - a sending: zones first, then batches of records as the app gives them, until it has none. A batch
-///   with a record that failed is the last;
-/// - by itself, unless told not to: a fetch at the beginning and whenever the server has news, a sending
-///   whenever there is something to send, and what failed for a passing reason again, later each time.
+/// - A fetch gets the list of changed zones, then each zone. The app is notified of each page before
+///   the next one. It receives the state to keep only after it has handled everything before it.
+/// - A send operation sends zones first, then batches of records from the app, until the app has no
+///   more. A batch with a record that failed is the last one.
+/// - An automatic loop fetches at the beginning and whenever the server has news. It sends whenever
+///   there are pending changes. After a temporary error it retries, with growing delays.
 ///
 /// Times are milliseconds since 1970.
 public struct SyncLoop: Sendable {
-    /// What has to be remembered.
+    /// The state to keep between two runs.
     public internal(set) var state: SyncState
-    /// Whether it fetches and sends without being asked.
+    /// True if the loop fetches and sends by itself.
     public let isAutomatic: Bool
 
-    /// What goes on.
+    /// The current activity.
     var activity = Activity.none
-    /// What the app is being told between two steps of what goes on.
+    /// The notice for the app between two steps of the activity.
     var notice: SyncNotice?
-    /// What the app will be told of the account.
+    /// The notice for the app about the account.
     var accountNotice: SyncNotice?
     var account = Account.unknown
-    /// How often somebody else may have signed in.
+    /// The number of times that another user may have signed in.
     var accountChangeCount = 0
     /// The edition of the state that the app knows.
     var toldEdition: Int
-    /// When the app made the first change of the state that it was not told about.
+    /// The time of the app's first change of the state without a notice.
     var changedAt: Int64?
     var calls: [WaitingCall] = []
     var callCount = 0
@@ -43,7 +42,7 @@ public struct SyncLoop: Sendable {
     var answers: [SyncStep] = []
     var schedule = Schedule()
 
-    /// What is known of the account since the loop began, or since it may have changed.
+    /// The status of the account since the loop began, or since the account may have changed.
     enum Account: Hashable, Sendable {
         case unknown
         case unusable
@@ -79,7 +78,7 @@ public struct SyncLoop: Sendable {
         if hasOutgoing { schedule.sendAt = 0 }
     }
 
-    /// Whether something waits to be sent.
+    /// True if there are pending changes to send.
     var hasOutgoing: Bool {
         !state.outgoingZones.isEmpty || !state.outgoingRecords.isEmpty || state.hasUntrackedChanges
     }
@@ -94,14 +93,14 @@ extension SyncLoop {
     /// Records to save and remove, in the order in which they were added.
     public var outgoingRecords: [OutgoingRecord] { state.outgoingRecords.changes }
 
-    /// Whether the app has changes to send that it did not name.
+    /// True if the app has changes to send that it did not name.
     public var hasUntrackedChanges: Bool { state.hasUntrackedChanges }
 
     /// Zones that have changes which were not fetched yet.
     public var unfetchedZones: [ZoneID] { state.unfetchedZones }
 
-    /// The call of the app that the fetch or sending is for which goes on; `nil` for what the loop does
-    /// by itself.
+    /// The call of the app that the fetch or sending is for which goes on; `nil` for what the loop
+    /// does by itself.
     public var servedCall: SyncCall? {
         switch activity {
         case .fetching(let cycle): cycle.calls.first
@@ -138,8 +137,8 @@ extension SyncLoop {
     /// The server has news.
     public mutating func noteServerChange(at now: Int64) { schedule.fetchSoon(now) }
 
-    /// Somebody else may be signed in: what goes on ends after the step that is being done, and is taken
-    /// up again once it is known who it is.
+    /// Somebody else may be signed in: what goes on ends after the step that is being done, and is
+    /// taken up again once it is known who it is.
     public mutating func noteAccountChange() {
         account = .unknown
         accountChangeCount += 1
@@ -177,8 +176,8 @@ extension SyncLoop {
         return call
     }
 
-    /// Ends what goes on after the step that is being done, answers all calls, and fetches and sends
-    /// nothing by itself before there is news.
+    /// Ends what goes on after the step that is being done, answers all calls, and fetches and
+    /// sends nothing by itself before there is news.
     ///
     /// The driver may cut the step short, as `operationCancelled`.
     public mutating func cancel() {

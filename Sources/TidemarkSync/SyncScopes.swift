@@ -3,7 +3,7 @@
 
 public import TidemarkModel
 
-/// Which zones a fetch is about.
+/// The zones that a fetch includes.
 public enum FetchScope: Hashable, Sendable {
     /// Every zone.
     case all
@@ -12,7 +12,7 @@ public enum FetchScope: Hashable, Sendable {
     /// Some zones.
     case zones([ZoneID])
 
-    /// Whether a zone is among them.
+    /// Returns true if the scope includes a zone.
     public func contains(_ zone: ZoneID) -> Bool {
         switch self {
         case .all: true
@@ -22,7 +22,7 @@ public enum FetchScope: Hashable, Sendable {
     }
 }
 
-/// Which changes a sending is about.
+/// The changes that a send operation includes.
 public enum SendScope: Hashable, Sendable {
     /// Every change.
     case all
@@ -33,7 +33,7 @@ public enum SendScope: Hashable, Sendable {
     /// Changes of some records.
     case records([RecordID])
 
-    /// Whether changes of a record are among them.
+    /// Returns true if the scope includes changes of a record.
     public func contains(_ record: RecordID) -> Bool {
         switch self {
         case .all: true
@@ -43,7 +43,9 @@ public enum SendScope: Hashable, Sendable {
         }
     }
 
-    /// Whether making or removing a zone is among them; it is where a record of the zone is.
+    /// Returns true if the scope includes creating or deleting a zone.
+    ///
+    /// A scope of records includes the zones of its records.
     public func contains(_ zone: ZoneID) -> Bool {
         switch self {
         case .all: true

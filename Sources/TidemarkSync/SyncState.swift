@@ -33,16 +33,16 @@ public enum OutgoingRecord: Hashable, Sendable, Identifiable {
     }
 }
 
-/// What a device has to remember between two runs of its sync loop.
+/// The state that a device keeps between two runs of its sync loop.
 ///
-/// It is true only together with the data that was fetched before it: kept before that is kept, it would
-/// hide changes; lost, everything is fetched again.
+/// The state is only valid together with the data that was fetched before it. If the state is saved
+/// before that data, it hides changes. If the state is lost, everything is fetched again.
 public struct SyncState: Sendable {
     /// Whose changes these are; `nil` before somebody was signed in.
     var user: UserID? { didSet { edition += 1 } }
-    /// How far the list of zones has been fetched.
+    /// The token up to which the list of zones was fetched.
     var databaseToken: ChangeToken? { didSet { edition += 1 } }
-    /// How far each zone has been fetched.
+    /// The token up to which each zone was fetched.
     var zoneTokens: [ZoneID: ChangeToken] = [:] { didSet { edition += 1 } }
     /// Zones that have changes which were not fetched yet, the longest known first.
     var unfetchedZones: [ZoneID] = [] { didSet { edition += 1 } }
@@ -50,12 +50,12 @@ public struct SyncState: Sendable {
     var outgoingZones = Outbox<OutgoingZone>() { didSet { edition += 1 } }
     /// Records to save and remove.
     var outgoingRecords = Outbox<OutgoingRecord>() { didSet { edition += 1 } }
-    /// Whether the app has changes to send that it did not name.
+    /// True if the app has changes to send that it did not name.
     var hasUntrackedChanges = false { didSet { edition += 1 } }
-    /// Whether the server knows that this device wants to hear of changes.
+    /// True if the server has this device's subscription to changes.
     var isSubscribed = false { didSet { edition += 1 } }
 
-    /// How often it was changed since it was made or read.
+    /// The number of changes of the state since it was created or read.
     private(set) var edition = 0
 
     /// The state of a device that never synchronised.

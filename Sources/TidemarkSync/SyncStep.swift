@@ -3,7 +3,7 @@
 
 public import TidemarkModel
 
-/// What whoever drives a sync loop has to do next; it answers with a ``SyncOutcome``.
+/// The next step for the driver of a sync loop, which answers with a ``SyncOutcome``.
 public enum SyncStep: Hashable, Sendable {
     /// Nothing before a time, in milliseconds since 1970, or before something happens; no answer.
     case wait(until: Int64?)
@@ -15,7 +15,8 @@ public enum SyncStep: Hashable, Sendable {
     case tell(SyncNotice)
     /// Ask the app which zones to fetch: ``SyncOutcome/fetchOptions(_:first:)``.
     case askFetchOptions(SyncReason, FetchScope)
-    /// Fetch a page of the list of changed zones: ``SyncOutcome/zoneList(changed:deleted:token:moreComing:)``.
+    /// Fetch a page of the list of changed zones:
+    /// ``SyncOutcome/zoneList(changed:deleted:token:moreComing:)``.
     case fetchZoneList(since: ChangeToken?)
     /// Fetch a page of a zone's changes: ``SyncOutcome/zoneChanges(isEmpty:token:moreComing:)``.
     case fetchZoneChanges(ZoneID, since: ChangeToken?)
@@ -29,13 +30,14 @@ public enum SyncStep: Hashable, Sendable {
     case finish([SyncCall], SyncError?)
 }
 
-/// What an app is told about its synchronisation.
+/// A notice to an app about its synchronization.
 ///
-/// What was fetched or sent is in the hands of the driver, from the step just before.
+/// The driver has the fetched or sent data, from the step just before.
 public enum SyncNotice: Hashable, Sendable {
     /// The state is another one, and may be kept now.
     case stateChanged
-    /// Somebody else is signed in, or nobody; what waited to be sent for the user before is dropped.
+    /// Somebody else is signed in, or nobody; what waited to be sent for the user before is
+    /// dropped.
     case accountChanged(from: UserID?, to: UserID?)
     /// A fetch begins.
     case willFetch(SyncReason, FetchScope)
@@ -59,25 +61,25 @@ public enum SyncNotice: Hashable, Sendable {
     case didSend(SyncReason, SendScope)
 }
 
-/// What came of a step.
+/// The outcome of a step.
 public enum SyncOutcome: Hashable, Sendable {
     /// It is done.
     case done
     /// It failed as a whole.
     case failed(SyncError)
-    /// Who is signed in; `nil` for nobody.
+    /// The signed-in user; `nil` if nobody is signed in.
     case account(UserID?)
-    /// Which zones are wanted, and of these which first.
+    /// The zones to fetch, and those of them to fetch first.
     case fetchOptions(FetchScope, first: [ZoneID])
     /// A page of the list of changed zones.
     case zoneList(changed: [ZoneID], deleted: [ZoneID], token: ChangeToken, moreComing: Bool)
     /// A page of a zone's changes.
     case zoneChanges(isEmpty: Bool, token: ChangeToken, moreComing: Bool)
-    /// Which zones could not be made or removed, and why.
+    /// The zones that could not be created or deleted, with their errors.
     case sentZones([ZoneID: SyncError])
-    /// What the app wants to save and remove; `nil` for nothing.
+    /// The records to save and delete; `nil` if there are none.
     case batch([OutgoingRecord]?)
-    /// Which records could not be saved or removed, and why.
+    /// The records that could not be saved or deleted, with their errors.
     case sentBatch([RecordID: SyncError])
 }
 

@@ -4,7 +4,8 @@
 import TidemarkLock
 public import TidemarkModel
 
-/// A service for tests that fails, waits, or lets something happen first, in front of any other service.
+/// A service for tests that fails, waits, or lets something happen first, in front of any other
+/// service.
 ///
 /// Faults are taken in the order in which they were asked for, each by the next call that it fits.
 ///
@@ -17,7 +18,8 @@ public import TidemarkModel
 public final class FaultyService: Sendable {
     /// Kinds of calls.
     public enum Call: Hashable, Sendable {
-        /// Records, zones or subscriptions are fetched, or what changed in them, or records are found.
+        /// Records, zones or subscriptions are fetched, or what changed in them, or records are
+        /// found.
         case fetch
         /// Records, zones or subscriptions are saved or deleted.
         case save
@@ -28,7 +30,7 @@ public final class FaultyService: Sendable {
     private struct Fault: Sendable {
         var call: Call
         var error: SyncError
-        /// Whether the call is done, and its answer lost.
+        /// True if the call is performed and its answer lost.
         var losesAnswer: Bool
         var count: Int
     }
@@ -85,8 +87,8 @@ extension FaultyService {
         state.withLock { $0.recordFaults[name] = error }
     }
 
-    /// Runs a closure just before the next request to save or delete records is done, in the place of what
-    /// another device does in that moment.
+    /// Runs a closure just before the next request to save or delete records is done, in the place
+    /// of what another device does in that moment.
     public func beforeNextWrite(_ body: @escaping @Sendable () async -> Void) {
         state.withLock { $0.beforeWrites.append(body) }
     }

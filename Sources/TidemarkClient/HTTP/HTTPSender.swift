@@ -39,7 +39,8 @@ protocol IncomingBody: Sendable {
     func pieces() -> @Sendable () async throws(SyncError) -> [UInt8]?
 }
 
-/// Sends requests over HTTP: the seam at which a system's own networking can take the place of AsyncHTTPClient.
+/// Sends requests over HTTP: the seam at which a system's own networking can take the place of
+/// AsyncHTTPClient.
 ///
 /// An answer of any status is one; what is thrown says that none came.
 protocol HTTPSender: Sendable {

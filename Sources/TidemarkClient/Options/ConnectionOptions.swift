@@ -20,7 +20,8 @@ public struct ConnectionOptions: Sendable {
     public var connectTimeout = Duration.seconds(10)
     /// The time in which an answer must begin, and the longest pause in one.
     public var requestTimeout = Duration.seconds(60)
-    /// The longest silence of a stream before it counts as lost; servers say something every 20 seconds.
+    /// The longest silence of a stream before it counts as lost; servers say something every 20
+    /// seconds.
     public var streamTimeout = Duration.seconds(60)
     /// The most connections for requests to the server at once, over HTTP/1.1.
     ///
@@ -30,9 +31,11 @@ public struct ConnectionOptions: Sendable {
     public var answerByteLimit = 256 << 20
     /// The proxy; `nil` for none.
     public var proxy: Proxy?
-    /// The file of certificates in PEM to trust in the place of the system's; `nil` for the system's.
+    /// The file of certificates in PEM to trust in the place of the system's; `nil` for the
+    /// system's.
     public var trustedCertificates: String?
-    /// True if answers may be compressed on their way; `nil` compresses unless the server is on this machine.
+    /// True if answers may be compressed on their way; `nil` compresses unless the server is on
+    /// this machine.
     public var compresses: Bool?
     /// True if records go as their bytes where the server has that form; otherwise all is JSON.
     public var usesBinaryForm = true

@@ -5,7 +5,7 @@
 import Crypto
 public import TidemarkModel
 
-/// What a client proves to a server who it is with.
+/// The proof of a user's identity that a client sends to a server.
 public struct Credentials: Sendable {
     enum Kind: Sendable {
         case apiToken(String, webAuthToken: String?)
@@ -22,13 +22,14 @@ public struct Credentials: Sendable {
 
     /// An app's token, and the token of a user who signed in.
     ///
-    /// Servers hand out a newer web auth token with each answer, and the connection keeps the last one:
-    /// ``ServerConnection/webAuthToken``.
+    /// Servers hand out a newer web auth token with each answer, and the connection keeps the last
+    /// one: ``ServerConnection/webAuthToken``.
     public static func user(apiToken: String, webAuthToken: String) -> Credentials {
         Credentials(kind: .apiToken(apiToken, webAuthToken: webAuthToken))
     }
 
-    /// The key of a server, with which each request is signed (ECDSA-P256-SHA256): for public databases alone.
+    /// The key of a server, with which each request is signed (ECDSA-P256-SHA256): for public
+    /// databases alone.
     ///
     /// `privateKey` is the key's text in PEM. Throws `invalidArguments` for a text that is none.
     public static func serverKey(

@@ -4,7 +4,8 @@
 import Foundation
 package import TidemarkModel
 
-/// A place behind a cloud that is opened when the cloud is first asked for something: a store, or a server.
+/// A place behind a cloud that is opened when the cloud is first asked for something: a store, or a
+/// server.
 package protocol CloudSource: Sendable {
     /// The words for it in errors, as `store at notes.tide`.
     var title: String { get }
@@ -21,7 +22,8 @@ package protocol CloudSource: Sendable {
     /// Removes what is left when nobody uses it any more, whether it was opened or not.
     func remove()
 
-    /// Returns the name that an account's user has in a container; opens the service only where it has to be asked.
+    /// Returns the name that an account's user has in a container; opens the service only where it
+    /// has to be asked.
     func user(
         _ account: UserID,
         in container: ContainerID,
@@ -29,7 +31,8 @@ package protocol CloudSource: Sendable {
     ) async throws(SyncError) -> UserID
 }
 
-/// An object that opens stores in this process: the module CloudKit, where a program is linked with it.
+/// An object that opens stores in this process: the module CloudKit, where a program is linked with
+/// it.
 package protocol EmbeddedStores: AnyObject, Sendable {
     /// Points at a store on disk, which is made if it is not there.
     func cloud(storeAt path: String, userNames: TidemarkCloud.UserNames) -> TidemarkCloud

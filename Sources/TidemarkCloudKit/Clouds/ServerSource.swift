@@ -10,9 +10,10 @@ public import TidemarkModel
 extension TidemarkCloud {
     /// Points at a server, such as `https://sync.example.org`.
     ///
-    /// Containers belong to the API token: it opens one container in one environment. Private and shared databases need
-    /// the web auth token of a user who has signed in; the device's user is that user. Nothing is sent before something
-    /// is asked. `devicesIn` is the folder for what devices keep; without it that goes with the process.
+    /// Containers belong to the API token: it opens one container in one environment. Private and
+    /// shared databases need the web auth token of a user who has signed in; the device's user is
+    /// that user. Nothing is sent before something is asked. `devicesIn` is the folder for what
+    /// devices keep; without it that goes with the process.
     public convenience init(
         serverAt address: String,
         apiToken: String,
@@ -60,7 +61,8 @@ final class ServerSource: CloudSource {
 
     var title: String { "server at \(address)" }
 
-    /// A folder for this server and token: what a device knows of one server means nothing to another.
+    /// A folder for this server and token: what a device knows of one server means nothing to
+    /// another.
     var deviceFolder: URL? {
         folder.map { folder in
             // FNV-1a: the same in every process, which Swift's own hashes are not.

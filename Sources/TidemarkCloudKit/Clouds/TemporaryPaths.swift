@@ -7,9 +7,9 @@ import TidemarkLock
 
 /// The files and folders that this process has made for a while: none of them outlives it.
 package final class TemporaryPaths: Sendable {
-    /// Those of the process.
+    /// The temporary paths of the process.
     ///
-    /// What is still there when the process exits is removed then.
+    /// Those that are left when the process exits are removed then.
     package static let ofProcess: TemporaryPaths = {
         atexit { TemporaryPaths.ofProcess.removeAll() }
         return TemporaryPaths(lingering: 60)

@@ -5,11 +5,11 @@ import Foundation
 import TidemarkLock
 public import TidemarkModel
 
-/// What containers point at: a store in this process, a server, or any other service.
+/// The service behind containers: a store in this process, a server, or any other service.
 ///
-/// A store or server is opened when it is first asked for something, once for all devices of one cloud.
+/// A store or server is opened at the first request, once for all devices of one cloud.
 public final class TidemarkCloud: Sendable {
-    /// What is asked.
+    /// The source of the service.
     package enum Place: Sendable {
         /// A place that is opened when it is first asked.
         case source(any CloudSource)
@@ -29,10 +29,11 @@ public final class TidemarkCloud: Sendable {
     public enum UserNames: String, Sendable {
         /// One in all containers: the account's.
         case same
-        /// One in each container, made of the account's name (`UserID(account:in:)`), as on Apple's systems.
+        /// One in each container, made of the account's name (`UserID(account:in:)`), as on Apple's
+        /// systems.
         ///
-        /// A container that already has zones, subscriptions or an account under the account's own name, and
-        /// nothing under the other, keeps the account's name.
+        /// A container that already has zones, subscriptions or an account under the account's own
+        /// name, and nothing under the other, keeps the account's name.
         case perContainer
     }
 
@@ -55,7 +56,8 @@ public final class TidemarkCloud: Sendable {
 
     /// The name of the record of an account's user in a container.
     ///
-    /// Opens the store or server if that has not been done, and throws what keeps it from being opened.
+    /// Opens the store or server if that has not been done, and throws what keeps it from being
+    /// opened.
     public func userRecordName(
         of account: String,
         in container: String
@@ -90,10 +92,10 @@ public final class TidemarkCloud: Sendable {
         _ = end()
     }
 
-    /// What answers; opens the store if that has not been done.
+    /// Returns the service, and opens the store if it is not open.
     ///
-    /// Throws `serviceUnavailable` if another process keeps the store for longer than five seconds, and
-    /// what else keeps it from being opened. The next call tries again.
+    /// Throws `serviceUnavailable` if another process keeps the store open for longer than five
+    /// seconds, and any other error that opening the store throws. The next call tries again.
     public func service() async throws(SyncError) -> any DatabaseService {
         let opening: Task<Result<any DatabaseService, SyncError>, Never>
         switch place {

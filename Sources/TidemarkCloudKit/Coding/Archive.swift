@@ -3,11 +3,11 @@
 
 import Foundation
 
-/// How every type of this module lies in a keyed archive: one property list under one key.
+/// The encoding of every type of this module in a keyed archive: one property list under one key.
 ///
-/// Foundation's unarchiver on Linux traps where a key is missing or a class is nested. So each object
-/// writes a single `NSData`, and what is in it is read by a decoder that throws instead.
-/// A record, of which programs keep thousands, has bytes of its own.
+/// Foundation's unarchiver on Linux traps if a key is missing or a class is nested. So each object
+/// writes a single `NSData`, whose content is read by a decoder that throws instead. A record has
+/// its own byte format, because programs keep thousands of them.
 extension NSCoder {
     private static let archiveKey = "TidemarkArchive"
 

@@ -5,9 +5,10 @@ import Foundation
 
 /// An object of a keyed archive, read as the property list that it is.
 ///
-/// Foundation's unarchiver on Linux stops the program at an object whose class is not expected and at objects
-/// that contain each other, and archives of other systems are input that nobody has checked. So their objects are
-/// not decoded but looked up, one level at a time: whatever is wrong is `nil`.
+/// Foundation's unarchiver on Linux stops the program at an object whose class is not expected and
+/// at objects that contain each other, and archives of other systems are input that nobody has
+/// checked. So their objects are not decoded but looked up, one level at a time: whatever is wrong
+/// is `nil`.
 ///
 /// The unarchiver does not show its property list, so it is found by reflection. If a version of
 /// Foundation keeps it in other places, such archives cannot be read, and nothing else changes.

@@ -4,7 +4,7 @@
 import Foundation
 import TidemarkModel
 
-/// Whether the signed-in user's account can be used.
+/// The availability of the signed-in user's account.
 public enum CKAccountStatus: Int, Sendable {
     /// Nobody can say at the moment.
     case couldNotDetermine = 0
@@ -23,7 +23,7 @@ public enum CKAccountStatus: Int, Sendable {
 }
 
 extension CKContainer {
-    /// Whether the signed-in user's account can be used.
+    /// Returns the availability of the signed-in user's account.
     public func accountStatus() async throws -> CKAccountStatus {
         try await CKAccountStatus(answer { askingStatus($0) })
     }

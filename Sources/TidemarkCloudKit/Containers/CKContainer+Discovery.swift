@@ -7,7 +7,7 @@ import TidemarkModel
 // MARK: Permissions
 
 extension CKContainer {
-    /// What a user may allow the app.
+    /// The permissions that a user may give the app.
     public struct ApplicationPermissions: OptionSet, Sendable {
         /// The bits.
         public let rawValue: UInt
@@ -21,7 +21,7 @@ extension CKContainer {
         public static let userDiscoverability = ApplicationPermissions(rawValue: 1)
     }
 
-    /// Whether a user has allowed it.
+    /// The user's decision about a permission.
     public enum ApplicationPermissionStatus: Int, Sendable {
         /// The user was not asked.
         case initialState = 0
@@ -39,9 +39,9 @@ extension CKContainer {
 
     /// Another spelling of the names.
     public enum Application {
-        /// What a user may allow the app.
+        /// The permissions that a user may give the app.
         public typealias Permissions = CKContainer.ApplicationPermissions
-        /// Whether a user has allowed it.
+        /// The user's decision about a permission.
         public typealias PermissionStatus = CKContainer.ApplicationPermissionStatus
         /// Hears whether a user has allowed something.
         public typealias PermissionBlock = CKContainer.ApplicationPermissionBlock
@@ -49,8 +49,8 @@ extension CKContainer {
 
     /// Asks whether the signed-in user allows something.
     ///
-    /// It is in its initial state until it is requested. Whether others find the user is what an operator says
-    /// of them (`Store.setUser`, `tidemark users`).
+    /// It is in its initial state until it is requested. Whether others find the user is what an
+    /// operator says of them (`Store.setUser`, `tidemark users`).
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     @preconcurrency
     public func status(
@@ -62,7 +62,7 @@ extension CKContainer {
         }
     }
 
-    /// Whether the signed-in user allows something.
+    /// Returns the signed-in user's decision about a permission.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     public func applicationPermissionStatus(
         for applicationPermission: ApplicationPermissions

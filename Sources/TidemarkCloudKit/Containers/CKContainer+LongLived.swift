@@ -19,8 +19,8 @@ extension CKContainer {
 
     /// Finds a long-lived operation; `nil` if it has ended, was cancelled, or is too old.
     ///
-    /// Set its blocks and add it again: they hear what the service has answered, or it is asked; it does
-    /// nothing a second time.
+    /// Set its blocks and add it again: they hear what the service has answered, or it is asked; it
+    /// does nothing a second time.
     @preconcurrency
     public func fetchLongLivedOperation(
         withID operationID: CKOperation.ID,
@@ -31,8 +31,8 @@ extension CKContainer {
 
     /// A long-lived operation; `nil` if it has ended, was cancelled, or is too old.
     ///
-    /// Set its blocks and add it again: they hear what the service has answered, or it is asked; it does
-    /// nothing a second time.
+    /// Set its blocks and add it again: they hear what the service has answered, or it is asked; it
+    /// does nothing a second time.
     public func longLivedOperation(for operationID: CKOperation.ID) async throws -> CKOperation? {
         KeptOperation.operation(operationID, of: self)
     }

@@ -59,7 +59,7 @@ extension CKContainer {
 // MARK: Links
 
 extension CKContainer {
-    /// What a link leads to.
+    /// Returns the metadata of the share that a link leads to.
     public func shareMetadata(for url: URL) async throws -> CKShare.Metadata {
         try await answer { handler in
             fetchingMetadatas([url]) { handler($0.item(url)) }
@@ -78,7 +78,7 @@ extension CKContainer {
         fetchingMetadatas(urls, completionHandler)
     }
 
-    /// What links lead to: each, or why it leads nowhere.
+    /// Returns the metadata of the shares that links lead to, or the error of each link.
     public func shareMetadatas(
         for urls: [URL]
     ) async throws -> [URL: Result<CKShare.Metadata, any Error>] {

@@ -36,7 +36,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
     /// The container's identifier.
     open var containerIdentifier: String? { model.identifier }
 
-    /// Whether the other object is the same container, asked by the same device.
+    /// Returns true if the other object is the same container of the same device.
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKContainer else { return false }
         return other.device === device && other.model == model
@@ -63,10 +63,10 @@ open class CKContainer: NSObject, @unchecked Sendable {
     /// The signed-in user's own database.
     open var privateCloudDatabase: CKDatabase { database(with: .private) }
 
-    /// What everybody sees.
+    /// The database that every user sees.
     open var publicCloudDatabase: CKDatabase { database(with: .public) }
 
-    /// What others share with the signed-in user.
+    /// The database of the records that others share with the signed-in user.
     open var sharedCloudDatabase: CKDatabase { database(with: .shared) }
 
     /// One of the three databases.

@@ -25,7 +25,8 @@ enum DeviceFile {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
     }
 
-    /// Makes a folder that nobody else can read, with those above it; leaves one that is there as it is.
+    /// Makes a folder that nobody else can read, with those above it; leaves one that is there as
+    /// it is.
     static func makeFolder(_ folder: URL) throws {
         try FileManager.default.createDirectory(
             at: folder,

@@ -4,12 +4,12 @@
 import Foundation
 import TidemarkModel
 
-/// Where a device keeps what has to outlive the process: long-lived operations.
+/// The folder in which a device keeps state that outlives the process: long-lived operations.
 struct DeviceFolder: Sendable {
     let url: URL
 
-    /// The folder that was named; or one in that of the source, as `NAME.devices/DEVICE` beside a store; or one
-    /// for temporary files.
+    /// The folder that was named; or one in that of the source, as `NAME.devices/DEVICE` beside a
+    /// store; or one for temporary files.
     init(path: String?, of device: String, _ place: TidemarkCloud.Place) {
         if let path {
             url = URL(fileURLWithPath: path, isDirectory: true)

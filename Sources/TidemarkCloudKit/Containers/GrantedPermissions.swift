@@ -4,7 +4,7 @@
 import Foundation
 import TidemarkModel
 
-/// What the users of a device have allowed; kept over a restart.
+/// The permissions that the users of a device have granted; kept across restarts.
 struct GrantedPermissions: Sendable {
     private let granted: KeptValues
 
@@ -12,7 +12,7 @@ struct GrantedPermissions: Sendable {
         granted = KeptValues("permissions", in: folder)
     }
 
-    /// Whether all of some permissions were granted.
+    /// Returns true if all of some permissions were granted.
     func isGranted(_ permissions: CKContainer.ApplicationPermissions, to caller: Caller) -> Bool {
         bits(of: caller).isSuperset(of: permissions)
     }

@@ -26,7 +26,9 @@ func beginHearing<Feed>(
 }
 
 extension SyncError {
-    /// Whether it is worth asking again for a feed: a closed store says `serviceUnavailable`.
+    /// True if it is worth requesting the feed again.
+    ///
+    /// A closed store fails with `serviceUnavailable`.
     var mayPassBeforeHearing: Bool {
         switch code {
         case .requestRateLimited, .zoneBusy, .networkFailure, .networkUnavailable: true

@@ -26,7 +26,7 @@ final class KeptValues: Sendable {
 
     /// Changes values, and writes all of them.
     ///
-    /// What cannot be written is forgotten with the process.
+    /// Values that cannot be written are lost when the process ends.
     func change(_ body: (inout [String: Data]) -> Void) {
         values.withLock { values in
             var all = values ?? Self.read(file)

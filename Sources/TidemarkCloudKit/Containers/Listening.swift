@@ -5,8 +5,9 @@ import Dispatch
 import TidemarkLock
 import TidemarkModel
 
-/// What one device hears of one container: changes of its account, and what its user has subscribed
-/// to.
+/// The events that one device receives from one container.
+///
+/// They are changes of its account, and notifications of its user's subscriptions.
 final class Listening: Sendable {
     /// The device, for as long as others keep it.
     private typealias Owner = @Sendable () -> TidemarkDevice?
@@ -114,7 +115,8 @@ final class Listening: Sendable {
             guard !Task.isCancelled else { return }
             let device = owner()
             queue.async {
-                // The task is cancelled some time after the end; nothing may be taken from who follows.
+                // The task is cancelled some time after the end; nothing may be taken from who
+                // follows.
                 if end.isReached.withLock(\.self) { return }
                 let notification = push.notification
                 let dictionary = notification.remoteDictionary(

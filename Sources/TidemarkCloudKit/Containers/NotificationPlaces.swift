@@ -4,8 +4,8 @@
 import Foundation
 import TidemarkModel
 
-/// How far a device has come among the notifications of its users, and what it shows of them; kept over
-/// a restart.
+/// The position of a device in its users' notifications, and the badge it shows; kept across
+/// restarts.
 struct NotificationPlaces: Sendable {
     private let places: KeptValues
     private let badges: KeptValues
@@ -15,8 +15,8 @@ struct NotificationPlaces: Sendable {
         badges = KeptValues("badges", in: folder)
     }
 
-    /// The caller's notifications that the device has not heard; those from now on, where it never heard
-    /// any or what is kept cannot be answered any more.
+    /// The caller's notifications that the device has not heard; those from now on, where it never
+    /// heard any or what is kept cannot be answered any more.
     func notifications(
         of service: any DatabaseService,
         as caller: Caller
@@ -45,7 +45,7 @@ struct NotificationPlaces: Sendable {
         places.change { $0[caller.placeName] = Data(token.description.utf8) }
     }
 
-    /// What the app's badge shows after one more notification that changes it.
+    /// Returns the app's badge after one more notification that changes it.
     func nextBadge(of caller: Caller) -> Int {
         let key = caller.placeName
         let badge = badges[key].flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 0
@@ -60,7 +60,7 @@ struct NotificationPlaces: Sendable {
 }
 
 extension Caller {
-    /// What a device keeps the caller's things under.
+    /// The name under which a device keeps the caller's state.
     var placeName: String {
         let user = user?.userRecordName ?? ""
         return "\(database.container.identifier)/\(database.environment)/\(user)"

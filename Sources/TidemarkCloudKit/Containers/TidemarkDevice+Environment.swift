@@ -6,16 +6,19 @@ import Foundation
 import TidemarkModel
 
 extension TidemarkDevice {
-    /// The process's own device where the program has not said anything: what the environment says, or
-    /// a store in the user's data folder.
+    /// Returns the default device of a process, for a program that has not set one.
     ///
-    /// - `TIDEMARK_URL`: the address of a server, with `TIDEMARK_API_TOKEN`, and `TIDEMARK_WEB_AUTH_TOKEN` for a
-    ///   user who has signed in. It comes before a store.
+    /// These variables of the environment determine it. Without them, it uses a store in the user's
+    /// data folder.
+    ///
+    /// - `TIDEMARK_URL`: the address of a server, with `TIDEMARK_API_TOKEN`, and
+    ///   `TIDEMARK_WEB_AUTH_TOKEN` for a user who has signed in. It takes precedence over a store.
     /// - `TIDEMARK_CONTAINER`: the identifier of `CKContainer.default()`.
     /// - `TIDEMARK_DEVICE`: the device's name, if not that of the machine.
     /// - `TIDEMARK_STORE`: the path of a store.
     /// - `TIDEMARK_USER`: the name of the signed-in user's record in a store; empty for nobody.
-    /// - `TIDEMARK_USER_NAMES`: `same` for one name of the user in all containers, instead of one in each.
+    /// - `TIDEMARK_USER_NAMES`: `same` for one name of the user in all containers, instead of one in
+    ///   each.
     static func fromEnvironment(_ environment: [String: String]) -> TidemarkDevice {
         let container = environment["TIDEMARK_CONTAINER"] ?? ContainerID.standard.identifier
         let name = environment["TIDEMARK_DEVICE"] ?? ProcessInfo.processInfo.hostName
@@ -97,8 +100,8 @@ extension TidemarkDevice {
         return names
     }
 
-    /// `$XDG_DATA_HOME/PROGRAM`: each program has its own, as each app has on Apple's systems, and no other
-    /// program keeps it from writing.
+    /// `$XDG_DATA_HOME/PROGRAM`: each program has its own, as each app has on Apple's systems, and
+    /// no other program keeps it from writing.
     private static func dataFolder(_ environment: [String: String]) -> String {
         func path(_ name: String) -> String? {
             environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil }

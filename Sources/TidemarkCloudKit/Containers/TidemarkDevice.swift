@@ -16,8 +16,8 @@ public import TidemarkModel
 /// let container = CKContainer.default()
 /// ```
 ///
-/// Several devices of several users live in one process: each makes containers of its own, or runs code
-/// that makes them by Apple's names.
+/// Several devices of several users live in one process: each makes containers of its own, or runs
+/// code that makes them by Apple's names.
 ///
 /// ```swift
 /// let cloud = TidemarkCloud.temporary()
@@ -26,7 +26,8 @@ public import TidemarkModel
 /// try await phone.run { try await NoteStore().upload() }
 /// ```
 public final class TidemarkDevice: Sendable {
-    /// What a program hears of a change: what CloudKit gives to the app delegate.
+    /// A handler of notifications, which receives the dictionary that CloudKit gives to the app
+    /// delegate.
     public typealias RemoteNotificationHandler = @Sendable ([AnyHashable: Any]) -> Void
 
     private struct State: Sendable {
@@ -36,25 +37,25 @@ public final class TidemarkDevice: Sendable {
         var listening: [ContainerID: Listening] = [:]
     }
 
-    /// What its containers point at.
+    /// The cloud that the device's containers use.
     public let cloud: TidemarkCloud
-    /// What it calls itself; no other device of the user should have the same name.
+    /// The name of the device, which should be unique among the user's devices.
     public let name: String
     /// The app's build, which is kept with every change.
     public let build: String?
-    /// Which of a container's two worlds it sees.
+    /// The container environment that the device uses.
     public let environment: Environment
     /// The identifier of `CKContainer.default()`.
     public let defaultContainerIdentifier: String
     /// The time, by which long-lived operations are kept and forgotten.
     let now: @Sendable () -> Date
-    /// Where it keeps what has to outlive the process.
+    /// The folder for state that outlives the process.
     let folder: DeviceFolder
-    /// What it said last with changes of zones.
+    /// The last client change token data that the device sent with changes of zones.
     let marks: ClientMarks
-    /// How far it has come among notifications.
+    /// The device's position in its notifications.
     let places: NotificationPlaces
-    /// What its users have allowed.
+    /// The permissions that the device's users have granted.
     let permissions: GrantedPermissions
     /// Runs the operations that are added to containers and databases.
     let operations = OperationQueue()
@@ -143,11 +144,11 @@ extension TidemarkDevice {
         }
     }
 
-    /// The device that `CKContainer.default()` and `CKContainer(identifier:)` are made by: the one that
-    /// runs the code, or else the process's own.
+    /// The device that `CKContainer.default()` and `CKContainer(identifier:)` are made by: the one
+    /// that runs the code, or else the process's own.
     public static var current: TidemarkDevice { bound ?? own.device }
 
-    /// What `CKContainer.default()` gives.
+    /// The container that `CKContainer.default()` returns.
     static var currentContainer: CKContainer {
         guard let bound else { return own.container }
         let own = ownDevice.withLock { $0 }
@@ -159,14 +160,14 @@ extension TidemarkDevice {
         Self.ownDevice.withLock { $0 = Own(self) }
     }
 
-    /// Runs code as this device: containers that it makes by Apple's names are this device's, and so
-    /// are those that callbacks of their operations make.
+    /// Runs code as this device: containers that it makes by Apple's names are this device's, and
+    /// so are those that callbacks of their operations make.
     public func run<Answer>(_ body: () throws -> Answer) rethrows -> Answer {
         try Self.$bound.withValue(self) { try body() }
     }
 
-    /// Runs code as this device: containers that it and its child tasks make by Apple's names are this
-    /// device's, and so are those that callbacks of their operations make.
+    /// Runs code as this device: containers that it and its child tasks make by Apple's names are
+    /// this device's, and so are those that callbacks of their operations make.
     public nonisolated(nonsending) func run<Answer>(
         _ body: () async throws -> Answer
     ) async rethrows -> Answer {
@@ -180,7 +181,7 @@ extension TidemarkDevice {
     /// The name of the signed-in user's record; `nil` if nobody is.
     public var user: String? { userID?.userRecordName }
 
-    /// Who is signed in.
+    /// The signed-in user; `nil` if nobody is signed in.
     var userID: UserID? { state.withLock { $0.user } }
 
     /// Signs a user in, in place of whoever was; posts `CKAccountChanged`.
@@ -222,14 +223,14 @@ extension Foundation.Notification.Name {
 // MARK: What it hears
 
 extension TidemarkDevice {
-    /// Says what is to hear of changes that the user has subscribed to, in place of the app delegate;
-    /// `nil` for nobody.
+    /// Says what is to hear of changes that the user has subscribed to, in place of the app
+    /// delegate; `nil` for nobody.
     ///
     /// It gets the dictionaries that `CKNotification(fromRemoteNotificationDictionary:)` reads, one
     /// after another, on a queue of its own: those of the containers that the device uses.
     ///
-    /// A device that hears of a container for the first time hears what happens from then on; later, also
-    /// after a restart, it goes on where it has come to.
+    /// A device that hears of a container for the first time hears what happens from then on;
+    /// later, also after a restart, it goes on where it has come to.
     public func onRemoteNotification(_ handler: RemoteNotificationHandler?) {
         state.withLock { $0.handler = handler }
         listenAnew()
@@ -237,7 +238,8 @@ extension TidemarkDevice {
 
     /// Waits until the device hears of a container's changes.
     ///
-    /// Operations do so before they begin: what a subscription that they save fires for is then heard.
+    /// Operations do so before they begin: what a subscription that they save fires for is then
+    /// heard.
     func listen(to container: ContainerID, _ service: any DatabaseService) async {
         while true {
             let account = userID

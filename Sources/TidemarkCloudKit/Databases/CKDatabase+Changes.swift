@@ -5,7 +5,7 @@ import Foundation
 import TidemarkModel
 
 extension CKDatabase {
-    /// What happened to zones of a database.
+    /// A change to a zone of a database.
     public enum DatabaseChange {
         /// A zone is new, or something in it has changed.
         public struct Modification: Hashable, Sendable {
@@ -30,13 +30,13 @@ extension CKDatabase {
             /// Why it is gone.
             public let reason: Reason
 
-            /// Whether the user removed the app's data.
+            /// True if the user removed the app's data.
             @available(*, deprecated, message: "Use reason")
             public var purged: Bool { reason == .purged }
         }
     }
 
-    /// What happened to records of a zone.
+    /// A change to a record of a zone.
     public enum RecordZoneChange {
         /// A record is new or has changed.
         public struct Modification: Hashable, Sendable {
@@ -81,7 +81,7 @@ extension CKDatabase {
         fetchingChanges(changeToken, resultsLimit, completionHandler)
     }
 
-    /// Which zones changed after a token, a page of them.
+    /// Returns one page of the zones that changed after a token.
     public func databaseChanges(
         since changeToken: CKServerChangeToken?,
         resultsLimit: Int? = nil
@@ -142,7 +142,7 @@ extension CKDatabase {
         )
     }
 
-    /// What changed in a zone after a token, a page of it.
+    /// Returns one page of the changes in a zone after a token.
     public func recordZoneChanges(
         inZoneWith zoneID: CKRecordZone.ID,
         since changeToken: CKServerChangeToken?,

@@ -4,7 +4,7 @@
 import Foundation
 
 extension CKDatabase {
-    /// What became of records to save and to delete.
+    /// The results of records to save and to delete.
     public typealias ModifiedRecords = (
         saveResults: [CKRecord.ID: Result<CKRecord, any Error>],
         deleteResults: [CKRecord.ID: Result<Void, any Error>]

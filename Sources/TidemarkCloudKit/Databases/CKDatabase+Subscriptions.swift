@@ -4,7 +4,7 @@
 import Foundation
 
 extension CKDatabase {
-    /// What became of subscriptions to save and to delete.
+    /// The results of subscriptions to save and to delete.
     public typealias ModifiedSubscriptions = (
         saveResults: [CKSubscription.ID: Result<CKSubscription, any Error>],
         deleteResults: [CKSubscription.ID: Result<Void, any Error>]

@@ -4,7 +4,7 @@
 import Foundation
 
 extension CKDatabase {
-    /// What became of zones to save and to delete.
+    /// The results of zones to save and to delete.
     public typealias ModifiedZones = (
         saveResults: [CKRecordZone.ID: Result<CKRecordZone, any Error>],
         deleteResults: [CKRecordZone.ID: Result<Void, any Error>]

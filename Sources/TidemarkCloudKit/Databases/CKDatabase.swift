@@ -10,7 +10,7 @@ import TidemarkModel
 ///
 /// Unchecked: nothing of it changes.
 open class CKDatabase: NSObject, @unchecked Sendable {
-    /// Which of the databases that a user sees.
+    /// One of the databases that a user sees.
     public typealias Scope = CKDatabaseScope
 
     let device: TidemarkDevice
@@ -38,10 +38,10 @@ open class CKDatabase: NSObject, @unchecked Sendable {
         scope = .private
     }
 
-    /// Which database it is.
+    /// The scope of the database.
     open var databaseScope: Scope { scope }
 
-    /// Whether the other object is the same database, asked by the same device.
+    /// Returns true if the other object is the same database of the same device.
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKDatabase else { return false }
         return other.device === device && other.container == container && other.scope == scope

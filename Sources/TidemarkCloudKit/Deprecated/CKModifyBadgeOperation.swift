@@ -20,7 +20,7 @@ open class CKModifyBadgeOperation: CKOperation, @unchecked Sendable {
         self.badgeValue = badgeValue
     }
 
-    /// What the badge shows.
+    /// The number that the badge shows.
     open var badgeValue = 0
 
     /// Called at the end.

@@ -27,7 +27,7 @@ extension CKError {
         )
     }
 
-    /// What programs look for in `userInfo` whatever failed.
+    /// Returns the entries of `userInfo` that programs look up for any error.
     static func userInfo(_ error: SyncError) -> [String: Any] {
         var userInfo: [String: Any] = [
             NSLocalizedDescriptionKey: error.message,

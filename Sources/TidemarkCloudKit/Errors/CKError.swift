@@ -7,11 +7,12 @@ public import Foundation
 ///
 /// As an `NSError` it has the domain `CKErrorDomain`, the code's number and the same `userInfo`.
 ///
-/// Unchecked: nothing of it changes, and this module puts nothing into `userInfo` that cannot be sent.
+/// Unchecked: nothing of it changes, and this module puts nothing into `userInfo` that cannot be
+/// sent.
 public struct CKError: CustomNSError, @unchecked Sendable {
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// What belongs to the error, by the keys of CloudKit and Foundation.
+    /// The details of the error, under the keys of CloudKit and Foundation.
     public let userInfo: [String: Any]
 
     /// Describes a failure.
@@ -47,7 +48,7 @@ public struct CKError: CustomNSError, @unchecked Sendable {
     /// The same as ``userInfo``.
     public var _userInfo: AnyObject? { NSDictionary(dictionary: userInfo) }
 
-    /// What happened.
+    /// The cause of the error.
     public var localizedDescription: String {
         userInfo[NSLocalizedDescriptionKey] as? String
             ?? "The operation couldn’t be completed. (\(CKErrorDomain) error \(errorCode).)"
@@ -60,14 +61,15 @@ public struct CKError: CustomNSError, @unchecked Sendable {
         userInfo[CKErrorRetryAfterKey] as? Double
     }
 
-    /// Why single items failed, by what names them: a record's, zone's or subscription's ID, or a URL.
+    /// Why single items failed, by what names them: a record's, zone's or subscription's ID, or a
+    /// URL.
     public var partialErrorsByItemID: [AnyHashable: any Error]? {
         userInfo[CKPartialErrorsByItemIDKey] as? [AnyHashable: any Error]
     }
 }
 
 extension CKError: Hashable {
-    /// Whether two errors have the same code and the same `userInfo`.
+    /// Returns true if two errors have the same code and the same `userInfo`.
     public static func == (lhs: CKError, rhs: CKError) -> Bool {
         lhs.code == rhs.code
             && NSDictionary(dictionary: lhs.userInfo).isEqual(to: rhs.userInfo)

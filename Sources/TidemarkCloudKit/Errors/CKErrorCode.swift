@@ -4,7 +4,7 @@
 import Foundation
 
 extension CKError {
-    /// What kind of failure it is.
+    /// The kind of failure.
     public enum Code: Int, Sendable {
         /// Something inside failed that a caller cannot mend.
         case internalError = 1
@@ -26,7 +26,7 @@ extension CKError {
         case notAuthenticated = 9
         /// The caller may not read or write this.
         case permissionFailure = 10
-        /// What was asked for does not exist.
+        /// The requested item does not exist.
         case unknownItem = 11
         /// The request makes no sense as it is.
         case invalidArguments = 12
@@ -84,7 +84,7 @@ extension CKError {
 }
 
 extension CKError.Code {
-    /// Whether an error is of this kind: what `catch CKError.zoneNotFound` asks.
+    /// Returns true if an error has this code, for `catch CKError.zoneNotFound`.
     public static func ~= (code: CKError.Code, error: any Error) -> Bool {
         if let error = error as? CKError { return error.code == code }
         let error = error as NSError
@@ -113,7 +113,7 @@ extension CKError {
     public static var notAuthenticated: Code { .notAuthenticated }
     /// The caller may not read or write this.
     public static var permissionFailure: Code { .permissionFailure }
-    /// What was asked for does not exist.
+    /// The requested item does not exist.
     public static var unknownItem: Code { .unknownItem }
     /// The request makes no sense as it is.
     public static var invalidArguments: Code { .invalidArguments }

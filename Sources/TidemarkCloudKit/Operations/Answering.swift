@@ -58,7 +58,7 @@ extension Result {
 }
 
 extension Result where Success == Void, Failure == any Error {
-    /// What a block of results gets for an error that older blocks get as an optional.
+    /// Creates the result for a block from an error that older blocks receive as an optional.
     init(failing error: (any Error)?) {
         self = error.map { .failure($0) } ?? .success(())
     }

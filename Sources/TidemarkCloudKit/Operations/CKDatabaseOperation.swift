@@ -15,9 +15,9 @@ open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
         }
     }
 
-    /// What a class method made, as the class that it was called on.
+    /// Casts an operation that a class method made to the class on which the method was called.
     ///
-    /// A subclass has initialisers of its own, and is not made here.
+    /// Stops the program for a subclass, which has initializers of its own.
     static func own(_ operation: CKDatabaseOperation) -> Self {
         guard let own = operation as? Self else {
             preconditionFailure("A \(Self.self) is made by an initialiser of its own.")

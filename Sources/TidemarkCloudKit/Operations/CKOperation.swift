@@ -7,9 +7,9 @@ import TidemarkModel
 
 /// Work that a service does: an asynchronous Foundation operation.
 ///
-/// Callbacks come one after another on a queue of the operation's own: first those of single items, in
-/// order, then that of the whole, then `completionBlock`. None comes on the stack of whoever adds the
-/// operation.
+/// Callbacks come one after another on a queue of the operation's own: first those of single items,
+/// in order, then that of the whole, then `completionBlock`. None comes on the stack of whoever
+/// adds the operation.
 ///
 /// Unchecked: what says how far it has come is behind a lock. What a program sets is set before the
 /// operation is added to a queue and not afterwards, and is read after it was started: the queue
@@ -31,16 +31,16 @@ open class CKOperation: Operation, @unchecked Sendable {
     }
 
     private let progress = Lock(Progress())
-    /// Where all callbacks run.
+    /// The queue on which all callbacks run.
     private let callbacks = DispatchQueue(label: "CloudKit.callbacks")
     /// The device that was current when the operation was made.
     private let birthplace = TidemarkDevice.current
     private var defaults = OperationDefaults()
     /// The container it was added to.
     private(set) var place: (device: TidemarkDevice, container: ContainerID)?
-    /// Where a long-lived operation is kept.
+    /// The stored form of a long-lived operation.
     var kept: KeptOperation?
-    /// What a long-lived operation has told.
+    /// The reports that a long-lived operation has made to its blocks.
     private let reports = Lock<[OperationReport]>([])
 
     /// Makes an operation that does nothing.
@@ -56,7 +56,7 @@ open class CKOperation: Operation, @unchecked Sendable {
 
     // Apple's declaration: setting `nil` goes back to the defaults.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
-    /// How the operation is run; a copy of what is set.
+    /// The configuration of the operation; reading it returns a copy.
     open var configuration: Configuration! {
         get { ownConfiguration }
         set { ownConfiguration = newValue.map { Configuration(copying: $0) } ?? Configuration() }
@@ -76,7 +76,9 @@ open class CKOperation: Operation, @unchecked Sendable {
         set { ownConfiguration.container = newValue }
     }
 
-    /// Whether it is urgent: at `utility` and below it is repeated where that may help.
+    /// The urgency of the operation.
+    ///
+    /// At `utility` and below, calls are repeated if that may help.
     open override var qualityOfService: QualityOfService {
         get { settings.qualityOfService ?? .default }
         set { ownConfiguration.qualityOfService = newValue }
@@ -88,7 +90,7 @@ open class CKOperation: Operation, @unchecked Sendable {
         set { ownConfiguration.allowsCellularAccess = newValue }
     }
 
-    /// Whether it is found again after a restart.
+    /// True if the operation can be found again after a restart.
     open var isLongLived: Bool {
         get { settings.isLongLived ?? false }
         set { ownConfiguration.isLongLived = newValue }
@@ -106,7 +108,10 @@ open class CKOperation: Operation, @unchecked Sendable {
         set { ownConfiguration.timeoutIntervalForResource = newValue }
     }
 
-    /// What counts: the operation's own, then its group's, then what it was added with.
+    /// The effective settings.
+    ///
+    /// The operation's own settings come first, then those of its group, then those with which it
+    /// was added.
     private var settings: Configuration.Settings {
         ownConfiguration.settings.over(group?.settings).over(defaults.settings)
     }
@@ -116,10 +121,10 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// True: it goes on after `start()` has returned.
     open override var isAsynchronous: Bool { true }
 
-    /// Whether it has begun and not ended.
+    /// True if the operation has begun and not ended.
     open override var isExecuting: Bool { progress.withLock { $0.step == .executing } }
 
-    /// Whether its last callback has been called.
+    /// True if the last callback of the operation has been called.
     open override var isFinished: Bool { progress.withLock { $0.step == .finished } }
 
     /// Begins; one that was cancelled ends with `operationCancelled`.
@@ -153,9 +158,9 @@ open class CKOperation: Operation, @unchecked Sendable {
         if isCancelled { work.cancel() }
     }
 
-    /// Asks the operation to end with `operationCancelled`.
+    /// Requests the operation to end with `operationCancelled`.
     ///
-    /// What the service has begun to do may be done all the same.
+    /// Work that the service has begun may still be done.
     open override func cancel() {
         super.cancel()
         progress.withLock { $0.work }?.cancel()
@@ -184,7 +189,9 @@ open class CKOperation: Operation, @unchecked Sendable {
 
     // MARK: What kinds of operations do
 
-    /// Which database is asked; the shared one of the container does for what is in none.
+    /// The database that the operation uses.
+    ///
+    /// The default is for operations that belong to no database.
     var scope: CKDatabase.Scope { .private }
 
     /// Does the work, and tells of items by ``tell(_:)``.

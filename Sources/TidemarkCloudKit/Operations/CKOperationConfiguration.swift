@@ -4,16 +4,16 @@
 public import Foundation
 
 extension CKOperation {
-    /// How an operation is run.
+    /// The settings of an operation.
     ///
-    /// What is not set is left to the operation's group, and then to the defaults.
+    /// A setting that is not set is taken from the operation's group, and then from the defaults.
     ///
     /// Unchecked: set before the operation is added to a queue, and not afterwards.
     open class Configuration: NSObject, NSCopying, @unchecked Sendable {
         static let requestTimeout: TimeInterval = 60
         static let resourceTimeout: TimeInterval = 7 * 24 * 60 * 60
 
-        /// What was set.
+        /// The settings that were set.
         struct Settings {
             var container: CKContainer?
             var qualityOfService: QualityOfService?
@@ -56,7 +56,9 @@ extension CKOperation {
             set { settings.container = newValue }
         }
 
-        /// Whether it is urgent: at `utility` and below it is repeated where that may help.
+        /// The urgency of the operation.
+        ///
+        /// At `utility` and below, calls are repeated if that may help.
         open var qualityOfService: QualityOfService {
             get { settings.qualityOfService ?? .default }
             set { settings.qualityOfService = newValue }
@@ -68,7 +70,7 @@ extension CKOperation {
             set { settings.allowsCellularAccess = newValue }
         }
 
-        /// Whether the operation is found again after a restart.
+        /// True if the operation can be found again after a restart.
         open var isLongLived: Bool {
             get { settings.isLongLived ?? false }
             set { settings.isLongLived = newValue }
@@ -88,7 +90,7 @@ extension CKOperation {
     }
 }
 
-/// What operations have that were added to a container or database by `configuredWith`.
+/// The defaults of operations that `configuredWith` adds to a container or database.
 struct OperationDefaults: Sendable {
     var configuration: CKOperation.Configuration?
     var group: CKOperationGroup?

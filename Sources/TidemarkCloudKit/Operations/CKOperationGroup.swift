@@ -7,7 +7,7 @@ public import Foundation
 ///
 /// Unchecked: set before its operations are added to a queue, and not afterwards.
 open class CKOperationGroup: NSObject, NSSecureCoding, @unchecked Sendable {
-    /// How much is expected to be transferred.
+    /// The expected size of a transfer.
     public enum TransferSize: Int, Sendable {
         /// Nobody knows.
         case unknown = 0
@@ -34,7 +34,9 @@ open class CKOperationGroup: NSObject, NSSecureCoding, @unchecked Sendable {
 
     // Apple's declaration: setting `nil` goes back to the defaults.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
-    /// How operations of the group are run that do not say; a copy of what is set.
+    /// The configuration of the group's operations, for settings that they do not set.
+    ///
+    /// Reading it returns a copy.
     open var defaultConfiguration: CKOperation.Configuration! {
         get { ownConfiguration }
         set {
@@ -44,16 +46,16 @@ open class CKOperationGroup: NSObject, NSSecureCoding, @unchecked Sendable {
         }
     }
 
-    /// What the group is for.
+    /// The purpose of the group.
     open var name: String?
 
-    /// How many of something the group is about, as the program likes.
+    /// The number of items that the group is for; its meaning is up to the program.
     open var quantity = 0
 
-    /// How much is expected to be sent.
+    /// The expected size of the data to send.
     open var expectedSendSize = TransferSize.unknown
 
-    /// How much is expected to be received.
+    /// The expected size of the data to receive.
     open var expectedReceiveSize = TransferSize.unknown
 
     var settings: CKOperation.Configuration.Settings { ownConfiguration.settings }

@@ -5,7 +5,8 @@ import Foundation
 import TidemarkLock
 import TidemarkModel
 
-/// What the blocks of single items hand over, until that of the whole is called.
+/// The results that blocks of single items receive, until the block of the whole operation is
+/// called.
 final class Collected<Items: Sendable>: Sendable {
     private let state: Lock<Items>
 
@@ -25,19 +26,21 @@ final class Collected<Items: Sendable>: Sendable {
 }
 
 extension CKError {
-    /// What an operation ends with whose items have errors; `nil` if none has.
+    /// Returns the error of an operation whose items have errors; `nil` if none has.
     static func ofItems(_ errors: [AnyHashable: any Error]) -> CKError? {
         errors.isEmpty ? nil : CKError(partialErrors: errors)
     }
 }
 
-/// Whether an operation that ends with an error, or without one, has something to say of its items.
+/// Returns true if an operation that ends with or without an error has results for its items.
 func hasItems(_ error: (any Error)?) -> Bool {
     error.map { ($0 as? CKError)?.code == .partialFailure } ?? true
 }
 
 extension Result where Success == Void, Failure == any Error {
-    /// What was collected, unless the request failed as a whole: errors of items are among the items.
+    /// Returns the collected results, unless the request failed as a whole.
+    ///
+    /// Errors of items are in the collected results.
     func collecting<Items>(_ collected: Collected<Items>) -> Result<Items, any Error> {
         if case .failure(let error) = self, !hasItems(error) { return .failure(error) }
         return .success(collected.items)
@@ -45,7 +48,7 @@ extension Result where Success == Void, Failure == any Error {
 }
 
 extension Result where Failure == any Error {
-    /// What became of one item.
+    /// Returns the result of one item.
     func item<ID, Value>(_ id: ID) -> Result<Value, any Error>
     where Success == [ID: Result<Value, any Error>] {
         flatMap { items in

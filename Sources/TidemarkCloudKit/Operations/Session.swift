@@ -9,9 +9,9 @@ import TidemarkModel
 typealias ServiceCall<Value> =
     @Sendable (any DatabaseService, Caller) async throws(SyncError) -> Value
 
-/// When an operation's calls are repeated, and how long they are waited for.
+/// The conditions for repeating an operation's calls, and the timeouts.
 struct RetryRules: Sendable {
-    /// Whether calls are repeated where that may help.
+    /// True if calls are repeated when that may help.
     var retries: Bool
     /// Seconds for one call.
     var requestTimeout: TimeInterval
@@ -137,7 +137,7 @@ struct Session: Sendable {
     }
 }
 
-/// What comes first: an answer, the end of the time for it, or that nobody wants it any more.
+/// The first outcome of several: a response, a timeout, or a cancellation.
 final class FirstOutcome<Value: Sendable>: Sendable {
     private enum State {
         case none

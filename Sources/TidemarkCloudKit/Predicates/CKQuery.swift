@@ -5,13 +5,13 @@ public import Foundation
 import TidemarkLock
 import TidemarkModel
 
-/// Which records of a type to find, and in which order.
+/// A search for records of one type, with their order.
 ///
-/// Unchecked: what changes is behind a lock, and predicates do not change.
+/// Unchecked: the mutable state is behind a lock, and predicates do not change.
 open class CKQuery: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The type of the records.
     public let recordType: CKRecord.RecordType
-    /// What a record must fulfil.
+    /// The condition that a record must fulfil.
     public let predicate: NSPredicate
 
     private let tree: PredicateTree
@@ -115,7 +115,7 @@ struct QueryArchive: Codable, Equatable {
         order = descriptors?.compactMap { try? $0.model.description }
     }
 
-    /// What the predicate means.
+    /// The predicate as a query uses it.
     var tree: PredicateTree {
         if let predicate, let content = try? Query.Predicate(written: predicate) {
             return PredicateTree(content)

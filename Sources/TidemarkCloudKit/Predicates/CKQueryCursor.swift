@@ -4,13 +4,13 @@
 public import Foundation
 import TidemarkModel
 
-/// Where a page of a query ended.
+/// The end of a page of a query.
 ///
 /// Programs write `CKQueryOperation.Cursor`.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKQueryCursor: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
-    /// What was asked, where, and where the page ended.
+    /// The query, its zone, and the end of the page.
     let request: QueryRequest
 
     init(_ request: QueryRequest, endedAt page: QueryPageCursor) {
@@ -19,7 +19,7 @@ open class CKQueryCursor: NSObject, NSCopying, NSSecureCoding, @unchecked Sendab
         self.request = next
     }
 
-    /// Whether the other cursor goes on at the same place of the same query.
+    /// Returns true if the other cursor continues the same query at the same place.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKQueryCursor)?.request == request
     }

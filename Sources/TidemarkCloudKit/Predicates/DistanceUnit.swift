@@ -6,10 +6,11 @@ import TidemarkLock
 import TidemarkModel
 
 extension TidemarkCloud {
-    /// What the distances in predicates are counted in.
+    /// The unit of distances in predicates.
     ///
     /// Guides to CloudKit disagree about the unit of `distanceToLocation:fromLocation:`, and so do
-    /// programs. Everything else is in metres: `CLLocation`, the engine, and what predicates print.
+    /// programs. Everything else is in metres: `CLLocation`, the engine, and the text of
+    /// predicates.
     public enum DistanceUnit: String, CaseIterable, Sendable {
         /// Metres.
         case meters
@@ -23,8 +24,8 @@ extension TidemarkCloud {
 
     /// The unit of distances in predicates that are made from now on.
     ///
-    /// Metres, unless the environment variable `TIDEMARK_DISTANCE_UNIT` says `kilometers`. Another value of
-    /// it than the two names stops the program with the first predicate.
+    /// Metres, unless the environment variable `TIDEMARK_DISTANCE_UNIT` says `kilometers`. Another
+    /// value of it than the two names stops the program with the first predicate.
     public static var distanceUnit: DistanceUnit {
         get { unit.withLock { $0 } }
         set { unit.withLock { $0 = newValue } }
@@ -32,7 +33,7 @@ extension TidemarkCloud {
 }
 
 extension TidemarkCloud.DistanceUnit {
-    /// What a value of the environment variable means.
+    /// Creates the unit that a value of the environment variable names.
     init(environment name: String?) {
         guard let name else {
             self = .meters

@@ -46,13 +46,13 @@ extension NSPredicate {
     }
 }
 
-/// What a query asks a predicate with.
+/// The object on which a query evaluates a predicate to get the predicate's tree.
 private final class PredicateProbe {
     static let name = "tidemarkProbe"
     var tree: PredicateTree?
 }
 
-/// What a predicate of Foundation's means to a query: a tree, or why there is none.
+/// The tree of a Foundation predicate for a query, or the error if there is none.
 struct PredicateTree: Sendable {
     let content: Result<Query.Predicate, SyncError>
 
@@ -151,7 +151,7 @@ struct PredicateTree: Sendable {
 }
 
 extension PredicateTree {
-    /// Whether a record that a program holds fulfils the predicate; false for anything else.
+    /// Returns true if the object is a record that fulfils the predicate.
     fileprivate func isFulfilled(by object: Any?) -> Bool {
         guard let record = object as? CKRecord, let predicate = try? content.get(),
             let matcher = try? Query.Matcher(predicate, now: (try? Date().milliseconds) ?? 0),

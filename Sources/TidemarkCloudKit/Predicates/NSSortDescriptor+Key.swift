@@ -4,11 +4,11 @@
 public import Foundation
 import TidemarkModel
 
-/// What a key path of a sort descriptor begins at: a key of a field leads to its value's text, but for
-/// the one value that leads to the key itself.
+/// The root of a sort descriptor's key path, which carries the name of a field.
 ///
-/// Foundation on Linux has no sort descriptors by keys, and those by key paths cannot carry anything
-/// else. So the key is in the path, and is read by following it.
+/// The key path of a field leads to the text of the name. Foundation on Linux has no sort
+/// descriptors by keys, and those by key paths cannot carry anything else. So the key is in the
+/// path, and is read by following the path.
 struct SortKeyRoot {
     subscript(key: String) -> String { key }
 }

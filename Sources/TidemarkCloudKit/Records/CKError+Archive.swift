@@ -15,11 +15,11 @@ extension CKError {
         }
 
         var code: Int
-        /// What `userInfo` holds under keys whose values are texts.
+        /// The values of `userInfo` that are texts.
         var texts: [String: String]
-        /// What it holds under keys whose values are numbers.
+        /// The values of `userInfo` that are numbers.
         var numbers: [String: Double]
-        /// What it holds under keys whose values are records, as Foundation archives them.
+        /// The values of `userInfo` that are records, as Foundation archives them.
         var records: [String: Data]
         var items: [Item]
     }

@@ -5,7 +5,7 @@ import Foundation
 import TidemarkModel
 
 extension CKError {
-    /// What a request failed with, whoever found it.
+    /// Creates the error of a failed request, from an error of this module or of the service.
     init(asking error: any Error) {
         switch error {
         case let error as CKError: self = error
@@ -17,9 +17,9 @@ extension CKError {
 
     /// A failure that the service reports.
     ///
-    /// `client` is the record that was to be saved, as the program has it, and `met` are the records of the
-    /// service in a conflict, with the files of their assets. Records of the service go by
-    /// `reader` where they were made by whoever asks.
+    /// `client` is the record that was to be saved, as the program has it, and `met` are the
+    /// records of the service in a conflict, with the files of their assets. Records of the service
+    /// go by `reader` where they were made by whoever asks.
     init(
         _ error: SyncError,
         client: CKRecord? = nil,
@@ -47,7 +47,7 @@ extension CKError {
 }
 
 extension SyncError.Item {
-    /// What the item is known by in `partialErrorsByItemID`.
+    /// The key of the item in `partialErrorsByItemID`.
     fileprivate var itemID: AnyHashable {
         switch self {
         case .record(let id): CKRecordID(id)

@@ -68,7 +68,7 @@ extension CKRecord {
         }
     }
 
-    /// What the service knows, by the names of properties or of `CKRecord.SystemFieldKey`.
+    /// Returns a system value, by the name of its property or of its `CKRecord.SystemFieldKey`.
     func systemValue(_ key: String) -> Any? {
         switch key {
         case "recordType": recordType
@@ -104,13 +104,13 @@ extension CKRecord {
         public static let share: CKRecord.FieldKey = "___share"
         /// The record's names.
         public static var recordID: CKRecord.FieldKey { "recordID" }
-        /// Who first saved the record.
+        /// The user that saved the record first.
         public static var creatorUserRecordID: CKRecord.FieldKey { "creatorUserRecordID" }
-        /// When the record was first saved.
+        /// The time of the record's first save.
         public static var creationDate: CKRecord.FieldKey { "creationDate" }
-        /// Who saved the newest version.
+        /// The user that saved the newest version.
         public static var lastModifiedUserRecordID: CKRecord.FieldKey { "lastModifiedUserRecordID" }
-        /// When the newest version was saved.
+        /// The time of the newest version's save.
         public static var modificationDate: CKRecord.FieldKey { "modificationDate" }
     }
 }

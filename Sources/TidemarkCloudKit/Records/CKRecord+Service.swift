@@ -5,9 +5,9 @@ import Foundation
 import TidemarkModel
 
 extension CKRecord {
-    /// A record of the service, without changes; a share where it is one.
+    /// Creates a record of the service, without changes; a `CKShare` if it is a share.
     ///
-    /// Who made and changed it goes by `CKCurrentUserDefaultName` where that is the reader.
+    /// If the reader created or changed the record, its user is `CKCurrentUserDefaultName`.
     static func make(_ model: Record, seenBy reader: UserID? = nil) -> CKRecord {
         let (id, content) = (CKRecordID(model.recordID), RecordContent(model, reader))
         if let share = model.share { return CKShare(id, content, CKShare.Terms(share, reader)) }
@@ -16,7 +16,7 @@ extension CKRecord {
 
     /// A save of this record on its way.
     struct Saving: Sendable {
-        /// What the service is asked for.
+        /// The save to request from the service.
         let model: RecordSave
         /// The number of the last change that is in it.
         let changeCount: Int
@@ -24,14 +24,15 @@ extension CKRecord {
         let exactDates: Set<String>
     }
 
-    /// What saving this record asks the service for.
+    /// Returns the request to the service that saves this record.
     ///
-    /// With the policy `allKeys`, and for a record that was never saved, every field is sent,
-    /// otherwise those that were set or cleared. The bytes of ``assets(toSaveUnder:)`` must have been
-    /// sent. Throws `invalidArguments` for values that the service cannot keep.
+    /// With the policy `allKeys`, and for a record that was never saved, every field is sent.
+    /// Otherwise only the fields that were set or cleared are sent. The bytes of
+    /// ``assets(toSaveUnder:)`` must have been sent. Throws `invalidArguments` for values that the
+    /// service cannot keep.
     ///
-    /// `reader` is the current user, whom shares call `CKCurrentUserDefaultName`; in production the
-    /// environment says what can be saved beside the fields.
+    /// `reader` is the current user, whom shares call `CKCurrentUserDefaultName`. In production the
+    /// environment determines the extra fields that can be saved.
     func saving(
         _ policy: SavePolicy,
         as reader: UserID? = nil,
@@ -124,10 +125,9 @@ extension CKRecord {
         }
     }
 
-    /// Takes note that a save was done and what the record is now: its version, and of its fields
-    /// those that the service changed beside.
+    /// Updates the record after a save: its version, and the fields that the service changed.
     ///
-    /// What was changed meanwhile stays a change.
+    /// Changes that were made in the meantime remain changes.
     func wasSaved(_ saving: Saving, as model: Record, seenBy reader: UserID? = nil) {
         let saved = RecordContent(model, reader)
         change { content in

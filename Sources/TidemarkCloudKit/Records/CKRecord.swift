@@ -19,7 +19,7 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     public typealias ID = CKRecordID
     /// A link to a record.
     public typealias Reference = CKReference
-    /// What becomes of a record when the record that it refers to is deleted.
+    /// The effect on a record of deleting the record that it refers to.
     public typealias ReferenceAction = CKReferenceAction
 
     /// The record's type.
@@ -63,16 +63,16 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The version; `nil` for a record that was never saved or fetched.
     open var recordChangeTag: String? { read(\.changeTag) }
 
-    /// When the record was first saved.
+    /// The time of the record's first save.
     open var creationDate: Date? { read(\.creationDate) }
 
-    /// Who first saved the record.
+    /// The user that saved the record first.
     open var creatorUserRecordID: CKRecord.ID? { read(\.creator) }
 
-    /// When this version was saved.
+    /// The time of this version's save.
     open var modificationDate: Date? { read(\.modificationDate) }
 
-    /// Who saved this version.
+    /// The user that saved this version.
     open var lastModifiedUserRecordID: CKRecord.ID? { read(\.lastModifier) }
 
     /// The share that this record is the root of.
@@ -149,10 +149,10 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
 
     // MARK: Shares
 
-    /// What a share says beside its fields; `nil` for every other record.
+    /// The content of a share beside its fields; `nil` for every other record.
     var archivedTerms: CKShare.Terms? { nil }
 
-    /// What a share is to say when it is saved; `nil` for every other record.
+    /// The content of a share to save; `nil` for every other record.
     func shareContent(seenBy reader: UserID?) -> ShareContent? { nil }
 
     /// Takes over what the service says of a share.

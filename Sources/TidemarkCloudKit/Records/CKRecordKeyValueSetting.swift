@@ -3,7 +3,7 @@
 
 public import Foundation
 
-/// What has fields: a record, or the encrypted part of one.
+/// An object with fields: a record, or the encrypted part of a record.
 public protocol CKRecordKeyValueSetting: NSObjectProtocol {
     /// The value of a field; `nil` if it has none.
     func object(forKey key: String) -> (any CKRecordValueProtocol)?
@@ -18,7 +18,8 @@ public protocol CKRecordKeyValueSetting: NSObjectProtocol {
 }
 
 extension CKRecordKeyValueSetting {
-    /// The value of a field as an object, where the members of objects are asked for; `nil` if it has none.
+    /// The value of a field as an object, where the members of objects are asked for; `nil` if it
+    /// has none.
     @_disfavoredOverload
     public subscript(key: String) -> (any __CKRecordObjCValue)? {
         object(forKey: key) as? any __CKRecordObjCValue

@@ -4,16 +4,17 @@
 import Foundation
 import TidemarkModel
 
-/// What keeps encrypted dates to the bit, although services keep times to the millisecond.
+/// The numbers that keep encrypted dates exact, although services keep times to the millisecond.
 ///
-/// Apple's service does not look into encrypted fields, so programs get back the date that they saved, and
-/// compare it with their own: two devices that differ by less than a millisecond would take each other's
-/// record for another one. So an encrypted date between two milliseconds has an encrypted number beside it,
-/// which programs do not see. It counts as long as it says the same millisecond as the date, so a client
-/// that does not know of it changes the date alone.
+/// Apple's service does not look into encrypted fields, so programs get back the exact date that
+/// they saved, and compare it with their own. Two devices that differ by less than a millisecond
+/// would each see the other's record as a different one. So an encrypted date between two
+/// milliseconds has an encrypted number beside it, which programs do not see. The number is used if
+/// it names the same millisecond as the date. So a client that does not know the number only
+/// changes the date.
 ///
-/// In production only declared fields can be saved, and nobody declares these: there, dates are kept to the
-/// millisecond.
+/// In production only declared fields can be saved, and no schema declares these numbers. There,
+/// dates are kept to the millisecond.
 enum ExactDates {
     private static let suffix = "_tidemarkExactDate"
 
@@ -29,8 +30,8 @@ enum ExactDates {
     /// The name of the number beside a date.
     static func key(beside key: String) -> String { key + suffix }
 
-    /// Puts the dates that numbers say in the place of those beside them, takes the numbers out, and says
-    /// which fields had one.
+    /// Puts the dates that numbers say in the place of those beside them, takes the numbers out,
+    /// and says which fields had one.
     static func take(into fields: inout [String: RecordContent.Field]) -> Set<String> {
         var keys: Set<String> = []
         for (name, field) in fields where field.isEncrypted && name.hasSuffix(suffix) {

@@ -27,7 +27,7 @@ struct RecordArchive: Decodable {
     var exactDates: [String]?
     /// `nil` where only system fields were archived.
     var fields: [Field]?
-    /// What a share says; `nil` for every other record.
+    /// The content of a share; `nil` for every other record.
     var shareTerms: CKShare.Terms?
 }
 
@@ -65,7 +65,7 @@ extension RecordArchive {
         return shareTerms.map { CKShare(id, content, $0) } ?? CKRecord(recordType, id, content)
     }
 
-    /// What the archived record held beside its names.
+    /// The content of the archived record beside its names.
     var content: RecordContent {
         var content = RecordContent()
         for field in fields ?? [] {

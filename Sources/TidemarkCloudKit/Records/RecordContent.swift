@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// What a record holds beside its names.
+/// The content of a record beside its names.
 struct RecordContent: Sendable {
     /// A field that has a value.
     struct Field: Sendable {
@@ -27,10 +27,10 @@ struct RecordContent: Sendable {
     var share: CKReference?
     /// The number of the last change of the parent; `nil` if it is as it was fetched or saved.
     var parentChange: Int?
-    /// How many changes there were.
+    /// The number of changes so far.
     var changeCount = 0
 
-    /// When a field was changed last.
+    /// The last change of a field.
     struct Change: Sendable {
         var number: Int
         var isEncrypted: Bool

@@ -10,14 +10,14 @@ import TidemarkModel
 ///
 /// Unchecked: nothing of it changes.
 open class CKNotificationID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
-    /// What the service marks the notification as read by.
+    /// The id by which the service marks the notification as read.
     let text: String
 
     init(_ text: String) {
         self.text = text
     }
 
-    /// Whether the other object names the same notification.
+    /// Returns true if the other object names the same notification.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKNotificationID)?.text == text
     }
@@ -47,16 +47,16 @@ open class CKNotificationID: NSObject, NSCopying, NSSecureCoding, @unchecked Sen
     }
 }
 
-/// What a client hears: that something changed.
+/// A message to a client that something changed.
 ///
 /// It is a hint to fetch.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKNotification: NSObject, RemoteNotificationReading, @unchecked Sendable {
     /// Names a notification.
     public typealias ID = CKNotificationID
 
-    /// What a notification is about.
+    /// The subject of a notification.
     public enum NotificationType: Int, Sendable {
         /// A record that a subscription by query is about.
         case query = 1
@@ -79,7 +79,7 @@ open class CKNotification: NSObject, RemoteNotificationReading, @unchecked Senda
         payload = RemotePayload(of: .query)
     }
 
-    /// What it is about.
+    /// The subject of the notification.
     public var notificationType: NotificationType { payload.type }
     /// The notification's name; `nil` where there was no room for it.
     public var notificationID: CKNotification.ID? { payload.id.map { CKNotificationID($0) } }
@@ -91,7 +91,7 @@ open class CKNotification: NSObject, RemoteNotificationReading, @unchecked Senda
     public var subscriptionOwnerUserRecordID: CKRecord.ID? {
         payload.user.map { CKRecordID(recordName: $0) }
     }
-    /// Whether something had to be left out, so that only fetching tells what it was.
+    /// True if something was left out, so that the client must fetch to learn it.
     public var isPruned: Bool { payload.isPruned }
 
     // MARK: What there is to show
@@ -120,22 +120,24 @@ open class CKNotification: NSObject, RemoteNotificationReading, @unchecked Senda
     public var alertLaunchImage: String? { payload.alert("launch-image") }
     /// The sound to play.
     public var soundName: String? { payload.aps["sound"] as? String }
-    /// What the app's badge shows: the device counts, from what `CKModifyBadgeOperation` said.
+    /// The number that the app's badge shows.
+    ///
+    /// The device counts from the value that `CKModifyBadgeOperation` set.
     public var badge: NSNumber? { payload.aps["badge"] as? NSNumber }
     /// The kind of notification, by which the app chooses its actions.
     public var category: String? { payload.aps["category"] as? String }
 
-    /// What it is about, and from which subscription.
+    /// The subject and the subscription of the notification.
     open override var description: String {
         "<\(type(of: self)): subscriptionID=\(subscriptionID ?? "none")>"
     }
 }
 
-/// What happened to a record that a subscription by query is about.
+/// A change to a record that a subscription by query is for.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKQueryNotification: CKNotification, @unchecked Sendable {
-    /// What happened to a record.
+    /// The kind of change to a record.
     public enum Reason: Int, Sendable {
         /// It was created.
         case recordCreated = 1
@@ -145,9 +147,9 @@ open class CKQueryNotification: CKNotification, @unchecked Sendable {
         case recordDeleted = 3
     }
 
-    /// What happened to the record.
+    /// The kind of change to the record.
     ///
-    /// Where there was no room for it, `recordUpdated`; see `isPruned`.
+    /// `recordUpdated` if there was no room for it; see `isPruned`.
     public let queryNotificationReason: Reason
     /// The fields that the subscription asked for and the record has.
     public let recordFields: [String: Any]?
@@ -209,17 +211,17 @@ open class CKDatabaseNotification: CKNotification, @unchecked Sendable {
     }
 }
 
-/// What is read from the dictionaries that come as remote notifications.
+/// The types that are read from the dictionaries of remote notifications.
 ///
-/// An initializer of a class makes objects of that class, and `CKNotification`'s has to make those of its
-/// subclasses; an initializer of a protocol's extension can.
+/// An initializer of a class creates objects of that class only. `CKNotification`'s has to create
+/// objects of its subclasses, which an initializer of a protocol extension can do.
 public protocol RemoteNotificationReading {}
 
 extension RemoteNotificationReading {
     // Older code does not unwrap it, newer code does: both compile.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
-    /// Reads a remote notification; `nil` for one that is not CloudKit's, or of another kind than this
-    /// class is for.
+    /// Reads a remote notification; `nil` for one that is not CloudKit's, or of another kind than
+    /// this class is for.
     ///
     /// The result is of the subclass that the notification is for.
     public init!(fromRemoteNotificationDictionary notificationDictionary: [AnyHashable: Any]) {
@@ -233,8 +235,9 @@ extension RemoteNotificationReading {
 extension RemoteNotificationReading where Self: CKNotification {
     /// Reads a remote notification, as code does that was written when this could not fail.
     ///
-    /// The result is of the subclass that the notification is for. For a dictionary that is not CloudKit's, or
-    /// that is of another kind than this class is for, it is a notification without a subscription.
+    /// The result is of the subclass that the notification is for. For a dictionary that is not
+    /// CloudKit's, or that is of another kind than this class is for, it is a notification without
+    /// a subscription.
     public init(fromRemoteNotificationDictionary notificationDictionary: [String: NSObject]) {
         let payload = RemotePayload(notificationDictionary)
         self = payload?.notification as? Self ?? Self()

@@ -5,15 +5,15 @@ public import Foundation
 import TidemarkLock
 import TidemarkModel
 
-/// What the notifications of a subscription show and bring along.
+/// The content of a subscription's notifications.
 ///
 /// Programs write `CKSubscription.NotificationInfo`.
 ///
-/// Unchecked: what changes is behind a lock.
+/// Unchecked: the mutable state is behind a lock.
 open class CKNotificationInfo: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     private let state: Lock<Content>
 
-    /// What the object says, as it is archived too.
+    /// The content of the object, also in archives.
     struct Content: Codable, Hashable, Sendable {
         var alertBody: String?
         var alertLocalizationKey: String?
@@ -181,19 +181,19 @@ open class CKNotificationInfo: NSObject, NSCopying, NSSecureCoding, @unchecked S
         set { set(\.desiredKeys, newValue) }
     }
 
-    /// Whether the app's badge changes.
+    /// True if the notification changes the app's badge.
     open var shouldBadge: Bool {
         get { content.shouldBadge }
         set { set(\.shouldBadge, newValue) }
     }
 
-    /// Whether the app is woken to fetch.
+    /// True if the notification wakes the app to fetch.
     open var shouldSendContentAvailable: Bool {
         get { content.shouldSendContentAvailable }
         set { set(\.shouldSendContentAvailable, newValue) }
     }
 
-    /// Whether an extension of the app may change the notification first.
+    /// True if an extension of the app may change the notification before it is shown.
     open var shouldSendMutableContent: Bool {
         get { content.shouldSendMutableContent }
         set { set(\.shouldSendMutableContent, newValue) }

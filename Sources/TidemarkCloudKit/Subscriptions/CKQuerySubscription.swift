@@ -8,7 +8,7 @@ import TidemarkModel
 ///
 /// Unchecked: what changes is behind the lock of its superclass.
 open class CKQuerySubscription: CKSubscription, @unchecked Sendable {
-    /// When a subscription fires.
+    /// The changes that fire a subscription.
     public struct Options: OptionSet, Sendable {
         /// The bits.
         public let rawValue: UInt
@@ -18,19 +18,19 @@ open class CKQuerySubscription: CKSubscription, @unchecked Sendable {
             self.rawValue = rawValue
         }
 
-        /// When a record is created.
+        /// A record is created.
         public static let firesOnRecordCreation = Options(rawValue: 1)
-        /// When a record is updated.
+        /// A record is updated.
         public static let firesOnRecordUpdate = Options(rawValue: 2)
-        /// When a record is deleted.
+        /// A record is deleted.
         public static let firesOnRecordDeletion = Options(rawValue: 4)
         /// Only once: then the subscription is deleted.
         public static let firesOnce = Options(rawValue: 8)
     }
 
-    /// What a record must fulfil.
+    /// The condition that a record must fulfil.
     public let predicate: NSPredicate
-    /// When it fires.
+    /// The changes that fire the subscription.
     public let querySubscriptionOptions: Options
     private let type: String
     private let tree: PredicateTree

@@ -9,12 +9,12 @@ import TidemarkModel
 ///
 /// Unchecked: what changes is behind a lock.
 open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
-    /// What tells a subscription from the user's others in the same database.
+    /// The identity of a subscription among the user's subscriptions in the same database.
     public typealias ID = String
-    /// What notifications show and bring along.
+    /// The content of a subscription's notifications.
     public typealias NotificationInfo = CKNotificationInfo
 
-    /// What a subscription is about.
+    /// The subject of a subscription.
     public enum SubscriptionType: Int, Sendable {
         /// Records that fulfil a predicate.
         case query = 1
@@ -24,16 +24,16 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
         case database = 3
     }
 
-    /// What can be changed about a subscription.
+    /// The mutable part of a subscription.
     struct State: Sendable {
         var notificationInfo: CKNotificationInfo?
         var recordType: String?
         var zoneID: CKRecordZoneID?
     }
 
-    /// What tells it from the user's others in the same database.
+    /// The identity of the subscription among the user's subscriptions in the same database.
     public let subscriptionID: CKSubscription.ID
-    /// What it is about.
+    /// The subject of the subscription.
     public let subscriptionType: SubscriptionType
     let state: Lock<State>
 
@@ -43,7 +43,7 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
         self.state = Lock(state)
     }
 
-    /// What notifications show and bring along; a copy is kept.
+    /// The content of the notifications; a copy is kept.
     open var notificationInfo: CKSubscription.NotificationInfo? {
         get { state.withLock { $0.notificationInfo } }
         set {

@@ -58,8 +58,8 @@ open class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable {
     }
 }
 
-/// A wish to hear of changes in all custom zones of a private database, or in all that is shared with
-/// the user.
+/// A wish to hear of changes in all custom zones of a private database, or in all that is shared
+/// with the user.
 ///
 /// Unchecked: what changes is behind the lock of its superclass.
 open class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {

@@ -12,7 +12,7 @@ struct RemotePayload {
     let ck: [AnyHashable: Any]
     let aps: [AnyHashable: Any]
     let type: CKNotification.NotificationType
-    /// What lies under `qry`, `fet`, `met` or `rd`.
+    /// The content under `qry`, `fet`, `met` or `rd`.
     private let content: [AnyHashable: Any]
 
     /// A payload that says nothing but what it is about.
@@ -65,7 +65,7 @@ struct RemotePayload {
         return CKRecordID(recordName: name, zoneID: zoneID ?? .default)
     }
 
-    /// What is shown, by its key; a text alone is the main one.
+    /// Returns a part of the alert, by its key; a text alone is the alert's body.
     func alert<Value>(_ key: String) -> Value? {
         if let text = aps["alert"] as? String { return key == "body" ? text as? Value : nil }
         return (aps["alert"] as? [AnyHashable: Any])?[key] as? Value

@@ -3,22 +3,22 @@
 
 import TidemarkSync
 
-/// Keeps what an app has in step with a private or shared database: it fetches what changed, sends what
-/// the app says has changed, and does so again where that helps.
+/// Keeps an app in sync with a private or shared database.
 ///
-/// What it decides, and in which order it tells its delegate, is `SyncLoop`'s; see there.
+/// The engine fetches changes, sends the changes that the app names, and retries if that may help.
+/// For its decisions and the order of its calls to the delegate, see `SyncLoop`.
 public final class CKSyncEngine: Sendable {
     /// The database that it was made for.
     public let database: CKDatabase
-    /// What it has to send, and has not fetched.
+    /// The changes that the engine has to send, and the state of its fetches.
     public let state: State
 
     private let driver: SyncEngineDriver
 
     /// Makes an engine, which begins at once unless it is told not to synchronise by itself.
     ///
-    /// The public database has no changes to fetch: an engine for it is a mistake in the program and stops
-    /// it.
+    /// The public database has no changes to fetch: an engine for it is a mistake in the program
+    /// and stops it.
     public init(_ configuration: Configuration) {
         precondition(
             configuration.database.databaseScope != .public,
@@ -36,22 +36,23 @@ public final class CKSyncEngine: Sendable {
 
     /// Fetches what changed, and returns when the delegate has been told of all.
     ///
-    /// Throws the `CKError` that kept it from fetching everything. Not to be awaited in a callback of the
-    /// delegate, which it would wait for: that throws `invalidArguments`.
+    /// Throws the `CKError` that kept it from fetching everything. Not to be awaited in a callback
+    /// of the delegate, which it would wait for: that throws `invalidArguments`.
     public func fetchChanges(_ options: FetchChangesOptions = .init()) async throws {
         try await driver.fetch(options)
     }
 
     /// Sends what waits to be sent, and returns when the delegate has been told of all.
     ///
-    /// Throws `partialFailure` if some of it was refused, and the `CKError` that kept everything else
-    /// from being sent. Not to be awaited in a callback of the delegate, which it would wait for: that
-    /// throws `invalidArguments`.
+    /// Throws `partialFailure` if some of it was refused, and the `CKError` that kept everything
+    /// else from being sent. Not to be awaited in a callback of the delegate, which it would wait
+    /// for: that throws `invalidArguments`.
     public func sendChanges(_ options: SendChangesOptions = .init()) async throws {
         try await driver.send(options)
     }
 
-    /// Ends what goes on, and returns when it has ended; calls that wait throw `operationCancelled`.
+    /// Ends what goes on, and returns when it has ended; calls that wait throw
+    /// `operationCancelled`.
     public func cancelOperations() async {
         await driver.cancel()
     }
@@ -65,18 +66,18 @@ extension CKSyncEngine: CustomStringConvertible {
 // MARK: - What an engine is made from
 
 extension CKSyncEngine {
-    /// What an engine is made from.
+    /// The parameters of an engine.
     public struct Configuration: Sendable {
         /// The database to keep in step with.
         public var database: CKDatabase
-        /// What the engine last told the app to keep; `nil` to begin from nothing.
+        /// The last state that the engine gave the app to keep; `nil` starts from nothing.
         public var stateSerialization: State.Serialization?
-        /// What is told and asked; the engine does not keep it alive.
+        /// The delegate of the engine; the engine does not keep it alive.
         public var delegate: any CKSyncEngineDelegate
-        /// Whether the engine fetches and sends without being asked.
+        /// True if the engine fetches and sends by itself.
         public var automaticallySync = true
-        /// A subscription of the app's by which the engine hears of changes; `nil` for one of its own,
-        /// unless the app has one for the whole database.
+        /// A subscription of the app's by which the engine hears of changes; `nil` for one of its
+        /// own, unless the app has one for the whole database.
         public var subscriptionID: CKSubscription.ID?
 
         /// Describes an engine.
@@ -92,22 +93,22 @@ extension CKSyncEngine {
     }
 }
 
-/// What a sync engine tells of what happens, and asks for what to send.
+/// The delegate of a sync engine: it receives events and provides the changes to send.
 ///
-/// An engine calls its delegate for one thing after another, and goes on when the call returns.
+/// An engine calls its delegate once at a time, and continues when the call returns.
 public protocol CKSyncEngineDelegate: AnyObject, Sendable {
     /// Something happened.
     @concurrent
     func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async
 
-    /// Which records to send next; `nil` when there are none.
+    /// Returns the records to send next; `nil` if there are none.
     @concurrent
     func nextRecordZoneChangeBatch(
         _ context: CKSyncEngine.SendChangesContext,
         syncEngine: CKSyncEngine
     ) async -> CKSyncEngine.RecordZoneChangeBatch?
 
-    /// What to fetch; without an implementation, what the context says.
+    /// Returns the zones to fetch; the default is the options of the context.
     @concurrent
     func nextFetchChangesOptions(
         _ context: CKSyncEngine.FetchChangesContext,
@@ -116,7 +117,7 @@ public protocol CKSyncEngineDelegate: AnyObject, Sendable {
 }
 
 extension CKSyncEngineDelegate {
-    /// What the context says.
+    /// Returns the options of the context.
     @concurrent
     public func nextFetchChangesOptions(
         _ context: CKSyncEngine.FetchChangesContext,

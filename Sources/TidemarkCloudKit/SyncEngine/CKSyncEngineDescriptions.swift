@@ -6,7 +6,7 @@ import Foundation
 // What an app's log says of a sync engine's events and choices, in a few words.
 
 extension CKSyncEngine.Event: CustomStringConvertible {
-    /// What happened.
+    /// The event.
     public var description: String {
         switch self {
         case .stateUpdate(let event): event.description
@@ -31,26 +31,26 @@ extension CKSyncEngine.Event.StateUpdate: CustomStringConvertible {
 }
 
 extension CKSyncEngine.Event.AccountChange: CustomStringConvertible {
-    /// Who was and who is signed in.
+    /// The previous and the current user.
     public var description: String { "accountChange(\(changeType))" }
 }
 
 extension CKSyncEngine.Event.FetchedDatabaseChanges: CustomStringConvertible {
-    /// How many zones changed, and how many are gone.
+    /// The number of zones that changed, and of those that are gone.
     public var description: String {
         "fetchedDatabaseChanges(\(modifications.count) changed, \(deletions.count) deleted)"
     }
 }
 
 extension CKSyncEngine.Event.FetchedRecordZoneChanges: CustomStringConvertible {
-    /// How many records changed, and how many are gone.
+    /// The number of records that changed, and of those that are gone.
     public var description: String {
         "fetchedRecordZoneChanges(\(modifications.count) changed, \(deletions.count) deleted)"
     }
 }
 
 extension CKSyncEngine.Event.SentDatabaseChanges: CustomStringConvertible {
-    /// How many zones were sent, and how many failed.
+    /// The number of zones that were sent, and of those that failed.
     public var description: String {
         "sentDatabaseChanges(\(savedZones.count + deletedZoneIDs.count) sent, "
             + "\(failedZoneSaves.count + failedZoneDeletes.count) failed)"
@@ -58,12 +58,12 @@ extension CKSyncEngine.Event.SentDatabaseChanges: CustomStringConvertible {
 }
 
 extension CKSyncEngine.Event.SentDatabaseChanges.FailedZoneSave: CustomStringConvertible {
-    /// Which zone, and why not.
+    /// The zone and its error.
     public var description: String { "\(zone.zoneID): \(error.localizedDescription)" }
 }
 
 extension CKSyncEngine.Event.SentRecordZoneChanges: CustomStringConvertible {
-    /// How many records were sent, and how many failed.
+    /// The number of records that were sent, and of those that failed.
     public var description: String {
         "sentRecordZoneChanges(\(savedRecords.count + deletedRecordIDs.count) sent, "
             + "\(failedRecordSaves.count + failedRecordDeletes.count) failed)"
@@ -71,7 +71,7 @@ extension CKSyncEngine.Event.SentRecordZoneChanges: CustomStringConvertible {
 }
 
 extension CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave: CustomStringConvertible {
-    /// Which record, and why not.
+    /// The record and its error.
     public var description: String { "\(record.recordID): \(error.localizedDescription)" }
 }
 
@@ -119,7 +119,7 @@ extension CKSyncEngine.SyncReason: CustomStringConvertible {
 }
 
 extension CKSyncEngine.FetchChangesOptions.Scope: CustomStringConvertible {
-    /// Which zones.
+    /// The zones.
     public var description: String {
         switch self {
         case .all: "all zones"
@@ -130,7 +130,7 @@ extension CKSyncEngine.FetchChangesOptions.Scope: CustomStringConvertible {
 }
 
 extension CKSyncEngine.FetchChangesOptions: CustomStringConvertible {
-    /// Which zones, and in which group.
+    /// The zones and the operation group.
     public var description: String { "\(scope)\(operationGroup.suffix)" }
 }
 
@@ -140,7 +140,7 @@ extension CKSyncEngine.FetchChangesContext: CustomStringConvertible {
 }
 
 extension CKSyncEngine.SendChangesOptions.Scope: CustomStringConvertible {
-    /// Which changes.
+    /// The changes.
     public var description: String {
         switch self {
         case .all: "all changes"
@@ -152,7 +152,7 @@ extension CKSyncEngine.SendChangesOptions.Scope: CustomStringConvertible {
 }
 
 extension CKSyncEngine.SendChangesOptions: CustomStringConvertible {
-    /// Which changes, and in which group.
+    /// The changes and the operation group.
     public var description: String { "\(scope)\(operationGroup.suffix)" }
 }
 
@@ -162,7 +162,7 @@ extension CKSyncEngine.SendChangesContext: CustomStringConvertible {
 }
 
 extension CKSyncEngine.PendingDatabaseChange: CustomStringConvertible {
-    /// What is to be done about which zone.
+    /// The change and its zone.
     public var description: String {
         switch self {
         case .saveZone(let zone): "saveZone(\(zone.zoneID))"
@@ -172,7 +172,7 @@ extension CKSyncEngine.PendingDatabaseChange: CustomStringConvertible {
 }
 
 extension CKSyncEngine.PendingRecordZoneChange: CustomStringConvertible {
-    /// What is to be done about which record.
+    /// The change and its record.
     public var description: String {
         switch self {
         case .saveRecord(let id): "saveRecord(\(id))"
@@ -182,7 +182,7 @@ extension CKSyncEngine.PendingRecordZoneChange: CustomStringConvertible {
 }
 
 extension CKSyncEngine.RecordZoneChangeBatch: CustomStringConvertible {
-    /// How many records are saved and removed.
+    /// The number of records to save and to delete.
     public var description: String {
         "\(recordsToSave.count) to save, \(recordIDsToDelete.count) to delete"
             + (atomicByZone ? ", all or none by zone" : "")

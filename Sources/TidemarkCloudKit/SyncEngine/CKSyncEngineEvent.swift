@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension CKSyncEngine {
-    /// What a sync engine tells its delegate.
+    /// An event that a sync engine reports to its delegate.
     public enum Event: Sendable {
         /// The state is another one.
         case stateUpdate(StateUpdate)
@@ -34,13 +34,13 @@ extension CKSyncEngine {
 extension CKSyncEngine.Event {
     /// The state is another one: to be kept at once, after the data that came before it.
     public struct StateUpdate: Sendable {
-        /// What to keep.
+        /// The state for the app to keep.
         public let stateSerialization: CKSyncEngine.State.Serialization
     }
 
     /// Somebody else is signed in, or nobody.
     public struct AccountChange: Sendable {
-        /// Who was and who is signed in.
+        /// The previous and the current user.
         public enum ChangeType: Sendable {
             /// Somebody is where nobody was, as far as the engine knows.
             case signIn(currentUser: CKRecord.ID)
@@ -50,7 +50,7 @@ extension CKSyncEngine.Event {
             case switchAccounts(previousUser: CKRecord.ID, currentUser: CKRecord.ID)
         }
 
-        /// Who was and who is signed in.
+        /// The previous and the current user.
         public let changeType: ChangeType
     }
 

@@ -20,9 +20,9 @@ extension CKSyncEngine {
         }
     }
 
-    /// What to fetch.
+    /// The zones to fetch, and their order.
     public struct FetchChangesOptions: Sendable {
-        /// Which zones to fetch.
+        /// The zones to fetch.
         public enum Scope: Hashable, Sendable {
             /// Every zone.
             case all
@@ -31,7 +31,7 @@ extension CKSyncEngine {
             /// Some zones.
             case zoneIDs([CKRecordZone.ID])
 
-            /// Whether a zone is fetched.
+            /// Returns true if a zone is fetched.
             public func contains(_ zoneID: CKRecordZone.ID) -> Bool {
                 model.contains(zoneID.model)
             }
@@ -54,11 +54,11 @@ extension CKSyncEngine {
             }
         }
 
-        /// Which zones to fetch.
+        /// The zones to fetch.
         public var scope: Scope
         /// The group of the operations that fetch.
         public var operationGroup: CKOperationGroup
-        /// Which zones to fetch before others.
+        /// The zones to fetch before others.
         public var prioritizedZoneIDs: [CKRecordZone.ID] = []
 
         /// Describes a fetch.
@@ -68,9 +68,9 @@ extension CKSyncEngine {
         }
     }
 
-    /// What to send.
+    /// The changes to send.
     public struct SendChangesOptions: Sendable {
-        /// Which changes to send.
+        /// The changes to send.
         public enum Scope: Hashable, Sendable {
             /// Every change.
             case all
@@ -81,12 +81,12 @@ extension CKSyncEngine {
             /// Changes of some records.
             case recordIDs([CKRecord.ID])
 
-            /// Whether changes of a record are sent.
+            /// Returns true if changes of a record are sent.
             public func contains(_ recordID: CKRecord.ID) -> Bool {
                 model.contains(recordID.model)
             }
 
-            /// Whether a change is sent.
+            /// Returns true if a change is sent.
             public func contains(_ pendingChange: PendingRecordZoneChange) -> Bool {
                 model.contains(pendingChange.model.id)
             }
@@ -111,7 +111,7 @@ extension CKSyncEngine {
             }
         }
 
-        /// Which changes to send.
+        /// The changes to send.
         public var scope: Scope
         /// The group of the operations that send.
         public var operationGroup: CKOperationGroup

@@ -5,7 +5,7 @@ import TidemarkModel
 import TidemarkSync
 
 extension CKSyncEngine {
-    /// What an engine has to send, and has not fetched.
+    /// The changes that an engine has to send, and the state of its fetches.
     public final class State: Sendable {
         private let driver: SyncEngineDriver
 
@@ -13,8 +13,9 @@ extension CKSyncEngine {
             self.driver = driver
         }
 
-        /// What an app keeps for the engine, with the data that it was told of before: without it the
-        /// engine fetches everything again.
+        /// The state that an app keeps for the engine, together with the data it received before.
+        ///
+        /// Without this state, the engine fetches everything again.
         public struct Serialization: Codable, Sendable {
             let state: SyncState
 
@@ -64,7 +65,7 @@ extension CKSyncEngine {
             driver.change { loop, _ in loop.remove(records: pendingRecordZoneChanges.map(\.model)) }
         }
 
-        /// Whether the app has changes to send that are not in the lists.
+        /// True if the app has changes to send that are not in the lists.
         public var hasPendingUntrackedChanges: Bool {
             get { driver.look { $0.hasUntrackedChanges } }
             set { driver.change { $0.setUntrackedChanges(newValue, at: $1) } }
@@ -83,7 +84,7 @@ extension CKSyncEngine {
         /// The zone is to be gone.
         case deleteZone(CKRecordZone.ID)
 
-        /// Whether the same is to be done about zones of the same name.
+        /// Returns true if both are the same change to zones of the same name.
         public static func == (lhs: Self, rhs: Self) -> Bool { lhs.model == rhs.model }
 
         /// By what is to be done, and the zone's name.
@@ -134,7 +135,7 @@ extension CKSyncEngine {
         public var recordsToSave: [CKRecord]
         /// Records to remove.
         public var recordIDsToDelete: [CKRecord.ID]
-        /// Whether the changes of a zone are made all or none.
+        /// True if the changes of a zone are made all or none.
         public var atomicByZone: Bool
 
         /// At most how many changes a batch made from pending ones has.

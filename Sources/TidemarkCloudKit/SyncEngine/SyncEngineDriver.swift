@@ -20,7 +20,7 @@ final class SyncEngineDriver: Sendable {
         var running: Task<SyncEngineServerStep.Answer, Never>?
         /// The run, while there is nothing to do.
         var sleeper: CheckedContinuation<Void, Never>?
-        /// Whether something happened since the run looked last.
+        /// True if something happened since the run last checked.
         var isAwake = false
         /// Those who wait until there is nothing to do.
         var restWaiting: [CheckedContinuation<Void, Never>] = []
@@ -466,7 +466,7 @@ extension SyncEngineServerStep {
 }
 
 extension SyncEngineServerStep.Content {
-    /// What a call throws whose last request failed in part: the items with their errors.
+    /// The error of a call whose last request failed in part: the items with their errors.
     fileprivate var failure: CKError? {
         var errors: [AnyHashable: any Error] = [:]
         switch self {

@@ -7,7 +7,7 @@ import TidemarkSync
 
 /// One step of a sync engine that needs the server.
 struct SyncEngineServerStep: Sendable {
-    /// What came of a step beside what the loop needs, for the event that tells of it.
+    /// The result of a step for the event that reports it, in addition to the loop's outcome.
     enum Content: Sendable {
         case none
         case zoneList(CKSyncEngine.Event.FetchedDatabaseChanges)
@@ -208,7 +208,9 @@ extension SyncEngineServerStep {
         }
     }
 
-    /// How a whole request is refused for what one of its records is, or for how many there are.
+    /// The codes with which the service refuses a whole request.
+    ///
+    /// The cause is one of its records, or their number.
     private static let refusingCodes: Set<CKError.Code> = [
         .limitExceeded, .invalidArguments, .quotaExceeded, .assetFileNotFound,
         .assetFileModified, .assetNotAvailable,
@@ -235,7 +237,7 @@ extension CKSyncEngine.RecordZoneChangeBatch {
     }
 }
 
-/// What became of zones or records that were sent; `Name` is what the loop knows them by.
+/// The results of sending zones or records; `Name` is their identity in the loop.
 private struct Sent<Item, ID: Hashable, Name: Hashable> {
     private(set) var saved: [Item] = []
     private(set) var failedSaves: [(item: Item, error: CKError)] = []
@@ -290,9 +292,9 @@ extension CKSyncEngine.Event.SentRecordZoneChanges {
 // MARK: - Errors
 
 extension SyncError {
-    /// What the loop has to know of what a step failed with.
+    /// Creates the error that the loop needs from the error of a step.
     ///
-    /// Of a request for one item that failed in part, what happened to the item.
+    /// If a request for one item failed in part, this is the error of the item.
     init(asking error: any Error) {
         if let error = error as? SyncError {
             self = error

@@ -3,7 +3,8 @@
 
 import Foundation
 
-// Archives that Apple's framework wrote. Docs/formats/archives.md says where the keys are known from.
+// Archives that Apple's framework wrote. Docs/formats/archives.md says where the keys are known
+// from.
 
 extension CKRecordZoneID.Archive {
     init?(_ apple: KeyedObject?) {
@@ -34,8 +35,8 @@ extension CKReference.Archive {
 
 /// Tells Foundation's unarchiver which classes the names in Apple's archives mean.
 ///
-/// Runs before `main`, as Objective-C's runtime has the names by then: a program may unarchive an ID before it
-/// calls anything else of this module.
+/// Runs before `main`, as Objective-C's runtime has the names by then: a program may unarchive an
+/// ID before it calls anything else of this module.
 @section(".init_array") @used
 private let registersAppleNames: @convention(c) () -> Void = {
     NSKeyedUnarchiver.setClass(CKRecordID.self, forClassName: "CKRecordID")

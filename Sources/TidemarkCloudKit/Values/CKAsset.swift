@@ -9,7 +9,7 @@ import TidemarkModel
 ///
 /// Unchecked: what changes is behind a lock.
 open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
-    /// Where the bytes are.
+    /// The place of the bytes.
     enum Place: Sendable {
         /// In a file of the app, not sent yet.
         case file(URL)
@@ -122,7 +122,7 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
 
     var place: Place { state.withLock { $0 } }
 
-    /// What the service knows the bytes by; `nil` before they are sent.
+    /// The service's reference to the bytes; `nil` before they are sent.
     var model: AssetReference? {
         switch place {
         case .file: nil

@@ -3,7 +3,7 @@
 
 import TidemarkModel
 
-/// Which of the databases that a user sees.
+/// One of the databases that a user sees.
 ///
 /// Programs write `CKDatabase.Scope`.
 public enum CKDatabaseScope: Int, Sendable {
@@ -11,7 +11,7 @@ public enum CKDatabaseScope: Int, Sendable {
     case `public` = 1
     /// One per user, seen by its owner.
     case `private` = 2
-    /// What others share with a user.
+    /// The database of the records that others share with the user.
     case shared = 3
 
     init(_ model: DatabaseScope) {

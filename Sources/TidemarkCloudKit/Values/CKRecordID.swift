@@ -32,7 +32,7 @@ open class CKRecordID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable 
 
     // MARK: Equality
 
-    /// Whether the other object names the same record of the same zone.
+    /// Returns true if the other object names the same record of the same zone.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKRecordID)?.model == model
     }

@@ -5,9 +5,9 @@ public import Foundation
 
 /// A value that a record's field can have.
 ///
-/// Strings, dates, data, numbers, truth values, places, references, assets, and arrays of one kind of
-/// these; values of Swift and objects of Foundation alike. Other types cannot be stored, also where
-/// they adopt the protocol, nor can arrays of other elements.
+/// Strings, dates, data, numbers, truth values, places, references, assets, and arrays of one kind
+/// of these; values of Swift and objects of Foundation alike. Other types cannot be stored, also
+/// where they adopt the protocol, nor can arrays of other elements.
 public protocol CKRecordValueProtocol {}
 
 /// The same as `CKRecordValueProtocol`.
@@ -19,8 +19,8 @@ public typealias CKRecordValue = CKRecordValueProtocol
 // swift-format-ignore: NoLeadingUnderscores
 /// A value of a record that is an object: what records answer.
 ///
-/// Swift's values are none, although they can be cast to it on Apple's systems. So a library can extend it by
-/// members that `Int64` and others have too.
+/// Swift's values are none, although they can be cast to it on Apple's systems. So a library can
+/// extend it by members that `Int64` and others have too.
 public protocol __CKRecordObjCValue: CKRecordValueProtocol {}
 
 extension String: CKRecordValueProtocol {}
@@ -39,8 +39,8 @@ extension UInt32: CKRecordValueProtocol {}
 extension UInt64: CKRecordValueProtocol {}
 extension Float: CKRecordValueProtocol {}
 extension Double: CKRecordValueProtocol {}
-// Of any elements, since it is one of Foundation's for a cast on Apple's systems: `as? CKRecordValue`
-// takes what a program has read from JSON.
+// Of any elements, since it is one of Foundation's for a cast on Apple's systems: `as?
+// CKRecordValue` takes what a program has read from JSON.
 extension Array: CKRecordValueProtocol {}
 
 extension NSString: __CKRecordObjCValue {}

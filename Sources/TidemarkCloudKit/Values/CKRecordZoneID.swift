@@ -10,8 +10,8 @@ public let CKCurrentUserDefaultName = "__defaultOwner__"
 
 /// Names a zone by its name and its owner.
 ///
-/// Programs write `CKRecordZone.ID`. It is no nested class, since Foundation on Linux cannot unarchive
-/// those.
+/// Programs write `CKRecordZone.ID`. It is no nested class, since Foundation on Linux cannot
+/// unarchive those.
 ///
 /// Unchecked: nothing of it changes.
 open class CKRecordZoneID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
@@ -37,7 +37,7 @@ open class CKRecordZoneID: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
 
     // MARK: Equality
 
-    /// Whether the other object names the same zone of the same owner.
+    /// Returns true if the other object names the same zone of the same owner.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKRecordZoneID)?.model == model
     }

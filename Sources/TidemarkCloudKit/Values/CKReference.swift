@@ -4,7 +4,7 @@
 public import Foundation
 import TidemarkModel
 
-/// What becomes of a record when the record that it refers to is deleted.
+/// The effect on a record of deleting the record that it refers to.
 ///
 /// Programs write `CKRecord.ReferenceAction` or `CKRecord.Reference.Action`.
 public enum CKReferenceAction: UInt, Sendable {
@@ -22,10 +22,10 @@ public enum CKReferenceAction: UInt, Sendable {
 open class CKReference: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The record that it leads to.
     public let recordID: CKRecordID
-    /// What becomes of the record that holds the link when its target is deleted.
+    /// The effect of deleting the target on the record that holds the link.
     ///
-    /// A link of the kind that CloudKit Web Services call *validate* is `none` here, and stays what it
-    /// is when it is saved again.
+    /// A link of the kind that CloudKit Web Services call *validate* is `none` here, and keeps its
+    /// kind when it is saved again.
     public var action: CKReferenceAction { modelAction == .deleteSelf ? .deleteSelf : .none }
 
     private let modelAction: TidemarkModel.Reference.Action
@@ -41,7 +41,7 @@ open class CKReference: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable
 
     // MARK: Equality
 
-    /// Whether the other object leads to the same record with the same action.
+    /// Returns true if the other object names the same record with the same action.
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKReference else { return false }
         return other.recordID == recordID && other.modelAction == modelAction

@@ -4,13 +4,13 @@
 public import Foundation
 import TidemarkModel
 
-/// How far a client has come in a database or a zone.
+/// The state of a client's fetches in a database or a zone.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKServerChangeToken: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     private let text: String
 
-    /// Whether the other token says the same.
+    /// Returns true if the other token has the same content.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKServerChangeToken)?.text == text
     }
@@ -38,8 +38,8 @@ open class CKServerChangeToken: NSObject, NSCopying, NSSecureCoding, @unchecked 
 
     /// Reads a token.
     ///
-    /// One of Apple's service is read as it is. It says nothing to a service here, whose answer to it is
-    /// `changeTokenExpired`: the program then fetches everything again.
+    /// One of Apple's service is read as it is. It says nothing to a service here, whose answer to
+    /// it is `changeTokenExpired`: the program then fetches everything again.
     public required init?(coder: NSCoder) {
         if let archive = coder.archive(of: Archive.self) {
             text = archive.text

@@ -4,8 +4,8 @@
 public import Foundation
 import TidemarkModel
 
-// Core Location is not there. No module of that name is shipped: `canImport(CoreLocation)` would then
-// be true in other packages, which need far more of it.
+// Core Location is not there. No module of that name is shipped: `canImport(CoreLocation)` would
+// then be true in other packages, which need far more of it.
 
 /// Degrees of latitude or longitude.
 public typealias CLLocationDegrees = Double
@@ -47,7 +47,7 @@ public func CLLocationCoordinate2DMake(
 }
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
-/// Whether there is such a place.
+/// Returns true if the coordinate is a valid place.
 public func CLLocationCoordinate2DIsValid(_ coordinate: CLLocationCoordinate2D) -> Bool {
     (-90.0...90.0).contains(coordinate.latitude) && (-180.0...180.0).contains(coordinate.longitude)
 }
@@ -71,7 +71,7 @@ open class CLLocation: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable 
     public let course: CLLocationDirection
     /// Metres per second; negative where it is not valid.
     public let speed: CLLocationSpeed
-    /// When it was measured.
+    /// The time of the measurement.
     public let timestamp: Date
 
     /// A place of which only the coordinate is known.
@@ -136,7 +136,7 @@ open class CLLocation: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable 
 
     // MARK: Equality
 
-    /// Whether the other object says the same of the same place.
+    /// Returns true if the other object has the same values of the same place.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CLLocation)?.archived == archived
     }

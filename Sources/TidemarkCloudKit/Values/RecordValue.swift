@@ -78,7 +78,7 @@ enum RecordValue: Sendable {
         }
     }
 
-    /// What an optional holds that was taken for a value.
+    /// Returns the content of an optional that was passed as a value.
     static func unwrapped(_ value: Any) -> Any? {
         guard let optional = value as? any OptionalValue else { return value }
         return optional.wrapped.flatMap(unwrapped)
@@ -113,7 +113,7 @@ private protocol IntegerList {}
 extension Array: IntegerList where Element: FixedWidthInteger {}
 
 extension RecordValue {
-    /// What values of one list have in common.
+    /// The common type of the values of a list.
     private var kind: FieldType {
         switch self {
         case .string: .string

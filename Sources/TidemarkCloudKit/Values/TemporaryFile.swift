@@ -6,8 +6,8 @@ import TidemarkModel
 
 /// A file of a fetched asset, for the asset that has it and for whoever reads it soon after.
 ///
-/// Programs often keep the URL alone, and an optimized build lets go of an asset after its last use, which
-/// is before the file is read. So the file stays for a while when the asset has gone.
+/// Programs often keep the URL alone, and an optimized build lets go of an asset after its last
+/// use, which is before the file is read. So the file stays for a while when the asset has gone.
 final class TemporaryFile: Sendable {
     let url: URL
     private let paths: TemporaryPaths

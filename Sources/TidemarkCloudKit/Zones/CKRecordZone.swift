@@ -12,7 +12,7 @@ open class CKRecordZone: NSObject, NSCopying, NSSecureCoding, @unchecked Sendabl
     /// Names a zone.
     public typealias ID = CKRecordZoneID
 
-    /// What a zone can do.
+    /// The operations that a zone supports.
     public struct Capabilities: OptionSet, Sendable {
         /// The bits.
         public let rawValue: UInt
@@ -22,7 +22,7 @@ open class CKRecordZone: NSObject, NSCopying, NSSecureCoding, @unchecked Sendabl
             self.rawValue = rawValue
         }
 
-        /// What changed can be fetched by token.
+        /// Changes can be fetched by token.
         public static let fetchChanges = Capabilities(rawValue: 1)
         /// Saves and deletions can be done all or not at all.
         public static let atomic = Capabilities(rawValue: 2)
@@ -32,7 +32,7 @@ open class CKRecordZone: NSObject, NSCopying, NSSecureCoding, @unchecked Sendabl
         public static let zoneWideSharing = Capabilities(rawValue: 8)
     }
 
-    /// What the encrypted fields of a zone are encrypted for.
+    /// The scope for which the encrypted fields of a zone are encrypted.
     public enum EncryptionScope: Int, Sendable {
         /// Each record for itself.
         case perRecord = 0
@@ -42,7 +42,7 @@ open class CKRecordZone: NSObject, NSCopying, NSSecureCoding, @unchecked Sendabl
 
     /// The zone's names.
     public let zoneID: CKRecordZone.ID
-    /// What the zone can do; nothing before it was fetched or saved.
+    /// The operations that the zone supports; empty before it was fetched or saved.
     public let capabilities: Capabilities
     /// The share of the whole zone; `nil` if there is none.
     public let share: CKRecord.Reference?
@@ -76,9 +76,9 @@ open class CKRecordZone: NSObject, NSCopying, NSSecureCoding, @unchecked Sendabl
         CKRecordZone(zoneID: .default)
     }
 
-    /// What encrypted fields are encrypted for.
+    /// The scope for which the zone's encrypted fields are encrypted.
     ///
-    /// It is kept on this object alone: Tidemark's service encrypts nothing.
+    /// It is stored in this object only: Tidemark's service encrypts nothing.
     open var encryptionScope: EncryptionScope {
         get { scope.withLock { $0 } }
         set { scope.withLock { $0 = newValue } }
@@ -86,7 +86,7 @@ open class CKRecordZone: NSObject, NSCopying, NSSecureCoding, @unchecked Sendabl
 
     // MARK: Equality
 
-    /// Whether the other object is a zone of the same names.
+    /// Returns true if the other object is a zone with the same name and owner.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKRecordZone)?.zoneID == zoneID
     }

@@ -34,7 +34,8 @@ extension Database {
 }
 
 extension ZoneHandle {
-    /// Hears of all changes in the zone; `id` tells the subscription from others, by default the zone's name.
+    /// Hears of all changes in the zone; `id` tells the subscription from others, by default the
+    /// zone's name.
     ///
     /// Durable when it returns.
     @discardableResult
@@ -44,8 +45,8 @@ extension ZoneHandle {
 
     /// Hears of records of a type in this zone that fulfil a condition.
     ///
-    /// Durable when it returns. In development the type may come later, with the first save of a record; in
-    /// production an unknown type is `unknownItem`.
+    /// Durable when it returns. In development the type may come later, with the first save of a
+    /// record; in production an unknown type is `unknownItem`.
     @discardableResult
     public func subscribe(
         _ id: String,

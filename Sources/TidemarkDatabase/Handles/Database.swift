@@ -11,13 +11,14 @@ public import TidemarkModel
 /// let garden = try await anna.createZone("garden")
 /// ```
 ///
-/// A handle is a value that holds no connection and no state; make as many as you like. It works on any
-/// ``DatabaseService``. Its functions throw ``SyncError``, and `CancellationError` in a task that was
-/// cancelled; they say `throws` alone, because Swift 6.3 does not compile some loops that catch a typed error.
+/// A handle is a value that holds no connection and no state; make as many as you like. It works on
+/// any ``DatabaseService``. Its functions throw ``SyncError``, and `CancellationError` in a task
+/// that was cancelled; they say `throws` alone, because Swift 6.3 does not compile some loops that
+/// catch a typed error.
 public struct Database: Sendable {
-    /// What answers.
+    /// The service that answers requests.
     public let service: any DatabaseService
-    /// Who asks, and about which database: what every request carries.
+    /// The caller of every request: the user, the device and the database.
     public let caller: Caller
 
     /// Makes a handle of a caller.
@@ -26,7 +27,7 @@ public struct Database: Sendable {
         self.caller = caller
     }
 
-    /// Which database it is.
+    /// The id of the database.
     public var id: DatabaseID { caller.database }
 
     /// The user; `nil` for somebody who is not signed in.
@@ -38,7 +39,7 @@ public struct Database: Sendable {
     /// The database that everybody sees.
     public var publicDatabase: Database { at(.public) }
 
-    /// What others share with the user.
+    /// The records that others share with the user.
     public var sharedDatabase: Database { at(.shared) }
 
     private func at(_ scope: DatabaseScope) -> Database {
@@ -56,9 +57,10 @@ public struct Database: Sendable {
 extension DatabaseService {
     /// The private database of a user, as one of the user's devices sees it.
     ///
-    /// ``Database/publicDatabase`` and ``Database/sharedDatabase`` lead from it to the others. Each named user
-    /// has a private database of their own. Without a name it is the one of ``UserID/current``, which apps with
-    /// one user have, and the command line unless told otherwise.
+    /// ``Database/publicDatabase`` and ``Database/sharedDatabase`` lead from it to the others. Each
+    /// named user has a private database of their own. Without a name it is the one of
+    /// ``UserID/current``, which apps with one user have, and the command line unless told
+    /// otherwise.
     public func database(
         of user: String = UserID.current.userRecordName,
         device: String? = nil,

@@ -67,7 +67,8 @@ public struct RecordBatch: Sendable {
         }
     }
 
-    /// Deletes a record: of a record that was read, that version alone; by its name, whichever there is.
+    /// Deletes a record: of a record that was read, that version alone; by its name, whichever
+    /// there is.
     public mutating func delete(_ record: some RecordNamed) {
         noting { (batch) throws(SyncError) in
             let deletion = RecordDeletion(
@@ -86,7 +87,7 @@ public struct RecordBatch: Sendable {
         }
     }
 
-    /// What was collected.
+    /// Returns the request with the collected records.
     func request() throws(SyncError) -> ModifyRecordsRequest {
         if let problem { throw problem }
         return ModifyRecordsRequest(saves: saves, deletions: deletions)

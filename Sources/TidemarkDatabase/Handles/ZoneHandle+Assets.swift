@@ -6,7 +6,8 @@ public import TidemarkModel
 extension ZoneHandle {
     /// Stores bytes for a record of this zone to name.
     ///
-    /// Save a record with the answer soon: bytes that no record names are collected. Durable when it returns.
+    /// Save a record with the answer soon: bytes that no record names are collected. Durable when
+    /// it returns.
     public func upload(_ bytes: some Sequence<UInt8>) async throws -> AssetReference {
         try await service.uploadAsset([UInt8](bytes), UploadAssetRequest(zone: id), as: caller)
     }
@@ -18,8 +19,8 @@ extension ZoneHandle {
         try await service.uploadAsset(pieces, UploadAssetRequest(zone: id), as: caller)
     }
 
-    /// The bytes of an asset that a field of a record names, or some of them: piece by piece, or with
-    /// ``AssetDownload/bytes()`` all at once.
+    /// The bytes of an asset that a field of a record names, or some of them: piece by piece, or
+    /// with ``AssetDownload/bytes()`` all at once.
     ///
     /// Of a record that was read it is that version's; of a name, the newest.
     public func download(

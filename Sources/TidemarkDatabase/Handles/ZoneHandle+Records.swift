@@ -8,8 +8,8 @@ extension ZoneHandle {
 
     /// Saves a value as a new record.
     ///
-    /// By default it is saved only if there is no record of its name; `.changedKeys` and the other policies of
-    /// ``SavePolicy`` save over one. Durable when it returns.
+    /// By default it is saved only if there is no record of its name; `.changedKeys` and the other
+    /// policies of ``SavePolicy`` save over one. Durable when it returns.
     ///
     /// Throws `serverRecordChanged`, with the records of the conflict, if there is one already.
     @discardableResult
@@ -24,11 +24,12 @@ extension ZoneHandle {
 
     /// Saves what was changed of a record since it was read.
     ///
-    /// By default it is saved only if the record is still that version. `.merge` saves too if others have changed
-    /// other fields meanwhile. If nothing was changed, nothing is sent, and the answer is what was given.
-    /// Durable when it returns.
+    /// By default it is saved only if the record is still that version. `.merge` saves too if
+    /// others have changed other fields meanwhile. If nothing was changed, nothing is sent, and the
+    /// answer is what was given. Durable when it returns.
     ///
-    /// Throws `serverRecordChanged`, with the records of the conflict, if the record was changed by others.
+    /// Throws `serverRecordChanged`, with the records of the conflict, if the record was changed by
+    /// others.
     @discardableResult
     public func save<Value>(
         _ stored: Stored<Value>,
@@ -58,7 +59,8 @@ extension ZoneHandle {
         try await fetchIfPresent(record).map { (record) throws(SyncError) in try Stored(record) }
     }
 
-    /// Fetches a record, changes it, and saves what was changed; again for as long as others save it in between.
+    /// Fetches a record, changes it, and saves what was changed; again for as long as others save
+    /// it in between.
     ///
     /// `change` may run several times. Durable when it returns.
     @discardableResult
@@ -81,10 +83,11 @@ extension ZoneHandle {
 
     // MARK: Records
 
-    /// Saves fields of a record; a field whose value is `nil` is removed, those that are not named stay.
+    /// Saves fields of a record; a field whose value is `nil` is removed, those that are not named
+    /// stay.
     ///
-    /// By default it is saved only if the record is still the version of `changeTag`, or without a tag, if there
-    /// is none. Durable when it returns.
+    /// By default it is saved only if the record is still the version of `changeTag`, or without a
+    /// tag, if there is none. Durable when it returns.
     @discardableResult
     public func save(
         _ record: some RecordNamed,
@@ -127,7 +130,8 @@ extension ZoneHandle {
         }
     }
 
-    /// Deletes a record: of a record that was read, that version alone; by its name, whichever there is.
+    /// Deletes a record: of a record that was read, that version alone; by its name, whichever
+    /// there is.
     ///
     /// Durable when it returns.
     public func delete(_ record: some RecordNamed) async throws {
@@ -147,11 +151,12 @@ extension ZoneHandle {
     /// }
     /// ```
     ///
-    /// Answers with the records that were saved, in order. Durable when it returns. In the default zone and in
-    /// a public database each item stands alone: what could be done was done if this throws.
+    /// Answers with the records that were saved, in order. Durable when it returns. In the default
+    /// zone and in a public database each item stands alone: what could be done was done if this
+    /// throws.
     ///
-    /// Throws the error of the item that kept the others from being done; `partialFailure`, with the error of
-    /// each, if several did, or if items stand alone.
+    /// Throws the error of the item that kept the others from being done; `partialFailure`, with
+    /// the error of each, if several did, or if items stand alone.
     @discardableResult
     public func modify(_ build: (inout RecordBatch) throws -> Void) async throws -> [Record] {
         var batch = RecordBatch(self)

@@ -11,7 +11,8 @@ extension ZoneHandle {
     /// let shared = try await ben.accept(share.link)
     /// ```
     ///
-    /// Sharing again changes with whom it is shared: who is left out is removed. Durable when it returns.
+    /// Sharing again changes with whom it is shared: who is left out is removed. Durable when it
+    /// returns.
     public func share(
         _ root: some RecordNamed,
         with participants: [ShareParticipant] = [],
@@ -53,10 +54,11 @@ extension ZoneHandle {
 }
 
 extension Database {
-    /// Takes part in the share that a link leads to; answers with the zone as the user's shared database has it.
+    /// Takes part in the share that a link leads to; answers with the zone as the user's shared
+    /// database has it.
     ///
-    /// Durable when it returns. Throws `unknownItem` for a link that leads nowhere, `permissionFailure` for
-    /// somebody who is not invited.
+    /// Durable when it returns. Throws `unknownItem` for a link that leads nowhere,
+    /// `permissionFailure` for somebody who is not invited.
     public func accept(_ link: String) async throws -> ZoneHandle {
         let record = try await service.acceptShare(link, as: caller)
         return sharedDatabase.zone(record.zone)
@@ -73,11 +75,11 @@ extension ShareParticipant {
     }
 }
 
-/// What is shared, with whom, and the link that leads to it.
+/// A share, with the link that leads to it.
 public struct SharedRecords: Hashable, Sendable {
     /// The share's record.
     public let record: Record
-    /// What is shared, with whom.
+    /// The share and its participants.
     public let share: Share
 
     init(_ record: Record) throws(SyncError) {
@@ -88,6 +90,8 @@ public struct SharedRecords: Hashable, Sendable {
         self.share = share
     }
 
-    /// What leads whoever has it to the share; for people, put the store's prefix for shares before it.
+    /// The token of the share's link, which leads any user who has it to the share.
+    ///
+    /// To form an address for users, put the store's prefix for shares before it.
     public var link: String { share.token }
 }

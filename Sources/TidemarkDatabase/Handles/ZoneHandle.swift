@@ -5,8 +5,8 @@ public import TidemarkModel
 
 /// One zone as one device of one user sees it: where records are saved, fetched and asked for.
 ///
-/// A handle is a value that holds no connection and no state; the zone need not exist. Functions throw as those
-/// of ``Database`` do.
+/// A handle is a value that holds no connection and no state; the zone need not exist. Functions
+/// throw as those of ``Database`` do.
 public struct ZoneHandle: Sendable {
     /// The database that it is in, and who asks.
     public let database: Database

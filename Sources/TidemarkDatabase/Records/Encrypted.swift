@@ -11,8 +11,8 @@
 /// }
 /// ```
 ///
-/// As in CloudKit the mark is for the schema and for queries, which do not look at such fields: encrypting the
-/// value is up to the app.
+/// As in CloudKit the mark is for the schema and for queries, which do not look at such fields:
+/// encrypting the value is up to the app.
 @propertyWrapper
 public struct Encrypted<Value: Codable & Sendable>: Codable, Sendable {
     /// The value.
@@ -38,7 +38,7 @@ public struct Encrypted<Value: Codable & Sendable>: Codable, Sendable {
 extension Encrypted: Equatable where Value: Equatable {}
 extension Encrypted: Hashable where Value: Hashable {}
 
-/// What coding sees of an encrypted property whose type it does not know.
+/// The access of coders to an encrypted property whose type they do not know.
 protocol EncryptedProperty {
     /// The value in it.
     var content: any Encodable { get }

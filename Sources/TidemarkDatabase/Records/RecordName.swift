@@ -31,7 +31,7 @@ public struct RecordName: Sendable {
 }
 
 extension RecordName: Hashable, Comparable {
-    /// Whether the first comes before the second, as bytes.
+    /// Returns true if the first sorts before the second, as bytes.
     public static func < (lhs: RecordName, rhs: RecordName) -> Bool { lhs.name < rhs.name }
 }
 

@@ -13,8 +13,8 @@ public import TidemarkModel
 /// chore = try await garden.save(chore)
 /// ```
 ///
-/// Saving it sends the fields that were changed since it was read and no others, on condition that the record is
-/// still that version. Fields that the type does not have stay as they are.
+/// Saving it sends the fields that were changed since it was read and no others, on condition that
+/// the record is still that version. Fields that the type does not have stay as they are.
 @dynamicMemberLookup
 public struct Stored<Value: RecordCodable>: Sendable {
     /// The record as the store has it, with its system fields.
@@ -46,15 +46,15 @@ public struct Stored<Value: RecordCodable>: Sendable {
         set { value[keyPath: path] = newValue }
     }
 
-    /// Which version of the record this is.
+    /// The change tag of this version of the record.
     public var changeTag: RecordChangeTag? { record.changeTag }
 
     /// The fields that were changed since the record was read.
     ///
     /// O(fields).
     public func changedFields() throws(SyncError) -> Fields {
-        // Compared with what reading and writing alone would make of the record, because a type may not keep
-        // all of a field: a `Float` of a double, an empty list of an absent one.
+        // Compared with what reading and writing alone would make of the record, because a type may
+        // not keep all of a field: a `Float` of a double, an empty list of an absent one.
         try value.fields().changes(from: Value(record).fields())
     }
 }

@@ -3,7 +3,8 @@
 
 import TidemarkModel
 
-/// Encodes what says itself how it is encoded as the value of one field: one value, or a list of them.
+/// Encodes what says itself how it is encoded as the value of one field: one value, or a list of
+/// them.
 final class ValueEncoder: Encoder, SingleValueEncodingContainer {
     private let field: String
     private var written = Written.nothing
@@ -43,7 +44,7 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
         return whole
     }
 
-    /// What was written; `nil` for an absent value.
+    /// Returns the written value; `nil` for an absent value.
     func value() throws(SyncError) -> FieldValue? {
         switch written {
         case .nothing: throw refusal("writes nothing, as an enumeration without raw values does")
@@ -96,7 +97,7 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
         }
     }
 
-    /// How many elements were written.
+    /// The number of elements that were written.
     fileprivate var elementCount: Int {
         if case .list(let elements) = written { elements.count } else { 0 }
     }

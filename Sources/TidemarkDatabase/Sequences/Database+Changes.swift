@@ -4,11 +4,12 @@
 public import TidemarkModel
 
 extension Database {
-    /// Which zones changed after a token: every zone at most once, by its last change, oldest first.
+    /// Returns the zones that changed after a token.
     ///
-    /// Pages are fetched as they are needed, until there is no more. A token that can no longer be answered
-    /// gives ``DatabaseChanged/Event/reset``, then all there is. Ask each zone what changed in it:
-    /// ``ZoneHandle/changes(since:limit:)``.
+    /// Every zone occurs at most once, by its last change, oldest first. Pages are fetched as they
+    /// are needed, until there are no more. If a token has expired, the sequence begins with
+    /// ``DatabaseChanged/Event/reset`` and contains everything after it. To get the changes in each
+    /// zone, use ``ZoneHandle/changes(since:limit:)``.
     public func changes(since token: ChangeToken? = nil) -> ChangesOfDatabase {
         ChangesOfDatabase(database: self, token: token)
     }
@@ -16,7 +17,7 @@ extension Database {
 
 /// One thing that a device has to do to catch up with a database.
 public struct DatabaseChanged: Sendable {
-    /// What there is to do.
+    /// A change to apply.
     public enum Event: Sendable {
         /// Ask the zone what changed in it.
         case changed(ZoneHandle)
@@ -26,13 +27,13 @@ public struct DatabaseChanged: Sendable {
         case reset
     }
 
-    /// What there is to do.
+    /// The change to apply.
     public let event: Event
     /// The token to go on from once this is done; `nil` to begin anew.
     public let token: ChangeToken?
 }
 
-/// Which zones of a database changed; see ``Database/changes(since:)``.
+/// The zones of a database that changed; see ``Database/changes(since:)``.
 public struct ChangesOfDatabase: AsyncSequence, Sendable {
     fileprivate let database: Database
     fileprivate let token: ChangeToken?
@@ -43,9 +44,9 @@ public struct ChangesOfDatabase: AsyncSequence, Sendable {
     /// Takes one change at a time.
     public struct Iterator: AsyncIteratorProtocol {
         private let database: Database
-        /// Where the next page begins.
+        /// The start of the next page.
         private var next: ChangeToken?
-        /// What was told reaches as far as this.
+        /// The token up to which changes were returned.
         private var token: ChangeToken?
         private var events: ArraySlice<DatabaseChanged.Event> = []
         private var isAtEnd = false
@@ -84,7 +85,8 @@ public struct ChangesOfDatabase: AsyncSequence, Sendable {
 }
 
 extension Database {
-    /// One page, and whether everything begins anew with it because the token cannot be answered any more.
+    /// One page, and whether everything begins anew with it because the token cannot be answered
+    /// any more.
     fileprivate func answer(
         _ request: DatabaseChangesRequest
     ) async throws(SyncError) -> (DatabaseChanges, isReset: Bool) {

@@ -4,25 +4,26 @@
 public import TidemarkModel
 
 extension Database {
-    /// Begins to listen: the user's notifications from now on, whichever database they are from.
+    /// Subscribes to the user's notifications from now on, from all of the user's databases.
     ///
     /// ```swift
     /// let news = try await anna.listen()
     /// for try await push in news { print(push.notification.subscriptionID) }
     /// ```
     ///
-    /// What happens after this has returned is told, whenever iteration begins. A notification is a hint to fetch; what
-    /// the device did itself is not told. Ends when the service is closed.
+    /// The stream includes every change after this has returned, whenever iteration begins. A
+    /// notification is a hint to fetch. The device's own changes are not included. The stream ends
+    /// when the service is closed.
     public func listen() async throws -> NotificationStream {
         notifications(since: try await service.notificationToken(as: caller))
     }
 
-    /// The user's notifications from the moment that the first one is waited for; what comes earlier is not told.
+    /// The user's notifications from the moment that iteration begins.
     ///
-    /// ``listen()`` misses nothing.
+    /// Earlier notifications are not included. ``listen()`` returns a stream without this gap.
     public var notifications: NotificationStream { notifications(since: nil) }
 
-    /// The user's notifications after a token, then those that come.
+    /// Returns the user's notifications after a token, then future ones.
     public func notifications(since token: ChangeToken?) -> NotificationStream {
         NotificationStream(database: self, token: token)
     }
@@ -30,7 +31,7 @@ extension Database {
 
 /// A user's notifications as they come; see ``Database/notifications``.
 public struct NotificationStream: AsyncSequence, Sendable {
-    /// A notification, and the token to go on from.
+    /// A notification, and the token from which to continue.
     public typealias Element = Subscription.Push
 
     fileprivate let database: Database

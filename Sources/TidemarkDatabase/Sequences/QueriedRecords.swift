@@ -16,7 +16,7 @@ public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
 
     /// At most how many records a page has; `nil` leaves it to the store.
     public var pageLimit: Int?
-    /// Where a page of the same query ended, to go on from there.
+    /// The end of a page of the same query, from which to continue.
     public var cursor: QueryPageCursor?
 
     /// The pages as they are fetched.
@@ -63,7 +63,7 @@ public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
     public struct Page: Sendable {
         /// The records, in the query's order.
         public let records: [Element]
-        /// Where to go on; `nil` if there is no more.
+        /// The start of the next page; `nil` if there is none.
         public let cursor: QueryPageCursor?
     }
 
@@ -120,10 +120,11 @@ extension ZoneHandle {
     /// for try await chore in open { print(chore.title) }
     /// ```
     ///
-    /// Values in the condition are arguments, never text. Records without the sorting field come first.
+    /// Values in the condition are arguments, never text. Records without the sorting field come
+    /// first.
     ///
-    /// Throws `unknownItem` for a type that no record was saved of yet; `invalidArguments` for a condition that
-    /// cannot be read.
+    /// Throws `unknownItem` for a type that no record was saved of yet; `invalidArguments` for a
+    /// condition that cannot be read.
     public func query<Value: RecordCodable>(
         _ type: Value.Type,
         where filter: Query.Filter = .all,
@@ -145,7 +146,8 @@ extension ZoneHandle {
 }
 
 extension Database {
-    /// The records of a type in all zones that fulfil a condition, as typed values; not in a shared database.
+    /// The records of a type in all zones that fulfil a condition, as typed values; not in a shared
+    /// database.
     public func query<Value: RecordCodable>(
         _ type: Value.Type,
         where filter: Query.Filter = .all,

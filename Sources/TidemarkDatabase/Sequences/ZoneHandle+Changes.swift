@@ -4,7 +4,9 @@
 public import TidemarkModel
 
 extension ZoneHandle {
-    /// What changed in the zone after a token: every record at most once, by its last change, oldest first.
+    /// Returns the changes in the zone after a token.
+    ///
+    /// Every record occurs at most once, by its last change, oldest first.
     ///
     /// ```swift
     /// for try await change in garden.changes(since: token) {
@@ -17,8 +19,9 @@ extension ZoneHandle {
     /// }
     /// ```
     ///
-    /// Pages are fetched as they are needed, until there is no more. A token that can no longer be answered
-    /// gives ``ZoneChanged/Event/reset``, then all there is. `limit` bounds the records of a page.
+    /// Pages are fetched as they are needed, until there is no more. A token that can no longer be
+    /// answered gives ``ZoneChanged/Event/reset``, then all there is. `limit` bounds the records of
+    /// a page.
     public func changes(since token: ChangeToken? = nil, limit: Int? = nil) -> ChangesOfZone {
         ChangesOfZone(zone: self, token: token, limit: limit)
     }
@@ -26,25 +29,27 @@ extension ZoneHandle {
 
 /// One thing that a device has to do to catch up with a zone.
 public struct ZoneChanged: Hashable, Sendable {
-    /// What there is to do.
+    /// The change to apply.
     public enum Event: Hashable, Sendable {
         /// Keep this version of a record.
         case changed(Record)
         /// Forget a record.
         case deleted(DeletedRecord)
-        /// Forget all records of the zone: the token could no longer be answered, and all there is follows.
+        /// Forget all records of the zone: the token could no longer be answered, and all there is
+        /// follows.
         case reset
     }
 
-    /// What there is to do.
+    /// The change to apply.
     public let event: Event
     /// The token to go on from once this is done; `nil` to begin anew.
     ///
-    /// It moves with the last change of a page: whoever stops in the midst of one is told some changes again.
+    /// It moves with the last change of a page: whoever stops in the midst of one is told some
+    /// changes again.
     public let token: ChangeToken?
 }
 
-/// What changed in a zone; see ``ZoneHandle/changes(since:limit:)``.
+/// The changes in a zone; see ``ZoneHandle/changes(since:limit:)``.
 public struct ChangesOfZone: AsyncSequence, Sendable {
     fileprivate let zone: ZoneHandle
     fileprivate let token: ChangeToken?
@@ -100,7 +105,7 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
 
     /// One page of changes.
     public struct Page: Hashable, Sendable {
-        /// Whether all records of the zone are to be forgotten before these changes.
+        /// True if all records of the zone must be dropped before these changes are applied.
         public let isReset: Bool
         /// The changes, oldest first.
         public let changes: RecordChanges
@@ -140,7 +145,8 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
 }
 
 extension ZoneHandle {
-    /// One page, and whether everything begins anew with it because the token cannot be answered any more.
+    /// One page, and whether everything begins anew with it because the token cannot be answered
+    /// any more.
     fileprivate func answer(
         since token: ChangeToken?,
         _ limit: Int?

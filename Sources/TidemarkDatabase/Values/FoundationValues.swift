@@ -71,7 +71,7 @@ extension Data: FieldElement {
     }
 }
 
-/// What is kept as text.
+/// A type whose values are stored as text.
 private protocol KeptAsText {
     var keptText: String { get }
     init?(keptText: String)
@@ -130,12 +130,12 @@ extension URL: FieldElement, KeptAsText {
 }
 
 extension Authorship {
-    /// When it happened, to the millisecond.
+    /// The time of the event, to the millisecond.
     public var date: Date { Date(milliseconds: time) }
 }
 
 extension Location {
-    /// When the place was measured, to the millisecond.
+    /// The time of the measurement, to the millisecond.
     public var date: Date? {
         get { timestamp.map { Date(milliseconds: $0) } }
         set { timestamp = newValue?.milliseconds }
@@ -143,6 +143,6 @@ extension Location {
 }
 
 extension ShareParticipant {
-    /// When they were added, to the millisecond.
+    /// The time at which the participant was added, to the millisecond.
     public var addedDate: Date { Date(milliseconds: added) }
 }

@@ -10,12 +10,12 @@ public import Foundation
 #endif
 
 extension SyncError: LocalizedError {
-    /// What happened, and what to do: what `localizedDescription` says.
+    /// The cause and the remedy, for `localizedDescription`.
     public var errorDescription: String? { "\(message) \(remedy)" }
 
-    /// What happened.
+    /// The cause.
     public var failureReason: String? { message }
 
-    /// What to do.
+    /// The remedy.
     public var recoverySuggestion: String? { remedy }
 }

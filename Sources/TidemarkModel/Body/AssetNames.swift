@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Fields {
-    /// Whether a field is an asset, or a list of assets.
+    /// True if a field is an asset, or a list of assets.
     ///
     /// Looks at one byte of each field.
     package var namesAssets: Bool {

@@ -1,8 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a record is bound to another one that it names: what its references and its parent mean for
-/// the deletion of that other record, the target.
+/// The effects on a record of deleting another record that it names, the target.
+///
+/// The record names the target in its references or as its parent.
 ///
 /// Raw values are tags in the view index.
 package struct Binding: OptionSet, Hashable, Sendable {
@@ -19,7 +20,7 @@ package struct Binding: OptionSet, Hashable, Sendable {
     /// The target is the record's parent, and cannot be deleted without the record.
     package static let parent = Binding(rawValue: 4)
 
-    /// What a reference's action means.
+    /// The binding of a reference with an action.
     package init(_ action: Reference.Action) {
         switch action {
         case .none: self = []
@@ -30,7 +31,7 @@ package struct Binding: OptionSet, Hashable, Sendable {
 }
 
 extension Fields {
-    /// Whether a field is a reference, or a list of references.
+    /// True if a field is a reference, or a list of references.
     ///
     /// Looks at one byte of each field.
     package var hasReferences: Bool {

@@ -1,7 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a field lies among the bytes of fields: for those who read the fields of millions of records.
+/// The place of a field among the bytes of fields.
+///
+/// For code that reads the fields of millions of records.
 package struct FieldPlace: Sendable {
     /// The name's bytes.
     package let name: Range<Int>
@@ -9,14 +11,14 @@ package struct FieldPlace: Sendable {
     package let value: Range<Int>
     /// The type; `nil` if the field is removed.
     package let type: FieldType?
-    /// Whether the client encrypted the value.
+    /// True if the client encrypted the value.
     package let isEncrypted: Bool
 }
 
 extension Fields {
-    /// Where a field lies in ``bytes``, by its place in the order of the names' bytes.
+    /// Returns the place of a field in ``bytes``, by its index in the order of the names' bytes.
     ///
-    /// O(1), without another owner of the bytes.
+    /// O(1). Does not retain the bytes.
     package func place(at index: Int) -> FieldPlace {
         let entry = FieldEntry(at: index, in: bytes.span.bytes)
         return FieldPlace(

@@ -11,7 +11,7 @@ extension FieldValue {
 
     /// Appends the value's bytes.
     ///
-    /// Whether they may be stored is for ``invalidity`` to say.
+    /// Does not check that they may be stored; ``invalidity`` does.
     package func encode(into bytes: inout [UInt8]) {
         switch self {
         case .string(let text): bytes.append(text: text)

@@ -89,7 +89,7 @@ extension FieldEntry {
         return prefix << unused
     }
 
-    /// Whether the field's name, which begins with a prefix, is UTF-8.
+    /// Returns true if the field's name, which begins with a prefix, is UTF-8.
     @inline(__always)
     fileprivate func isText(_ prefix: UInt64, in bytes: RawSpan) -> Bool {
         if nameByteCount <= 8, prefix & 0x8080_8080_8080_8080 == 0 { return true }
@@ -98,7 +98,7 @@ extension FieldEntry {
         }
     }
 
-    /// Whether the field's name comes after another one.
+    /// Returns true if the field's name sorts after another one.
     fileprivate func hasName(after other: Range<Int>, in bytes: RawSpan) -> Bool {
         for index in 0..<Swift.min(nameByteCount, other.count) {
             let byte = bytes.byte(at: start + index)
@@ -140,7 +140,7 @@ extension FieldEntry {
 }
 
 extension Fields.Element {
-    /// Whether the value's bytes are those of its type.
+    /// True if the value's bytes are valid for its type.
     ///
     /// Long values are not copied.
     fileprivate var hasValidValue: Bool {

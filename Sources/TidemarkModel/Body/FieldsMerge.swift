@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the fields of a save mean for those it does not name.
+/// The effect of a save on the fields that it does not name.
 package enum SaveExtent: Sendable {
     /// Fields that are not named stay as they are.
     case changedFields
@@ -35,7 +35,7 @@ extension Fields {
         }
     }
 
-    /// How many removals a record keeps: those of the latest events.
+    /// The maximum number of removals in a record: those of the latest events.
     package static let keptRemovalCount = 255
 
     /// Moves the outcomes that stay to the front and says how many they are: all of them, unless
@@ -103,7 +103,7 @@ extension Fields {
         var isMine: Bool
         var isRemoval: Bool
         var stamp: UInt64
-        /// Whether name, stamp and value stay as they lie.
+        /// True if name, stamp and value keep their bytes.
         var keepsBytes: Bool
 
         /// A field that the client sets or removes.
@@ -167,7 +167,7 @@ extension Fields {
         }
     }
 
-    /// Which of two fields comes first by name: below zero the first, above zero the second.
+    /// Compares two fields by name: negative if the first sorts first, positive if the second does.
     private static func order(
         _ first: FieldEntry?,
         in firstBytes: RawSpan,
@@ -215,7 +215,7 @@ extension Fields {
 }
 
 extension FieldEntry {
-    /// Whether two fields have the same type, flags and value.
+    /// Returns true if two fields have the same type, flags and value.
     func hasSameValue(
         in bytes: RawSpan,
         as other: FieldEntry,

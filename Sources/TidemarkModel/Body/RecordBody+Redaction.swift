@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RecordBody {
-    /// Whether a user made the record, or this version of it.
+    /// Returns true if a user created the record or saved this version of it.
     package func isWritten(by user: UserID) -> Bool {
         let name = Array(user.userRecordName.utf8)
         return createdUserBytes.elementsEqual(name) || modifiedUserBytes.elementsEqual(name)

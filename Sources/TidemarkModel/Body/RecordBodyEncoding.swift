@@ -1,16 +1,17 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a record's body says beside its fields.
+/// The part of a record's body beside its fields.
 package struct RecordHeader: Sendable {
     /// The record's name.
     package var recordName: Name
     /// The record's type.
     package var recordType: Name
-    /// When the record was first saved, and by whom; of no account over an older version, which says
-    /// it itself.
+    /// The time of the first save, and the user that made it.
+    ///
+    /// Ignored if there is an older version, which has its own value.
     package var created: Authorship
-    /// When this version is saved, and by whom.
+    /// The time of the save of this version, and the user that makes it.
     package var modified: Authorship
     /// The name of the record above this one.
     package var parentName: Name?

@@ -5,7 +5,7 @@
 enum Base36 {
     private static let digits: StaticString = "0123456789abcdefghijklmnopqrstuvwxyz"
 
-    /// How many digits a number has.
+    /// Returns the number of digits of a number.
     @inline(__always)
     static func digitCount(of number: UInt64) -> Int {
         var count = 1

@@ -3,7 +3,7 @@
 
 /// Base64 in the two alphabets that formats here use (RFC 4648, sections 4 and 5).
 package enum Base64 {
-    /// Which alphabet, and whether the text is padded to a multiple of four.
+    /// The alphabet, and the padding of the text to a multiple of four characters.
     package enum Variant: Sendable {
         /// `+` and `/`, padded with `=`.
         case standard
@@ -47,10 +47,10 @@ package enum Base64 {
         }
     }
 
-    /// Appends the bytes of a text; `false` if the text is not exactly what encoding some bytes
-    /// gives (a foreign digit, missing or surplus padding, bits beyond the last byte).
+    /// Appends the bytes of a text; `false` if the text is not exactly the encoding of some bytes.
     ///
-    /// What was appended before that was found stays. O(text).
+    /// Examples are a foreign digit, missing or surplus padding, and bits beyond the last byte.
+    /// Bytes that were appended before the error was found stay. O(text).
     package static func decode(
         _ text: some Collection<UInt8>,
         _ variant: Variant,

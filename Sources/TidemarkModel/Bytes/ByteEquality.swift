@@ -3,7 +3,7 @@
 
 /// Comparing bytes eight at a time, which the standard library's comparisons do one by one.
 enum ByteEquality {
-    /// Whether two runs of bytes are the same.
+    /// Returns true if two runs of bytes are equal.
     ///
     /// O(bytes).
     static func areEqual(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Bool
@@ -25,7 +25,7 @@ enum ByteEquality {
         return true
     }
 
-    /// Whether two slices hold the same bytes.
+    /// Returns true if two slices hold the same bytes.
     ///
     /// O(bytes).
     static func areEqual(_ first: ArraySlice<UInt8>, _ second: ArraySlice<UInt8>) -> Bool {

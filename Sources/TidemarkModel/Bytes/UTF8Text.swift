@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether bytes are UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing past U+10FFFF.
+/// Checks that bytes are UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing past U+10FFFF.
 package enum UTF8Text {
     /// Checks some bytes.
     ///
@@ -10,7 +10,7 @@ package enum UTF8Text {
         invalidOffset(in: bytes) == nil
     }
 
-    /// Where the first sequence begins that is not UTF-8; `nil` if there is none.
+    /// Returns the offset of the first sequence that is not UTF-8; `nil` if there is none.
     package static func invalidOffset(in bytes: UnsafeBufferPointer<UInt8>) -> Int? {
         let raw = UnsafeRawBufferPointer(bytes)
         let count = bytes.count

@@ -25,7 +25,7 @@ public struct ChangeStreamLine: Hashable, Sendable {
 
     /// The claimed time in milliseconds since 1970.
     public var time: Int64
-    /// Who made the changes.
+    /// The user that made the changes.
     public var user: UserID
     /// From which device.
     public var device: String? {
@@ -50,7 +50,7 @@ public struct ChangeStreamLine: Hashable, Sendable {
     private var requestIDName: Name?
     /// In which database.
     public var database: DatabaseID
-    /// What changed, in order.
+    /// The changes, in order.
     public var changes: [Change]
 
     /// Describes a commit.

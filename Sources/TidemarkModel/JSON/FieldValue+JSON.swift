@@ -19,9 +19,9 @@ extension JSONReader {
             )
     }
 
-    /// Where a whole number stands.
+    /// The context of an integer in JSON.
     package enum WholeNumberForm {
-        /// Where nothing else can.
+        /// A place that only takes an integer.
         case number
         /// In the place of a field's value, whose type it shows.
         case field

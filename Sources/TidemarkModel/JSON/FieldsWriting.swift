@@ -130,7 +130,7 @@ extension [UInt8] {
 }
 
 extension FieldValue {
-    /// Whether JSON shows the value's type without saying it.
+    /// True if the JSON value implies the field's type, so that no type is written.
     fileprivate var isPlainInJSON: Bool {
         switch self {
         case .string, .int64: true

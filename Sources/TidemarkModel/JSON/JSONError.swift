@@ -3,9 +3,9 @@
 
 /// Why bytes are not the JSON that was expected.
 package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Where in the bytes, counted from the first one of the text.
+    /// The offset of the error in the text, in bytes from its start.
     package let offset: Int
-    /// What was expected, what was found, and what to do.
+    /// The cause and the remedy: what was expected and what was found.
     package let message: String
 
     /// Describes one failure.

@@ -3,9 +3,9 @@
 
 /// A number that was read: where it lies, and its value where that is whole and fits.
 package struct JSONNumber: Sendable {
-    /// Where its characters lie.
+    /// The range of its characters in the bytes.
     package let range: Range<Int>
-    /// Whether it is written without a fraction and an exponent.
+    /// True if the number has neither a fraction nor an exponent.
     package let isWhole: Bool
     /// The value of a number that is written whole; `nil` beyond 64 bits.
     package let int64: Int64?

@@ -11,7 +11,7 @@
 /// checked against their end here, in release builds too.
 package struct JSONReader {
     let bytes: UnsafeBufferPointer<UInt8>
-    /// Where the next piece begins, or white space before it.
+    /// The offset of the next token, or of white space before it.
     package private(set) var offset = 0
 
     /// The form of fields in a request of CloudKit Web Services; `nil` reads those of a change stream.
@@ -22,7 +22,7 @@ package struct JSONReader {
         self.bytes = bytes
     }
 
-    /// What a value is, by its first character.
+    /// The kind of a value, by its first character.
     package enum Kind: Sendable {
         case object
         case array
@@ -32,17 +32,17 @@ package struct JSONReader {
         case null
     }
 
-    /// How far the reading of an object or array is.
+    /// The progress of reading an object or array.
     package struct Container: Sendable {
         fileprivate var isFirst = true
     }
 
-    /// How deep ``skip()`` follows nested values.
+    /// The maximum depth of nested values in ``skip()``.
     package static let depthLimit = 512
 
     // MARK: Structure
 
-    /// What the next value is.
+    /// Returns the kind of the next value without reading it.
     package mutating func peek() throws(JSONError) -> Kind {
         skipSpace()
         switch current {
@@ -78,7 +78,7 @@ package struct JSONReader {
         return Container()
     }
 
-    /// Whether the array has another value, which must then be read.
+    /// Returns true if the array has another value, which must then be read.
     package mutating func nextElement(of array: inout Container) throws(JSONError) -> Bool {
         try hasNext(in: &array, end: UInt8(ascii: "]"), "a value")
     }

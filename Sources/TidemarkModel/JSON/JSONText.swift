@@ -3,9 +3,9 @@
 
 /// A string that was read and found to be sound: where it lies, without its quotation marks.
 package struct JSONText: Sendable {
-    /// Where its characters lie.
+    /// The range of its characters in the bytes.
     package let range: Range<Int>
-    /// Whether some of them are escapes, so that the bytes are not the text itself.
+    /// True if the text contains escapes, so that the bytes are not the text itself.
     package let hasEscapes: Bool
 
     /// The top bit of each byte of a word.
@@ -22,7 +22,7 @@ package struct JSONText: Sendable {
             | ((word &- (ones &* 0x20)) & ~word)) & tops
     }
 
-    /// How many bytes from an index on need no escape.
+    /// Returns the number of bytes from an index on that need no escape.
     static func plainCount(in utf8: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
         let raw = UnsafeRawBufferPointer(utf8)
         var index = start
@@ -106,7 +106,7 @@ extension JSONReader {
         try? again.appendText(to: &output)
     }
 
-    /// Whether a string that was read before is a certain word.
+    /// Returns true if a string that was read before equals a word.
     package func isWord(_ text: JSONText, _ word: StaticString) -> Bool {
         if text.hasEscapes { return Name(copy(text)) == Name(word.description) }
         guard text.range.count == word.utf8CodeUnitCount else { return false }
@@ -119,8 +119,10 @@ extension JSONReader {
 
     // MARK: Characters
 
-    /// How many bytes from an index on stand for themselves: up to a quotation mark, a backslash,
-    /// a control character, something that is not UTF-8, or the end.
+    /// Returns the number of bytes from an index on that stand for themselves.
+    ///
+    /// They end at a quotation mark, a backslash, a control character, bytes that are not UTF-8, or
+    /// the end.
     private func plainRun(from start: Int) -> Int {
         let raw = UnsafeRawBufferPointer(bytes)
         let count = bytes.count

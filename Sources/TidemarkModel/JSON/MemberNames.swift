@@ -1,13 +1,13 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which of the members that an object may have it has had so far, to refuse one that comes twice.
+/// The members that were read from an object so far, to refuse duplicates.
 struct MemberNames {
     private var seen: UInt32 = 0
 
-    /// Whether a name is a certain word, noting it under a number of its own below 32.
+    /// Returns true if a name equals a word, and records the word under its number, below 32.
     ///
-    /// Refuses a member that was there before.
+    /// Refuses a member that was read before.
     mutating func take(
         _ number: UInt32,
         _ word: StaticString,
@@ -27,7 +27,8 @@ struct MemberNames {
 }
 
 extension JSONReader {
-    /// Refuses a member that an object of this kind does not have; a request of CloudKit Web Services may have any.
+    /// Refuses a member that an object of this kind does not have; a request of CloudKit Web
+    /// Services may have any.
     mutating func passUnknown(_ key: JSONText, _ known: String) throws(JSONError) {
         guard webForm == nil else { return try skip() }
         throw unknownMember(key, known)

@@ -1,13 +1,13 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one line of records says (Docs/formats/changes.md, "Records").
+/// The content of one line of records (Docs/formats/changes.md, "Records").
 package enum RecordLine: Hashable, Sendable {
     /// A record as it is, or is to be.
     case record(RecordText)
     /// A record that is gone, or is to go.
     case deleted(RecordText)
-    /// How far a delta goes: nothing about a record.
+    /// The end of a delta: the line has no record.
     case end
 }
 
@@ -114,7 +114,7 @@ package struct RecordLineReader: Sendable {
 
 /// The members of a record's object.
 package struct RecordText: Hashable, Sendable {
-    /// Where it begins in its line.
+    /// The offset of the record in its line.
     fileprivate var start: Int
     fileprivate var zone = ZoneID.default
     fileprivate var recordName = ""

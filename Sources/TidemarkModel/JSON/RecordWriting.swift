@@ -3,7 +3,8 @@
 
 extension [UInt8] {
     /// Appends a record as one line's object: `zone`, `zoneOwner` where that is not whoever asks,
-    /// `recordName`, `recordType`, `recordChangeTag`, `created`, `modified`, `parent` if it has one, `fields`.
+    /// `recordName`, `recordType`, `recordChangeTag`, `created`, `modified`, `parent` if it has
+    /// one, `fields`.
     package mutating func append(json record: Record) {
         append(zone: record.zone)
         append(literal: ",\"recordName\":")

@@ -1,10 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The form of fields in a request of CloudKit Web Services, where it differs from a change stream's.
+/// The form of fields in a request of CloudKit Web Services, where it differs from a change
+/// stream's.
 ///
-/// Members that are not known are passed over. Numbers may be strings. A value without a type is read by what it
-/// looks like, and one that is `null` asks to remove the field.
+/// Members that are not known are passed over. Numbers may be strings. A value without a type is
+/// read by what it looks like, and one that is `null` asks to remove the field.
 package struct WebFieldForm {
     /// The asset that a receipt is for; `nil` for a text that is no receipt.
     package let assetOfReceipt: (String) -> AssetReference?
@@ -30,8 +31,8 @@ package struct WebFieldForm {
         [checksumVersion] + asset.checksum.prefix(shownByteCount)
     }
 
-    /// Tells whether a request named an asset by the checksum that clients see, so that it is still to be
-    /// found which asset of the record it is.
+    /// Tells whether a request named an asset by the checksum that clients see, so that it is still
+    /// to be found which asset of the record it is.
     package static func isUnresolved(_ asset: AssetReference) -> Bool {
         asset.checksum.count == byteCount
             && asset.checksum[shownByteCount...].allSatisfy { $0 == 0 }
@@ -143,8 +144,8 @@ extension JSONReader {
 }
 
 extension JSONReader {
-    /// Reads a value of a request: as it is, or as the value of a field, with or without its type; `nil` for `null` and for an empty list of
-    /// no type.
+    /// Reads a value of a request: as it is, or as the value of a field, with or without its type;
+    /// `nil` for `null` and for an empty list of no type.
     package mutating func webFieldValue() throws(JSONError) -> FieldValue? {
         guard try peek() == .object else { return try webValue() }
         if let type = try objectType() { return try value(of: type) }

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Query {
-    /// What CloudKit would refuse and Tidemark does not.
+    /// The error for the first construct that CloudKit would refuse and Tidemark does not.
     ///
-    /// An engine that is to answer as CloudKit does refuses a query for which this is not `nil`, with
-    /// this error: `invalidArguments`, naming the first such construct.
+    /// It is `invalidArguments` and names the construct. `nil` if there is none. An engine that has
+    /// to answer as CloudKit does refuses the query with this error.
     public var cloudKitRefusal: SyncError? {
         if let refusal = predicate.cloudKitRefusal { return refusal }
         for descriptor in sortDescriptors where descriptor.origin != nil && !descriptor.isAscending
@@ -20,8 +20,8 @@ extension Query {
 }
 
 extension Query.Predicate {
-    /// What CloudKit would refuse and Tidemark does not, first by place in the text; `nil` if there is
-    /// no such thing.
+    /// The error for the first construct in the text that only CloudKit would refuse; `nil` if
+    /// there is none.
     ///
     /// Filters of CloudKit Web Services count as CloudKit.
     public var cloudKitRefusal: SyncError? {

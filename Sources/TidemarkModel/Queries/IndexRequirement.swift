@@ -14,7 +14,7 @@ extension Query {
 
     /// An index that a query needs.
     public struct IndexRequirement: Hashable, Sendable {
-        /// What is indexed; `nil` for any field with an index for words.
+        /// The indexed key; `nil` for any field with an index for words.
         public let key: Key?
         /// The kind of index.
         public let kind: IndexKind

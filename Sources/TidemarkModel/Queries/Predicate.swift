@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Query {
-    /// What a record must fulfil, as a syntax tree.
+    /// The condition for a record, as a syntax tree.
     ///
-    /// A record fulfils a predicate or it does not; there is nothing between. So `NOT` is the exact
-    /// complement, and a comparison with a field that is absent, encrypted or of another type is not
-    /// fulfilled, unless it asks for `!=`.
+    /// A record either fulfils a predicate or not; there is no third result. So `NOT` is the exact
+    /// complement. A comparison with a field that is absent, encrypted or of another type is not
+    /// fulfilled, unless the relation is `!=`.
     ///
-    /// The description is the canonical text; it parses back to an equal tree, but for a compound of
-    /// one part, which is that part, and of none, which is ``always`` or ``never``.
+    /// The description is the canonical text. It parses to an equal tree, with two exceptions: a
+    /// compound of one part parses to that part, and a compound of none to ``always`` or ``never``.
     public indirect enum Predicate: Hashable, Codable, Sendable {
         /// Every record fulfils it: `TRUEPREDICATE`.
         case always
@@ -41,7 +41,7 @@ extension Query {
         }
     }
 
-    /// How a field is compared with a value.
+    /// The relation between a field and a value.
     public enum Relation: Hashable, CaseIterable, Codable, Sendable {
         /// The field is the value: `==`.
         case equal
@@ -71,7 +71,7 @@ extension Query {
         case memberBeginsWith
     }
 
-    /// What a field is compared with.
+    /// The operand that a field is compared with.
     public enum Operand: Hashable, Codable, Sendable {
         /// A value.
         case value(FieldValue)
@@ -83,7 +83,7 @@ extension Query {
         case null
     }
 
-    /// Which differences between texts do not count: `[cd]`.
+    /// The differences between texts that are ignored: `[cd]`.
     public struct TextOptions: OptionSet, Hashable, Codable, Sendable {
         /// The options as bits.
         public let rawValue: UInt8
@@ -101,13 +101,13 @@ extension Query {
 
     /// A comparison of a field with a value.
     public struct Comparison: Hashable, Codable, Sendable {
-        /// What is compared.
+        /// The key of the compared value.
         public let key: Key
         /// How.
         public let relation: Relation
         /// With what: coordinates alone of a location, and the record's name alone of a reference.
         public let operand: Operand
-        /// Which differences between texts do not count.
+        /// The differences between texts that are ignored.
         public let options: TextOptions
 
         /// Compares a field with a value.
@@ -133,7 +133,7 @@ extension Query {
         private let words: Name
         /// The field to search; `nil` for all that can be searched.
         public let key: Key?
-        /// Whether all words must occur, rather than one of them.
+        /// True if all words must occur, false if one of them is enough.
         public let requiresAll: Bool
 
         /// Searches for the words of a text.
@@ -151,7 +151,7 @@ extension Query {
     public struct DistanceTest: Hashable, Codable, Sendable {
         /// The location field.
         public let key: Key
-        /// Where the distance is measured from: coordinates alone.
+        /// The point from which the distance is measured; only its coordinates are used.
         public let origin: Location
         /// One of `<`, `<=`, `>` and `>=`; CloudKit knows the first two.
         public let relation: Relation

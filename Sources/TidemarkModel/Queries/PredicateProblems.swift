@@ -30,9 +30,9 @@ extension Query.Predicate {
         }
     }
 
-    /// What makes no sense in the predicate, whatever fields there are; `nil` if all does.
+    /// The first error in the predicate that does not depend on any fields; `nil` if there is none.
     ///
-    /// A whole sentence, with what to do.
+    /// A whole sentence, with the remedy.
     package var problem: String? {
         switch self {
         case .always, .never: nil
@@ -134,7 +134,7 @@ extension Query.Comparison {
 }
 
 extension Query.WordSearch {
-    /// How many bytes of words a search may have.
+    /// The maximum number of bytes in the words of a search.
     fileprivate static let byteCountLimit = 10_000
 
     fileprivate var problem: String? {

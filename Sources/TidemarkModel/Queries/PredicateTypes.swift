@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Query {
-    /// How many criteria an order may have; CloudKit names no figure.
+    /// The maximum number of criteria in an order; CloudKit documents no limit.
     package static let sortDescriptorLimit = 32
 }
 
 extension Query.Predicate {
-    /// What does not fit the types of the fields, as a whole sentence with what to do; `nil` if all
-    /// fits.
+    /// Returns the first conflict with the types of the fields; `nil` if there is none.
     ///
-    /// `type` says the type of a field, or `nil` for one that is not known, which fits everything.
+    /// A whole sentence, with the remedy. `type` returns the type of a field, or `nil` for an
+    /// unknown field, which takes every value.
     package func mismatch(_ type: (Name) -> FieldType?) -> String? {
         switch self {
         case .always, .never: return nil

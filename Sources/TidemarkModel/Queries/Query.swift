@@ -1,13 +1,13 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which records of a type to find, and in which order (Docs/queries.md).
+/// A search for records of one type, with their order (Docs/queries.md).
 ///
-/// The parts of a query are nested here because Foundation has a `Predicate` and a `SortDescriptor`
-/// of its own.
+/// The parts of a query are nested here because Foundation has its own `Predicate` and
+/// `SortDescriptor`.
 public struct Query: Hashable, Codable, Sendable {
     private var typeName: Name
-    /// What a record must fulfil.
+    /// The condition that a record must fulfil.
     public var predicate: Predicate
     /// The order of the results: by the first, then by the second, and so on.
     ///
@@ -49,9 +49,9 @@ extension Query: CustomStringConvertible {
 extension Query {
     /// One criterion of an order.
     public struct SortDescriptor: Hashable, Codable, Sendable {
-        /// What is compared.
+        /// The key of the compared values.
         public let key: Key
-        /// Whether small values come first.
+        /// True if small values come first.
         public let isAscending: Bool
         /// The place from which distances are measured; `nil` to compare the values themselves.
         public let origin: Location?

@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Query {
-    /// A condition on records as a program writes it: text with values in it that are never taken for text.
+    /// A condition on records as a program writes it: text with values in it that are never taken
+    /// for text.
     ///
     /// ```swift
     /// let late = garden.query(Chore.self, where: "state == \(state) AND due < \(now)")
     /// ```
     ///
-    /// The text is that of ``Predicate/init(format:_:)``. A value that is interpolated stands where `%@` does, so it
-    /// cannot change what the text means; `\(key: name)` stands for a field.
+    /// The text is that of ``Predicate/init(format:_:)``. A value that is interpolated stands where
+    /// `%@` does, so it cannot change what the text means; `\(key: name)` stands for a field.
     public struct Filter: ExpressibleByStringInterpolation, Sendable {
         private let content: Content
 
@@ -28,7 +29,8 @@ extension Query {
             content = .predicate(predicate)
         }
 
-        /// Takes a text in which `%@` stands for the next value, and `%K` for the next as a field's name.
+        /// Takes a text in which `%@` stands for the next value, and `%K` for the next as a field's
+        /// name.
         public init(format: String, _ arguments: (any FieldConvertible)?...) {
             content = .format(format, arguments.map(Query.Operand.init(argument:)))
         }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Query {
-    /// What a predicate or an order looks at: a field, or what the system knows of a record.
+    /// The subject of a comparison or of an order: a field, or a system field of the record.
     public enum Key: Hashable, Codable, Sendable {
         /// A field that the app defined.
         case field(Name)
@@ -18,17 +18,17 @@ extension Query {
         }
     }
 
-    /// What the system knows of every record, under the names that predicates have for it.
+    /// The system fields of a record, under their names in predicates.
     public enum SystemField: String, Hashable, CaseIterable, Codable, Sendable {
         /// The record itself, compared by its name.
         case recordID
-        /// When it was first saved.
+        /// The time of the first save.
         case creationDate
-        /// When its newest version was saved.
+        /// The time of the save of the newest version.
         case modificationDate
-        /// Who saved it first.
+        /// The user that saved the record first.
         case creatorUserRecordID
-        /// Who saved its newest version.
+        /// The user that saved the newest version.
         case lastModifiedUserRecordID
         /// The record above it in a tree that is shared as a whole.
         case parent

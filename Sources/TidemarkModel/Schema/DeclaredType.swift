@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Schema {
-    /// What a schema says about the values of a field.
+    /// The declared type of a field's values in a schema.
     public enum DeclaredType: Hashable, Sendable {
         /// Values of one type that the store can read.
         case plain(FieldType)
@@ -26,15 +26,15 @@ extension Schema.DeclaredType {
         }
     }
 
-    /// Whether a client encrypts the values.
+    /// True if a client encrypts the values.
     public var isEncrypted: Bool {
         if case .encrypted = self { true } else { false }
     }
 
-    /// Whether a value may be stored under this type.
+    /// Returns true if a value may be stored under this type.
     ///
-    /// Ciphertext comes as bytes, whatever it was before, so an encrypted type takes encrypted
-    /// bytes too.
+    /// Ciphertext arrives as bytes, whatever its plaintext was, so an encrypted type takes
+    /// encrypted bytes too.
     public func admits(_ type: FieldType, isEncrypted: Bool) -> Bool {
         switch self {
         case .plain(let own): !isEncrypted && type == own
@@ -44,8 +44,9 @@ extension Schema.DeclaredType {
         }
     }
 
-    /// Whether values of a type can be encrypted by a client: assets always are, and references
-    /// have to be read.
+    /// Returns true if a client can encrypt values of a type.
+    ///
+    /// Assets are always encrypted, and references must be readable.
     public static func canEncrypt(_ type: FieldType) -> Bool {
         switch type {
         case .asset, .reference, .assetList, .referenceList: false
@@ -53,8 +54,9 @@ extension Schema.DeclaredType {
         }
     }
 
-    /// Whether a field may go from this type to another: a number may be settled, nothing else
-    /// changes.
+    /// Returns true if a field may change from this type to another.
+    ///
+    /// Only a number without a specific type may become an integer or a double.
     public func canBecome(_ other: Self) -> Bool {
         switch (self, other) {
         case (.number, .plain(.int64)), (.number, .plain(.double)): true

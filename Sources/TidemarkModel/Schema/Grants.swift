@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Schema {
-    /// Who somebody is to a record, or to the container.
+    /// A named set of users, by their relation to a record or to the container.
     public struct Role: NamedItem, Hashable, Sendable {
         /// The role's name.
         public let name: Name
@@ -16,14 +16,14 @@ extension Schema {
         public static let world = Role("_world")
         /// Anyone who is signed in.
         public static let icloud = Role("_icloud")
-        /// Who created the record.
+        /// The creator of the record.
         public static let creator = Role("_creator")
 
-        /// Whether this is one of the three roles that every container has.
+        /// True for the three roles that every container has.
         public var isBuiltIn: Bool { self == .world || self == .icloud || self == .creator }
     }
 
-    /// What a role may do with the records of a type in the public database.
+    /// The operations that a role may perform on the records of a type in the public database.
     ///
     /// Raw values are on disk.
     public struct Permissions: OptionSet, Hashable, Sendable {
@@ -51,9 +51,9 @@ extension Schema {
 
     /// A permission given to a role.
     public struct Grant: NamedItem, Hashable, Sendable {
-        /// Who may do it.
+        /// The role that has the permissions.
         public let role: Role
-        /// What the role may do.
+        /// The permissions of the role.
         public let permissions: Permissions
 
         /// Gives permissions to a role.
@@ -64,8 +64,10 @@ extension Schema {
 
         var name: Name { role.name }
 
-        /// What a record type has that comes into being with its first record: everybody reads,
-        /// who is signed in creates, and creators change what is theirs.
+        /// The grants of a record type that its first record creates.
+        ///
+        /// Everyone may read, users who are signed in may create, and creators may write their own
+        /// records.
         public static let standard = [
             Grant(.write, to: .creator), Grant(.create, to: .icloud), Grant(.read, to: .world),
         ]

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Schema {
-    /// What queries may do with a field.
+    /// The kinds of queries that can use a field.
     ///
     /// Raw values are on disk.
     public struct Indexes: OptionSet, Hashable, Codable, Sendable {
@@ -45,7 +45,7 @@ extension Schema.Indexes: CustomStringConvertible {
 }
 
 extension Schema.DeclaredType {
-    /// What becomes of an index on a field of some type.
+    /// The result of declaring an index on a field of a type.
     enum IndexUse: Hashable {
         /// Queries use it.
         case used
@@ -66,9 +66,10 @@ extension Schema.DeclaredType {
         }
     }
 
-    /// What becomes of one index on a field of this type.
+    /// Returns the result of declaring one index on a field of this type.
     ///
-    /// Idle ones stand in schemas that CloudKit exports, those of Core Data's mirroring above all.
+    /// Idle indexes occur in schemas that CloudKit exports, most often in those of Core Data's
+    /// mirroring.
     func use(of index: Schema.Indexes) -> IndexUse {
         if isEncrypted { return .refused("the store cannot read what a client encrypted") }
         switch (element ?? self, index) {

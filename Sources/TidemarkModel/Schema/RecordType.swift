@@ -10,7 +10,7 @@ extension Schema {
         public let name: Name
         /// The fields in the order of their names' bytes, system fields included.
         public private(set) var fields: [Field]
-        /// Who may do what in the public database, in the order of the roles' bytes.
+        /// The permissions of roles in the public database, in the order of the roles' bytes.
         public private(set) var grants: [Grant]
 
         /// Describes a record type; of two fields with one name the later counts.
@@ -33,7 +33,7 @@ extension Schema {
             fields.place(of: name).found.map { fields[$0] }
         }
 
-        /// What a role may do.
+        /// The permissions of a role.
         public subscript(role: Role) -> Permissions {
             grants.place(of: role.name).found.map { grants[$0].permissions } ?? []
         }
@@ -68,9 +68,9 @@ extension Schema {
     public struct Field: NamedItem, Hashable, Sendable {
         /// The field's name.
         public let name: Name
-        /// What its values are.
+        /// The type of the field's values.
         public var type: DeclaredType
-        /// What queries may do with it.
+        /// The indexes of the field.
         public var indexes: Indexes
 
         /// Describes a field.
@@ -80,7 +80,7 @@ extension Schema {
             self.indexes = indexes
         }
 
-        /// Whether every record type has this field.
+        /// True if every record type has this field.
         public var isSystem: Bool { SystemField(name) != nil }
 
         /// The field with the type that it must have if it is a system field.
@@ -109,6 +109,6 @@ extension Schema.RecordType {
         grants: Schema.Grant.standard
     )
 
-    /// Whether the system made this type and knows what it means.
+    /// True if the system created this type and gives it a meaning.
     public var isSystem: Bool { name == Self.users.name || name == Self.share.name }
 }

@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the records of a container look like, and who may do what with them in public.
+/// The record types of a container, and the permissions on them in the public database.
 ///
-/// Record types and roles are in the order of their names' bytes and no name comes twice, so equal
-/// schemas are equal values. The type `Users` is always there. Whether names, indexes and limits
-/// are right is a question of its own: ``problems(limits:)``.
+/// Record types and roles are in the order of their names' bytes and no name occurs twice, so equal
+/// schemas are equal values. The type `Users` always exists. To check names, indexes and limits,
+/// use ``problems(limits:)``.
 public struct Schema: Hashable, Sendable {
     /// The custom roles.
     public private(set) var roles: [Role]
@@ -33,7 +33,7 @@ public struct Schema: Hashable, Sendable {
         recordTypes.place(of: name).found.map { recordTypes[$0] }
     }
 
-    /// Whether a role is built in, or one of this schema's own.
+    /// Returns true if a role is built in, or one of this schema's own.
     public func knows(_ role: Role) -> Bool {
         role.isBuiltIn || roles.place(of: role.name).found != nil
     }
@@ -63,7 +63,7 @@ public struct Schema: Hashable, Sendable {
     }
 }
 
-/// What is found by its name in a sorted array.
+/// An element that is found by its name in a sorted array.
 protocol NamedItem {
     /// The name.
     var name: Name { get }
@@ -77,7 +77,7 @@ extension Array where Element: NamedItem {
         return last.sorted { $0.key < $1.key }.map { self[$0.value] }
     }
 
-    /// Where the element of a name is, and where one would have to go.
+    /// Returns the index of the element with a name, and the index at which to insert it.
     func place(of name: Name) -> (found: Int?, insertion: Int) {
         var low = 0
         var high = count

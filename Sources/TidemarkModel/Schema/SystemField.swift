@@ -6,15 +6,15 @@ extension Schema {
     ///
     /// A schema names them to say which indexes they have.
     public enum SystemField: String, Hashable, CaseIterable, Sendable {
-        /// When the record was first saved.
+        /// The time of the record's first save.
         case createTime = "___createTime"
-        /// Who saved it first.
+        /// The user that saved the record first.
         case createdBy = "___createdBy"
         /// Its change tag.
         case etag = "___etag"
-        /// When this version was saved.
+        /// The time of this version's save.
         case modTime = "___modTime"
-        /// Who saved this version.
+        /// The user that saved this version.
         case modifiedBy = "___modifiedBy"
         /// The record itself.
         case recordID = "___recordID"
@@ -22,7 +22,7 @@ extension Schema {
         /// The name in a schema.
         public var name: Name { Name(rawValue) }
 
-        /// What its values are; this cannot be changed.
+        /// The type of the field's values, which cannot be changed.
         public var type: DeclaredType {
             switch self {
             case .createTime, .modTime: .plain(.timestamp)

@@ -1,10 +1,12 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that an operator asks of a service, or has it do: a value that a process elsewhere can answer.
+/// Something that an operator asks of a service, or has it do: a value that a process elsewhere can
+/// answer.
 ///
-/// The name of a call and those of its members are lasting. A client and a server may be of different versions: a
-/// member that is new is optional. A path in a call is one on the machine of the service.
+/// The name of a call and those of its members are lasting. A client and a server may be of
+/// different versions: a member that is new is optional. A path in a call is one on the machine of
+/// the service.
 public protocol AdministrationCall: Codable, Sendable {
     /// The parts of an answer that comes part by part.
     associatedtype Piece: Codable & Sendable = Never
@@ -27,22 +29,26 @@ extension AdministrationCall {
     public var recorded: Self { self }
 }
 
-/// What operators ask, beside what apps ask of a ``DatabaseService``: no permission of a user matters here.
+/// The requests of operators, in addition to those of apps to a ``DatabaseService``.
 ///
-/// A store in this process is one, and so is a server elsewhere to which an operator has a credential. A call goes on
-/// for as long as its task does: cancelling the task ends it, and nothing is half done then.
+/// No permission of a user applies here.
+///
+/// A store in this process is one implementation. A server elsewhere, to which an operator has a
+/// credential, is another. A call lasts as long as its task. Cancelling the task ends the call and
+/// leaves nothing half done.
 public protocol AdministrationService: Sendable {
     /// Answers a call.
     ///
     /// - Parameters:
-    ///   - call: What is asked.
-    ///   - report: Takes how much of how much long work has done, on the thread that works; work of several
-    ///     steps begins each of them at zero.
-    ///   - receive: Takes one part of the answer; the next one waits for it to return. What it throws ends the call.
+    ///   - call: The request.
+    ///   - report: Receives the completed part and the total of long work, on the thread that does
+    ///     the work. Work of several steps begins each step at zero.
+    ///   - receive: Receives one part of the answer. The next part waits until `receive` returns. An
+    ///     error that it throws ends the call.
     ///
-    /// - Returns: What comes after all parts.
+    /// - Returns: The answer after all parts.
     ///
-    /// - Throws: What the call fails with, what `receive` throws, and `CancellationError`.
+    /// - Throws: The error of the call, the error that `receive` throws, and `CancellationError`.
     func answer<Call: AdministrationCall>(
         _ call: Call,
         report: @escaping @Sendable (_ done: UInt64, _ total: UInt64) -> Void,
@@ -68,7 +74,7 @@ extension AdministrationService {
     }
 }
 
-/// How a service answers a call: found by the type of the call.
+/// A service's implementation of a call, found by the type of the call.
 package struct CallHandler<Context: Sendable, Call: AdministrationCall>: Sendable {
     /// Answers the call.
     package let answer:

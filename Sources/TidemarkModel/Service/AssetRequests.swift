@@ -5,7 +5,9 @@
 public struct UploadAssetRequest: Hashable, Codable, Sendable {
     /// The zone of the record that is to name it: it says whose database keeps the bytes.
     public var zone: ZoneID
-    /// What the client knows of the bytes beforehand: they are refused if they turn out to be others.
+    /// The hash and size that the client announces in advance.
+    ///
+    /// The bytes are refused if they differ.
     public var announced: AssetReference?
 
     /// Describes a request.
@@ -37,7 +39,7 @@ public struct DownloadAssetRequest: Hashable, Codable, Sendable {
     public var changeTag: RecordChangeTag?
     /// The field.
     public var fieldName: String
-    /// Which one, where the field is a list of assets.
+    /// The index of the asset, if the field is a list of assets.
     public var element: Int
     /// The bytes that are wanted, cut at the asset's end; `nil` for all.
     public var range: Range<UInt64>?
@@ -60,20 +62,20 @@ public struct DownloadAssetRequest: Hashable, Codable, Sendable {
 
 /// The bytes of an asset on their way to the client, piece by piece.
 ///
-/// They can be taken once. The last piece comes only if all of the asset is as it was sent; otherwise
-/// `assetNotAvailable` is thrown in its place.
+/// They can be taken once. The last piece comes only if all of the asset is as it was sent;
+/// otherwise `assetNotAvailable` is thrown in its place.
 public struct AssetDownload: AsyncSequence, Sendable {
     /// A piece.
     public typealias Element = [UInt8]
-    /// What can go wrong on the way.
+    /// The error that ends the sequence.
     public typealias Failure = SyncError
 
     /// The size of the whole asset.
     public let byteCount: UInt64
-    /// Which of its bytes come.
+    /// The range of the asset's bytes that the response contains.
     public let range: Range<UInt64>
-    /// The version of the record that names the asset, under which a download that broke off goes on; `nil`
-    /// where no record was asked about.
+    /// The version of the record that names the asset, under which a download that broke off goes
+    /// on; `nil` where no record was asked about.
     public let changeTag: RecordChangeTag?
     private let next: @Sendable () async throws(SyncError) -> [UInt8]?
 

@@ -5,7 +5,7 @@
 public struct ZoneChangesRequest: Hashable, Codable, Sendable {
     /// The zone.
     public var zone: ZoneID
-    /// How far the client has come; `nil` asks for all there is.
+    /// The token of the last fetch; `nil` fetches everything.
     public var since: ChangeToken?
     /// At most how many records to answer; `nil` leaves it to the store.
     ///
@@ -69,16 +69,17 @@ public enum RecordChange: Hashable, Codable, Sendable {
     case deleted(DeletedRecord)
 }
 
-/// What changed in a zone after a token: every record at most once, by its last change, oldest
-/// first.
+/// The changes in a zone after a token.
+///
+/// Every record occurs at most once, by its last change, oldest first.
 public struct ZoneChanges: Hashable, Codable, Sendable {
     /// The zone.
     public let zone: ZoneID
     /// Changes in the order of the log.
     public let changes: RecordChanges
-    /// How far this answer goes.
+    /// The token that this response reaches.
     public let token: ChangeToken
-    /// Whether there is more after the token already.
+    /// True if there are already more changes after the token.
     public let moreComing: Bool
 
     /// Collects an answer.
@@ -92,7 +93,7 @@ public struct ZoneChanges: Hashable, Codable, Sendable {
 
 /// Asks which zones of the caller's database changed.
 public struct DatabaseChangesRequest: Hashable, Codable, Sendable {
-    /// How far the client has come; `nil` asks for all there is.
+    /// The token of the last fetch; `nil` fetches everything.
     public var since: ChangeToken?
     /// At most how many zones to answer; `nil` leaves it to the store.
     public var limit: Int?
@@ -119,14 +120,15 @@ public enum ZoneChange: Hashable, Codable, Sendable {
     }
 }
 
-/// Which zones of a database changed after a token: every zone at most once, by its last change,
-/// oldest first.
+/// The zones of a database that changed after a token.
+///
+/// Every zone occurs at most once, by its last change, oldest first.
 public struct DatabaseChanges: Hashable, Codable, Sendable {
     /// Changes in the order of the log.
     public let changes: [ZoneChange]
-    /// How far this answer goes.
+    /// The token that this response reaches.
     public let token: ChangeToken
-    /// Whether there is more after the token already.
+    /// True if there are already more changes after the token.
     public let moreComing: Bool
 
     /// Collects an answer.

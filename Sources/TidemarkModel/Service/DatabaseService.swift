@@ -3,15 +3,17 @@
 
 /// The one way in: what apps, the CloudKit module and servers ask.
 ///
-/// A `Store` is one; so is a client of a store that another process has open. Every call says who asks. A call
-/// throws where the request as a whole failed; an item that failed has its error in the result.
+/// A `Store` is one; so is a client of a store that another process has open. Every call says who
+/// asks. A call throws where the request as a whole failed; an item that failed has its error in
+/// the result.
 ///
-/// **Repeating a call.** A connection can be lost before or after a call was done. A call that only reads may
-/// be repeated as it is. A call that *writes*, as its comment says, may be repeated under the same
-/// ``Caller/requestID``: what the first one did is not done again, and its answer comes again. Without a request
-/// id it may not be repeated, because what others did in between would count as what the caller saw. An upload may
-/// be repeated with the same bytes. The two streams are resumed by asking for them again, ``notifications(since:as:)``
-/// with the token of the last notification.
+/// **Repeating a call.** A connection can be lost before or after a call was done. A call that only
+/// reads may be repeated as it is. A call that *writes*, as its comment says, may be repeated under
+/// the same ``Caller/requestID``: what the first one did is not done again, and its answer comes
+/// again. Without a request id it may not be repeated, because what others did in between would
+/// count as what the caller saw. An upload may be repeated with the same bytes. The two streams are
+/// resumed by asking for them again, ``notifications(since:as:)`` with the token of the last
+/// notification.
 public protocol DatabaseService: Sendable {
     /// Saves and deletes records; writes. What is in the answer as done is durable.
     func modifyRecords(
@@ -25,13 +27,13 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> [Result<Record, SyncError>]
 
-    /// What changed in a zone after a token, one page of it.
+    /// Returns one page of the changes in a zone after a token.
     func zoneChanges(
         _ request: ZoneChangesRequest,
         as caller: Caller
     ) async throws(SyncError) -> ZoneChanges
 
-    /// Which zones of the caller's database changed after a token, one page of them.
+    /// Returns one page of the zones in the caller's database that changed after a token.
     func databaseChanges(
         _ request: DatabaseChangesRequest,
         as caller: Caller
@@ -65,7 +67,8 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8]
 
-    /// For each asset, in order, whether the database holds its bytes, so that they need not be sent.
+    /// For each asset, in order, whether the database holds its bytes, so that they need not be
+    /// sent.
     func heldAssets(
         _ request: HeldAssetsRequest,
         as caller: Caller
@@ -79,13 +82,14 @@ public protocol DatabaseService: Sendable {
 
     // MARK: Users
 
-    /// Whether the caller's account can be used.
+    /// Returns the status of the caller's account.
     func accountStatus(as caller: Caller) async throws(SyncError) -> AccountStatus
 
-    /// Who the caller is.
+    /// Returns the user of the caller.
     func currentUser(as caller: Caller) async throws(SyncError) -> UserID
 
-    /// Who some users are, in the order of the look-ups; `nil` where nobody was found.
+    /// Returns the identities of users, in the order of the lookups; `nil` for a user that was not
+    /// found.
     func lookUpUsers(
         _ lookups: [UserLookup],
         as caller: Caller
@@ -99,7 +103,7 @@ public protocol DatabaseService: Sendable {
     /// Takes part in the share that a link leads to, and returns the share's record; writes.
     func acceptShare(_ link: String, as caller: Caller) async throws(SyncError) -> Record
 
-    /// What a link leads to.
+    /// Returns the metadata of the share that a link leads to.
     func shareMetadata(
         of link: String,
         withRootRecord: Bool,
@@ -111,7 +115,8 @@ public protocol DatabaseService: Sendable {
 
     // MARK: Subscriptions
 
-    /// Saves and deletes subscriptions of the caller; writes. What is in the answer as done is durable.
+    /// Saves and deletes subscriptions of the caller; writes. What is in the answer as done is
+    /// durable.
     func modifySubscriptions(
         _ request: ModifySubscriptionsRequest,
         as caller: Caller
@@ -126,7 +131,8 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> [Result<Subscription, SyncError>]
 
-    /// The caller's notifications after a token, one page of them, whichever database they are from.
+    /// The caller's notifications after a token, one page of them, whichever database they are
+    /// from.
     func notificationChanges(
         _ request: NotificationChangesRequest,
         as caller: Caller
@@ -142,8 +148,8 @@ public protocol DatabaseService: Sendable {
     /// A token behind all of the caller's notifications of now, without reading them.
     func notificationToken(as caller: Caller) async throws(SyncError) -> ChangeToken
 
-    /// The caller's notifications after a token, as they come, pruned to what a push may hold. Ends when the
-    /// service is closed.
+    /// The caller's notifications after a token, as they come, pruned to what a push may hold. Ends
+    /// when the service is closed.
     func notifications(
         since token: ChangeToken,
         as caller: Caller
@@ -151,8 +157,8 @@ public protocol DatabaseService: Sendable {
 
     // MARK: Account changes
 
-    /// The status of the caller's account as it is, then as it becomes whenever it changes. Ends when
-    /// the service is closed.
+    /// The status of the caller's account as it is, then as it becomes whenever it changes. Ends
+    /// when the service is closed.
     func accountStatuses(
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error>

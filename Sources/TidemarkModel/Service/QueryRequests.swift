@@ -3,11 +3,12 @@
 
 /// Asks for the records that fulfil a query, one page of them.
 public struct QueryRequest: Hashable, Codable, Sendable {
-    /// What to find, and in which order.
+    /// The search, with its order.
     public var query: Query
-    /// Where to look; `nil` for every zone of the database, which a shared one does not allow.
+    /// The zone to search; `nil` for every zone of the database, which a shared database does not
+    /// allow.
     public var zone: ZoneID?
-    /// Where a page of the same query in the same place ended; `nil` begins.
+    /// The end of the previous page of the same query; `nil` starts with the first page.
     public var cursor: QueryPageCursor?
     /// At most how many records to answer; `nil` for ``Limits/recordsPerQueryPage``.
     public var limit: Int?
@@ -30,9 +31,9 @@ public struct QueryRequest: Hashable, Codable, Sendable {
     }
 }
 
-/// Where a page of a query ended: opaque, for the next request.
+/// The end of a page of a query: opaque, for the next request.
 public struct QueryPageCursor: Hashable, Sendable {
-    /// What clients may keep and send back.
+    /// The content, which clients may keep and send back.
     public let bytes: [UInt8]
 
     /// Wraps bytes that a store handed out.
@@ -45,7 +46,7 @@ public struct QueryPageCursor: Hashable, Sendable {
 public struct QueryPageResult: Hashable, Codable, Sendable {
     /// The records, in the query's order.
     public let records: [Record]
-    /// Where to go on; `nil` if there is no more.
+    /// The start of the next page; `nil` if there is none.
     public let cursor: QueryPageCursor?
 
     /// Collects an answer.

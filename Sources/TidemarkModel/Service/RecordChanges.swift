@@ -26,7 +26,8 @@ public struct RecordChanges: Sendable {
         storage = .rows(rows, zone: zone, selection)
     }
 
-    /// The rows that are shown, for those who write them as bytes; `nil` for lines that were made one by one.
+    /// The rows that are shown, for those who write them as bytes; `nil` for lines that were made
+    /// one by one.
     package var table: (rows: RecordRows, zone: ZoneID, selection: FieldSelection?)? {
         if case .rows(let rows, let zone, let selection) = storage {
             (rows, zone, selection)
@@ -89,7 +90,8 @@ extension RecordChanges: RangeReplaceableCollection {
         case .lines(let own): all = own
         case .rows: all = Array(self)
         }
-        // The only reference to the array, so that adding page after page copies none of them again.
+        // The only reference to the array, so that adding page after page copies none of them
+        // again.
         storage = .lines([])
         all.append(contentsOf: lines)
         storage = .lines(all)
@@ -104,7 +106,7 @@ extension RecordChanges: ExpressibleByArrayLiteral {
 }
 
 extension RecordChanges: Hashable {
-    /// Whether two pages have equal lines in the same order.
+    /// Returns true if two pages have equal lines in the same order.
     ///
     /// O(bytes).
     public static func == (lhs: RecordChanges, rhs: RecordChanges) -> Bool {

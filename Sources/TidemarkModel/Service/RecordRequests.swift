@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What saving over an existing record does.
+/// The effect of a save on an existing record.
 ///
 /// The first three raw values are CloudKit's; all of them are on disk.
 public enum SavePolicy: UInt8, Hashable, CaseIterable, Codable, Sendable {
@@ -26,8 +26,9 @@ public enum SavePolicy: UInt8, Hashable, CaseIterable, Codable, Sendable {
     case replaceIfUnchanged = 5
 }
 
-/// What a save means for the record's parent, the record above it in a tree that is shared as a
-/// whole.
+/// The effect of a save on the record's parent.
+///
+/// The parent is the record above this one in a tree that is shared as a whole.
 public enum ParentChange: Hashable, Codable, Sendable {
     /// The parent stays as it is, also where the rest of the record is replaced.
     case unchanged
@@ -39,7 +40,7 @@ public enum ParentChange: Hashable, Codable, Sendable {
     /// The record of the same zone with this name is the parent.
     public static func set(_ recordName: String) -> ParentChange { .set(Name(recordName)) }
 
-    /// Whether a record becomes the parent.
+    /// True if the save sets a parent.
     package var isSet: Bool { if case .set = self { true } else { false } }
 }
 
@@ -56,15 +57,15 @@ public struct RecordSave: Hashable, Codable, Sendable {
     /// The record's type, for those who look at thousands of saves where they are.
     package private(set) var typeName: Name
 
-    /// Whether the record is a share's.
+    /// True if the record is the record of a share.
     package var isShare: Bool { typeName == Share.typeName }
     /// The version that the client holds; `nil` where it holds none.
     public var changeTag: RecordChangeTag?
     /// The fields to set, and those to remove.
     public var fields: Fields
-    /// What to do with the record's parent.
+    /// The change of the record's parent.
     public var parent: ParentChange
-    /// What to do if there is a record.
+    /// The policy if the record exists.
     public var policy: SavePolicy
     /// For a share's record, what is shared with whom; `nil` leaves that as it is.
     public var share: ShareContent? {
@@ -72,7 +73,7 @@ public struct RecordSave: Hashable, Codable, Sendable {
         set { boxedShare = newValue.map { .content($0) } ?? .none }
     }
 
-    /// What is shared, as it is kept.
+    /// The content of the share, in its stored form.
     package private(set) var boxedShare: BoxedShare
 
     private enum CodingKeys: String, CodingKey {
@@ -86,7 +87,7 @@ public struct RecordSave: Hashable, Codable, Sendable {
         case none
         indirect case content(ShareContent)
 
-        /// Whether the save says what is shared.
+        /// True if the save has the content of a share.
         package var hasContent: Bool { if case .content = self { true } else { false } }
     }
 
@@ -145,7 +146,7 @@ public struct ModifyRecordsRequest: Hashable, Codable, Sendable {
     }
 }
 
-/// What became of each item of a request, in its order.
+/// The results of each item of a request, in its order.
 public struct ModifyRecordsResult: Hashable, Sendable {
     /// For each save the record as it is now, or why it was not saved.
     public var saves: [Result<Record, SyncError>]
@@ -163,10 +164,10 @@ public struct ModifyRecordsResult: Hashable, Sendable {
 }
 
 extension ModifyRecordsResult {
-    /// What CloudKit's operations throw when items failed: `partialFailure` with the error of each,
-    /// first of saves, then of deletions; `nil` if all were done.
+    /// Returns the error that CloudKit's operations throw if items failed; `nil` if all were done.
     ///
-    /// `request` is the one that this answers.
+    /// It is `partialFailure` with the error of each item, first of saves, then of deletions.
+    /// `request` is the request of this result.
     public func partialFailure(of request: ModifyRecordsRequest) -> SyncError? {
         var errors: [SyncError.ItemError] = []
         errors.add(request.saves.map { .record($0.recordID) }, saves)

@@ -1,12 +1,12 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A table of records and deletions that lie in blocks of the log: per row its version, its kind and
-/// the range of its bytes.
+/// A table of records and deletions that lie in blocks of the log: per row its version, its kind
+/// and the range of its bytes.
 ///
 /// Appending a row copies nothing, except where the bytes are in no block.
 package struct RecordRows: Sendable {
-    /// What a row says about its record.
+    /// The kind of change that a row reports.
     package enum Kind: UInt8, Sendable {
         /// The record has the body that the row refers to.
         case changed
@@ -36,8 +36,9 @@ package struct RecordRows: Sendable {
     private var blocks: [[UInt8]] = []
     /// The bytes of rows that are in no block.
     private var made: [UInt8] = []
-    /// Where the last block lies, which tells whether an event is in the same one: the blocks are
-    /// held, so that no other one can come to lie there.
+    /// The address of the last block, to detect that an event is in the same one.
+    ///
+    /// The blocks are retained, so that no other block can get the same address.
     private var lastBlock: UInt = 0
 
     /// Starts without rows.

@@ -17,7 +17,7 @@ public struct ModifySubscriptionsRequest: Hashable, Codable, Sendable {
     }
 }
 
-/// What became of each subscription of a request, in its order.
+/// The results of each subscription of a request, in its order.
 public struct ModifySubscriptionsResult: Hashable, Sendable {
     /// For each save the subscription, or why it was not saved.
     public var saves: [Result<Subscription, SyncError>]
@@ -35,10 +35,10 @@ public struct ModifySubscriptionsResult: Hashable, Sendable {
 }
 
 extension ModifySubscriptionsResult {
-    /// What CloudKit's operations throw when items failed: `partialFailure` with the error of each,
-    /// first of saves, then of deletions; `nil` if all were done.
+    /// Returns the error that CloudKit's operations throw if items failed; `nil` if all were done.
     ///
-    /// `request` is the one that this answers.
+    /// It is `partialFailure` with the error of each item, first of saves, then of deletions.
+    /// `request` is the request of this result.
     public func partialFailure(of request: ModifySubscriptionsRequest) -> SyncError? {
         var errors: [SyncError.ItemError] = []
         errors.add(request.saves.map { .subscription($0.id) }, saves)
@@ -49,7 +49,7 @@ extension ModifySubscriptionsResult {
 
 /// Asks for the notifications of the caller that came after a token, and have not been read.
 public struct NotificationChangesRequest: Hashable, Codable, Sendable {
-    /// How far the client has come; `nil` asks for all there is.
+    /// The token of the last fetch; `nil` fetches everything.
     public var since: ChangeToken?
     /// At most how many notifications to answer; `nil` leaves it to the store.
     public var limit: Int?
@@ -67,9 +67,9 @@ public struct NotificationChanges: Hashable, Codable, Sendable {
     ///
     /// A page can be empty although more is coming: what the asking client did itself is left out.
     public let notifications: [Subscription.Notification]
-    /// How far this answer goes.
+    /// The token that this response reaches.
     public let token: ChangeToken
-    /// Whether there is more after the token already.
+    /// True if there are already more notifications after the token.
     public let moreComing: Bool
 
     /// Collects an answer.

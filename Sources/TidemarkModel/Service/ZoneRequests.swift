@@ -3,7 +3,7 @@
 
 /// A zone of a database.
 public struct Zone: Hashable, Codable, Sendable {
-    /// What a zone can do.
+    /// The operations that a zone supports.
     ///
     /// Raw values are CloudKit's.
     public struct Capabilities: OptionSet, Hashable, Codable, Sendable {
@@ -15,7 +15,7 @@ public struct Zone: Hashable, Codable, Sendable {
             self.rawValue = rawValue
         }
 
-        /// What changed can be fetched by token.
+        /// Changes can be fetched by token.
         public static let fetchChanges = Capabilities(rawValue: 1)
         /// Requests can be all or nothing.
         public static let atomic = Capabilities(rawValue: 2)
@@ -27,7 +27,7 @@ public struct Zone: Hashable, Codable, Sendable {
 
     /// The zone's identity.
     public let zoneID: ZoneID
-    /// What it can do.
+    /// The operations that the zone supports.
     public let capabilities: Capabilities
 
     /// Describes a zone.
@@ -60,7 +60,7 @@ public struct ModifyZonesRequest: Hashable, Codable, Sendable {
     }
 }
 
-/// What became of each zone of a request, in its order.
+/// The results of each zone of a request, in its order.
 public struct ModifyZonesResult: Hashable, Sendable {
     /// For each zone to create the zone, or why it was not created.
     public var saves: [Result<Zone, SyncError>]
@@ -75,10 +75,10 @@ public struct ModifyZonesResult: Hashable, Sendable {
 }
 
 extension ModifyZonesResult {
-    /// What CloudKit's operations throw when items failed: `partialFailure` with the error of each,
-    /// first of saves, then of deletions; `nil` if all were done.
+    /// Returns the error that CloudKit's operations throw if items failed; `nil` if all were done.
     ///
-    /// `request` is the one that this answers.
+    /// It is `partialFailure` with the error of each item, first of saves, then of deletions.
+    /// `request` is the request of this result.
     public func partialFailure(of request: ModifyZonesRequest) -> SyncError? {
         var errors: [SyncError.ItemError] = []
         errors.add(request.saves.map { .zone($0) }, saves)

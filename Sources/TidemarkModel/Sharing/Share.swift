@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a share record says beside its own fields: what is shared, with whom, and how.
+/// The content of a share record beside its own fields: records, participants and permissions.
 public struct Share: Hashable, Sendable {
     /// The type of share records.
     public static let recordType = "cloudkit.share"
@@ -11,17 +11,19 @@ public struct Share: Hashable, Sendable {
     public static let zoneWideName = "cloudkit.zoneshare"
     /// The name of the record whose tree is shared; `nil` for a whole zone.
     public var root: Name?
-    /// What whoever has the link may do; with ``SharePermission/none`` only those invited take part.
+    /// The permission of everyone who has the link.
+    ///
+    /// With ``SharePermission/none``, only invited users take part.
     public var publicPermission: SharePermission
     /// Those who take part or are invited; the owner first.
     public var participants: [ShareParticipant]
-    /// Whether those who have the link may ask to take part.
+    /// True if users who have the link may request access.
     public var allowsAccessRequests: Bool
     /// Users who asked to take part.
     public var requesters: [UserID]
     /// Users who may not ask.
     public var blocked: [UserID]
-    /// What the share's link ends with.
+    /// The end of the share's link.
     public var token: String
 
     /// Describes a share.
@@ -49,25 +51,26 @@ public struct Share: Hashable, Sendable {
     }
 }
 
-/// What a client says about a share when it saves the share's record.
+/// The content of a share that a client sends when it saves the share's record.
 public struct ShareContent: Hashable, Codable, Sendable {
     /// The record whose tree is shared, when the share is first saved; `nil` for a whole zone.
     public var root: String?
-    /// What whoever has the link may do.
+    /// The permission of everyone who has the link.
     public var publicPermission: SharePermission
     /// All who are to take part: who is left out is removed.
     ///
     /// The owner may be left out.
     public var participants: [ShareParticipant]
-    /// Whether those who have the link may ask to take part.
+    /// True if users who have the link may request access.
     public var allowsAccessRequests: Bool
     /// Those of the requesters who are to stay on the list; `nil` for all of them.
     public var requesters: [UserID]?
     /// Users who may not ask; `nil` leaves the list as it is.
     public var blocked: [UserID]?
-    /// What the link of a new share ends with; `nil` makes one up.
+    /// The end of a new share's link; `nil` generates one.
     ///
-    /// Never read from what a client sends: whoever chose it could take the place of another's link.
+    /// Never read from client input: a client that chose the token could take over the link of
+    /// another share.
     package var token: String?
 
     private enum CodingKeys: String, CodingKey {
@@ -91,7 +94,7 @@ public struct ShareContent: Hashable, Codable, Sendable {
         self.blocked = blocked
     }
 
-    /// What changes nothing about a share; to be edited and saved.
+    /// The content that leaves a share unchanged, to be edited and saved.
     public init(_ share: Share) {
         self.init(
             root: share.root?.string,

@@ -1,10 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a share lies in the fields of its record: under names that no client can save.
+/// The encoding of a share in the fields of its record, under names that no client can save.
 ///
-/// Participants are lists of the same length, so that each value has its type and can be read.
-/// `Docs/formats/events.md` lists them.
+/// Participants are lists of the same length, so that each value has its type and is readable.
+/// `Docs/formats/events.md` lists the fields.
 extension Share {
     private enum Key {
         static let root = "___root"
@@ -28,7 +28,7 @@ extension Share {
     private static let approvedFlag: Int64 = 1
     private static let oneTimeFlag: Int64 = 2
 
-    /// Whether a field is one of those that hold the share.
+    /// Returns true if a field is one of those that hold the share.
     package static func isOwnField(_ name: ArraySlice<UInt8>) -> Bool {
         name.starts(with: "___".utf8)
     }
@@ -191,7 +191,7 @@ extension FieldsBuilder {
 }
 
 extension Record {
-    /// What a share record says about what is shared with whom; `nil` for every other record.
+    /// The share that a share record describes; `nil` for every other record.
     public var share: Share? { body.isShare ? Share(body.fields) : nil }
 
     /// The share that this record is the root of; `nil` if it is none.
@@ -206,7 +206,7 @@ extension Record {
 }
 
 extension RecordBody {
-    /// Whether this is a share's record.
+    /// True if this is the record of a share.
     package var isShare: Bool {
         guard bytes.span.bytes.word16(at: Text.recordType.lengthOffset) == Share.typeName.byteCount
         else { return false }
@@ -215,7 +215,7 @@ extension RecordBody {
 }
 
 extension RecordBody {
-    /// Whether the record may be under a share: it has a parent, or is a share's root or record.
+    /// True if the record may be in a share: it has a parent, or is a share's root or record.
     ///
     /// O(1).
     package var hasToDoWithShares: Bool {

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a participant may do with what is shared.
+/// The permission of a participant on the shared records.
 ///
 /// Raw values are CloudKit's, and on disk.
 public enum SharePermission: Int, Hashable, CaseIterable, Codable, Sendable {
@@ -13,7 +13,7 @@ public enum SharePermission: Int, Hashable, CaseIterable, Codable, Sendable {
     case readWrite = 3
 }
 
-/// What a participant is for a share.
+/// The role of a participant in a share.
 ///
 /// Raw values are CloudKit's, and on disk.
 public enum ShareRole: Int, Hashable, CaseIterable, Codable, Sendable {
@@ -27,9 +27,9 @@ public enum ShareRole: Int, Hashable, CaseIterable, Codable, Sendable {
     case publicUser = 4
 }
 
-/// How far an invitation has come.
+/// The state of an invitation.
 ///
-/// Raw values are CloudKit's, and on disk. Whoever is removed is not in the list any more.
+/// Raw values are CloudKit's, and on disk. A participant who was removed is no longer in the list.
 public enum ShareAcceptance: Int, Hashable, CaseIterable, Codable, Sendable {
     /// Not accepted yet.
     case pending = 1
@@ -47,20 +47,23 @@ public struct ShareParticipant: Hashable, Codable, Sendable {
     public var email: String
     /// The phone number that was invited; empty for none.
     public var phone: String
-    /// What they are for the share.
+    /// The participant's role in the share.
     public var role: ShareRole
-    /// What they may do.
+    /// The participant's permission.
     public var permission: SharePermission
-    /// How far the invitation has come; what a client says here counts for nothing.
+    /// The state of the invitation; ignored if a client sends it.
     public var acceptance: ShareAcceptance
-    /// Whether they asked to take part and were let in.
+    /// True if the participant requested access and was accepted.
     public var isApprovedRequester: Bool
-    /// When they were added, in milliseconds since 1970.
+    /// The time at which the participant was added, in milliseconds since 1970.
     public var added: Int64
-    /// Whether a link of their own makes whoever opens it first this participant.
+    /// True if the participant has a link of their own.
+    ///
+    /// The first user who opens this link becomes the participant.
     public var isOneTime: Bool
-    /// What that link ends with; empty for all but the owner and administrators, and for those
-    /// without such a link.
+    /// The end of that link.
+    ///
+    /// Empty if there is no such link, and for every reader except the owner and administrators.
     public var linkToken: String
 
     /// Describes somebody to invite.

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What somebody who has a share's link learns before accepting it.
+/// The details of a share that are visible to a user who has its link and has not accepted it.
 public struct ShareMetadata: Hashable, Codable, Sendable {
     /// The container that it is in.
     public var container: ContainerID
@@ -13,11 +13,11 @@ public struct ShareMetadata: Hashable, Codable, Sendable {
     public var rootRecord: Record?
     /// Whose zone it is.
     public var owner: UserID
-    /// What the caller is for the share.
+    /// The caller's role in the share.
     public var role: ShareRole
-    /// How far the caller's invitation has come.
+    /// The state of the caller's invitation.
     public var acceptance: ShareAcceptance
-    /// What the caller may do, or will.
+    /// The caller's permission, now or after accepting.
     public var permission: SharePermission
 
     /// Describes what a link leads to.

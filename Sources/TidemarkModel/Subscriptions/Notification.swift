@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Subscription {
-    /// What a client hears: that something changed, as far as it fits.
+    /// A message to a client that something changed, with as much detail as fits.
     ///
     /// It is a hint to fetch, not the change itself.
     public struct Notification: Hashable, Codable, Sendable {
-        /// What a notification is about.
+        /// The subject of a notification.
         public enum Kind: String, Hashable, CaseIterable, Codable, Sendable {
             /// A record that a subscription by query is about.
             case query
@@ -19,7 +19,7 @@ extension Subscription {
             case read
         }
 
-        /// What happened to a record.
+        /// The kind of change to a record.
         ///
         /// Raw values are CloudKit's, and on disk.
         public enum Reason: UInt8, Hashable, CaseIterable, Codable, Sendable {
@@ -31,19 +31,19 @@ extension Subscription {
             case deleted = 3
         }
 
-        /// What it is about.
+        /// The subject of the notification.
         public var kind: Kind
-        /// What it is marked as read by; `nil` where there was no room for it.
+        /// The id by which the notification is marked as read; `nil` if there was no room for it.
         public var id: String?
         /// The app's container; `nil` where there was no room for it.
         public var container: ContainerID?
         /// The subscription that it comes from; empty for a notification that was read.
         public var subscriptionID: String
-        /// Who owns the subscription: whose notification this is.
+        /// The owner of the subscription, who receives the notification.
         public var user: UserID
         /// In which of the user's databases it happened; `nil` where there was no room for it.
         public var scope: DatabaseScope?
-        /// What happened to the record; `nil` for zones and databases.
+        /// The kind of change to the record; `nil` for zones and databases.
         public var reason: Reason?
         /// The record; `nil` for zones and databases, or where there was no room for it.
         public var recordID: RecordID?
@@ -52,9 +52,9 @@ extension Subscription {
         /// The fields that the subscription asked for and the record has; a text has 100 characters at
         /// most.
         public var fields = Fields()
-        /// What there is to show, with the values of fields in the place of their names.
+        /// The content to show, with the names of fields replaced by their values.
         public var content = NotificationContent()
-        /// Whether something had to be left out, so that only fetching tells what it was.
+        /// True if something was left out, so that the client must fetch to learn it.
         public var isPruned = false
 
         /// Describes a notification.
@@ -65,15 +65,15 @@ extension Subscription {
             self.subscriptionID = subscriptionID
         }
 
-        /// How urgent it is.
+        /// The urgency of the notification.
         public var priority: Priority { content.priority }
     }
 
     /// A notification on its way to one client: pruned to what a push may hold.
     public struct Push: Hashable, Codable, Sendable {
-        /// What the client hears.
+        /// The notification.
         public let notification: Notification
-        /// How far the client has come once it has handled this.
+        /// The token of the client after it has handled this notification.
         public let token: ChangeToken
 
         /// Pairs a notification with the token behind it.
@@ -107,7 +107,8 @@ extension Subscription.Notification {
         return bytes.count
     }
 
-    /// What goes first when there is no room: CloudKit's list, then what came to CloudKit later.
+    /// The parts to drop if there is no room: first CloudKit's list, then CloudKit's later
+    /// additions.
     private static let pruning: [@Sendable (inout Self) -> Void] = [
         { $0.container = nil },
         {

@@ -110,7 +110,7 @@ extension [UInt8] {
 }
 
 extension Subscription.Options {
-    /// What fires it, in the words of CloudKit Web Services.
+    /// The options' names in CloudKit Web Services.
     package var webNames: [String] {
         var names: [String] = []
         if contains(.create) { names.append("create") }

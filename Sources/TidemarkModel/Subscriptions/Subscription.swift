@@ -3,13 +3,13 @@
 
 /// A user's wish to hear of changes in one of their databases (Docs/subscriptions.md).
 ///
-/// It belongs to the user who saved it, in the database it was saved in; its notifications go to all
-/// of that user's clients but the one that made the change.
+/// It belongs to the user who saved it, in the database it was saved in; its notifications go to
+/// all of that user's clients but the one that made the change.
 public struct Subscription: Hashable, Codable, Sendable {
     private var idName: Name
-    /// Which changes it is about.
+    /// The changes that the subscription is for.
     public var kind: Kind
-    /// What its notifications bring along.
+    /// The content of the subscription's notifications.
     public var content: NotificationContent
 
     private enum CodingKeys: String, CodingKey {
@@ -24,7 +24,7 @@ public struct Subscription: Hashable, Codable, Sendable {
         self.content = content
     }
 
-    /// What tells it from the user's other subscriptions in the same database.
+    /// The id, unique among the user's subscriptions in the same database.
     ///
     /// Saving another one under the same id replaces it.
     public var id: String {
@@ -35,14 +35,14 @@ public struct Subscription: Hashable, Codable, Sendable {
     /// The id, compared by its bytes.
     package var name: Name { idName }
 
-    /// Which changes a subscription is about.
+    /// The kind of changes that a subscription is for.
     public enum Kind: Hashable, Codable, Sendable {
         /// Records that fulfil a predicate.
         case query(RecordQuery)
         /// A custom zone; with a record type, its records of that type alone.
         case zone(ZoneID, recordType: Name? = nil)
-        /// All custom zones of a private database, or all that is shared with the user; with a record
-        /// type, records of that type alone.
+        /// All custom zones of a private database, or all that is shared with the user; with a
+        /// record type, records of that type alone.
         case database(recordType: Name? = nil)
 
         /// Records of a type in a custom zone.
@@ -50,19 +50,22 @@ public struct Subscription: Hashable, Codable, Sendable {
             .zone(zone, recordType: Name(recordType))
         }
 
-        /// Records of a type in all custom zones of a private database, or in all that is shared with the user.
+        /// Records of a type in all custom zones of a private database, or in all that is shared
+        /// with the user.
         public static func database(recordType: String) -> Kind {
             .database(recordType: Name(recordType))
         }
     }
 
-    /// Which records a subscription by query is about, and what has to happen to them.
+    /// The records that a subscription by query is for, and the changes to them that fire it.
     public struct RecordQuery: Hashable, Codable, Sendable {
         private var typeName: Name
-        /// What a record must fulfil: its new version when it is created or updated, its last one
-        /// when it is deleted.
+        /// The condition that a record must fulfil.
+        ///
+        /// It is checked on the new version of a created or updated record, and on the last version
+        /// of a deleted one.
         public var predicate: Query.Predicate
-        /// What has to happen to the record.
+        /// The changes that fire the subscription.
         public var options: Options
         /// The zone it must be in; `nil` for every zone of the database.
         public var zone: ZoneID?
@@ -92,7 +95,7 @@ public struct Subscription: Hashable, Codable, Sendable {
         }
     }
 
-    /// When a subscription by query fires.
+    /// The changes that fire a subscription by query.
     ///
     /// Raw values are CloudKit's, and on disk.
     public struct Options: OptionSet, Hashable, Codable, Sendable {
@@ -104,11 +107,11 @@ public struct Subscription: Hashable, Codable, Sendable {
             self.rawValue = rawValue
         }
 
-        /// When a record is created.
+        /// A record is created.
         public static let create = Options(rawValue: 1)
-        /// When a record is updated.
+        /// A record is updated.
         public static let update = Options(rawValue: 2)
-        /// When a record is deleted.
+        /// A record is deleted.
         public static let delete = Options(rawValue: 4)
         /// Only once: the subscription is deleted when it has fired.
         public static let once = Options(rawValue: 8)
@@ -118,10 +121,10 @@ public struct Subscription: Hashable, Codable, Sendable {
     }
 }
 
-/// What the notifications of a subscription bring along.
+/// The content of a subscription's notifications.
 ///
-/// Texts are for the system that shows a notification; nothing here is looked into by the store but
-/// the names of fields.
+/// Texts are for the system that shows a notification. The store reads nothing here except the
+/// names of fields.
 public struct NotificationContent: Hashable, Codable, Sendable {
     /// A text that is shown in three places: as it is, or as the key of a localized format with the
     /// fields whose values are put into it.
@@ -144,7 +147,7 @@ public struct NotificationContent: Hashable, Codable, Sendable {
             self.localizationArguments = localizationArguments
         }
 
-        /// Whether there is nothing to show.
+        /// True if there is nothing to show.
         public var isEmpty: Bool { text == nil && localizationKey == nil }
     }
 
@@ -166,26 +169,26 @@ public struct NotificationContent: Hashable, Codable, Sendable {
     public var collapseID: String?
     /// The names of the record's fields to bring along: at most three.
     public var desiredKeys: [String] = []
-    /// Whether the app's badge changes.
+    /// True if the notification changes the app's badge.
     public var badges = false
-    /// Whether the app is woken to fetch.
+    /// True if the notification wakes the app to fetch.
     public var isContentAvailable = false
-    /// Whether an extension of the app may change the notification before it is shown.
+    /// True if an extension of the app may change the notification before it is shown.
     public var isMutable = false
 
     /// Nothing: a notification that shows nothing and wakes nobody.
     public init() {}
 
-    /// How urgent a notification is.
+    /// The urgency of a notification.
     ///
-    /// One that shows, plays and badges nothing is delivered when that is convenient.
+    /// A notification that shows, plays and badges nothing is delivered at a convenient time.
     public var priority: Subscription.Priority {
         alert.isEmpty && soundName == nil && !badges ? .low : .high
     }
 }
 
 extension Subscription {
-    /// How urgent a notification is.
+    /// The urgency of a notification.
     public enum Priority: String, Hashable, CaseIterable, Sendable {
         /// Delivered when it is convenient.
         case low

@@ -4,7 +4,7 @@
 extension Subscription {
     /// Refuses a subscription that no database can have, or not this one.
     ///
-    /// Whether its zone and its fields are there is for the store to say.
+    /// Does not check that its zone and its fields exist; the store does.
     package func check(in database: DatabaseID, _ limits: Limits) throws(SyncError) {
         try limits.check(subscriptionID: name)
         try check(availableIn: database)
@@ -114,7 +114,7 @@ extension NotificationContent {
 }
 
 extension FieldType {
-    /// Whether notifications can bring values of this type along.
+    /// True if notifications can contain values of this type.
     package var fitsNotifications: Bool {
         switch self {
         case .string, .int64, .double, .location, .timestamp, .reference: true

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a user's account can be used.
+/// The availability of a user's account.
 ///
 /// Raw values are CloudKit's.
 public enum AccountStatus: Int, Hashable, CaseIterable, Codable, Sendable {

@@ -3,7 +3,7 @@
 
 /// The parts of a person's name; those that are not known are `nil`.
 public struct PersonName: Hashable, Codable, Sendable {
-    /// What stands before the name, such as a title.
+    /// The part before the name, such as a title.
     public var namePrefix: String?
     /// The name given at birth, or chosen.
     public var givenName: String?
@@ -11,9 +11,9 @@ public struct PersonName: Hashable, Codable, Sendable {
     public var middleName: String?
     /// The family's name.
     public var familyName: String?
-    /// What stands behind the name.
+    /// The part after the name.
     public var nameSuffix: String?
-    /// What friends say.
+    /// The name that friends use.
     public var nickname: String?
 
     /// Describes a name.
@@ -33,7 +33,7 @@ public struct PersonName: Hashable, Codable, Sendable {
         self.nickname = nickname
     }
 
-    /// Whether nothing is known.
+    /// True if no part of the name is known.
     public var isEmpty: Bool { self == PersonName() }
 }
 

@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an operator has said about a user.
+/// The settings of a user that an operator has made.
 ///
-/// A user about whom nothing was said has an available account, and cannot be found by others.
+/// A user without settings has an available account, and cannot be found by others.
 public struct UserAccount: Hashable, Codable, Sendable {
-    /// Who it is.
+    /// The user of the account.
     public let user: UserID
     /// E-mail addresses; each belongs to one user.
     public var emails: [String] = []
@@ -13,9 +13,9 @@ public struct UserAccount: Hashable, Codable, Sendable {
     public var phones: [String] = []
     /// The person's name.
     public var name = PersonName()
-    /// Whether others may find the user by an address, a number or the record's name.
+    /// True if others may find the user by an address, a number or the record's name.
     public var isDiscoverable = false
-    /// Whether the account can be used.
+    /// The availability of the account.
     public var status = AccountStatus.available
     /// Whom the user has in their contacts.
     public var contacts: [UserLookup] = []
@@ -32,15 +32,15 @@ public struct UserAccount: Hashable, Codable, Sendable {
     }
 }
 
-/// What somebody may know about a user whom they have found.
+/// The details of a user that are visible to a user who has found them.
 public struct UserIdentity: Hashable, Codable, Sendable {
-    /// Who it is.
+    /// The user.
     public var user: UserID
-    /// What they were found by; `nil` if they were not looked for.
+    /// The lookup that found the user; `nil` if there was no lookup.
     public var lookup: UserLookup?
     /// The person's name.
     public var name: PersonName
-    /// Whether the user has an account: CloudKit's `hasiCloudAccount`.
+    /// True if the user has an account: CloudKit's `hasiCloudAccount`.
     public var hasAccount: Bool
 
     /// Describes a user.
@@ -58,7 +58,7 @@ public struct UserIdentity: Hashable, Codable, Sendable {
 }
 
 extension UserAccount {
-    /// What those may know who found the user.
+    /// Returns the details that are visible to a user who found this one by a lookup.
     package func identity(by lookup: UserLookup?) -> UserIdentity {
         UserIdentity(
             user: user,

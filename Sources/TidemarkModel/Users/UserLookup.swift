@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a user is looked for by.
+/// The property by which a user is looked up.
 public enum UserLookup: Hashable, Codable, Sendable {
     /// An e-mail address; capital and small letters are the same.
     case email(String)
@@ -71,6 +71,6 @@ extension UserLookup {
         }
     }
 
-    /// How much longer the name of an address's record is than the address.
+    /// The number of bytes before an address in the name of its record.
     private static let prefixByteCount = 6
 }

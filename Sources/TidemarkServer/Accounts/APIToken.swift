@@ -19,8 +19,8 @@ public struct APIToken: RecordCodable, Sendable {
     public var environment: String
     /// The origins of pages that may use it, such as `https://example.org`; none allows all.
     public var origins: [String] = []
-    /// The address to which a browser goes once its user has signed in; `nil` posts a message to the page that
-    /// opened it.
+    /// The address to which a browser goes once its user has signed in; `nil` posts a message to
+    /// the page that opened it.
     public var callback: String?
     /// True if users are asked if others may find them.
     public var asksDiscoverable = false

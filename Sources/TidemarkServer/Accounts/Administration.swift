@@ -7,7 +7,8 @@ import TidemarkModel
 
 /// A request of an administrator to a server's directory.
 ///
-/// It can be asked of a directory in this process, or of a server that runs: see ``AdministrationSocket``.
+/// It can be asked of a directory in this process, or of a server that runs: see
+/// ``AdministrationSocket``.
 public enum AdministrationRequest: Codable, Sendable {
     /// Makes an API token; the answer is its text.
     case makeToken(APIToken)

@@ -77,7 +77,7 @@ extension Directory {
         try await registry.administration.save(call)
     }
 
-    /// What administrators have asked for, oldest first.
+    /// Returns the requests of administrators, oldest first.
     public func administration() async throws -> [Stored<AdministrationRecord>] {
         try await registry.administration.all(AdministrationRecord.self)
     }

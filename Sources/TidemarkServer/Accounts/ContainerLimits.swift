@@ -6,7 +6,7 @@ import Tidemark
 public import TidemarkDatabase
 public import TidemarkModel
 
-/// What one container may hold, and how much of the server it may keep busy.
+/// The storage that one container may use, and its share of the server's capacity.
 public struct ContainerLimits: RecordCodable, Hashable, Sendable {
     /// The name of its records.
     public static let recordType = "Container"
@@ -20,9 +20,11 @@ public struct ContainerLimits: RecordCodable, Hashable, Sendable {
     public var privateBytes: Int?
     /// Bytes of one public database; `nil` for what the store allows.
     public var publicBytes: Int?
-    /// Requests that are answered at the same time; `nil` for ``ServerOptions/requestsPerContainer``.
+    /// Requests that are answered at the same time; `nil` for
+    /// ``ServerOptions/requestsPerContainer``.
     public var requests: Int?
-    /// Queries and deltas that are read at the same time; `nil` for ``ServerOptions/scansPerContainer``.
+    /// Queries and deltas that are read at the same time; `nil` for
+    /// ``ServerOptions/scansPerContainer``.
     public var scans: Int?
 
     /// Describes a container without limits of its own.
@@ -35,7 +37,7 @@ public struct ContainerLimits: RecordCodable, Hashable, Sendable {
         RecordName("container-" + [UInt8].sha256(identifier).hexadecimal)
     }
 
-    /// What the store is told of it.
+    /// The quota that the store enforces.
     var quota: ContainerQuota {
         var quota = ContainerQuota()
         quota.bytes = bytes
@@ -109,9 +111,9 @@ extension Directory {
         try applyQuotas()
     }
 
-    /// Closes a container to everybody: ends its tokens, keys and sessions, and forgets its limits.
+    /// Closes a container: ends its tokens, keys and sessions, and deletes its limits.
     ///
-    /// What it holds stays.
+    /// The data of the container stays.
     func closeContainer(_ identifier: String) async throws {
         let container = ContainerID(identifier)
         guard try await containerEntries().contains(where: { $0.limits.container == identifier })

@@ -22,7 +22,8 @@ public final class Directory: Sendable {
         var sessions: [String: Session] = [:]
         /// The time at which a session was last used, in milliseconds since 1970.
         var lastUses: [String: Int64] = [:]
-        /// The time in the one token of a session that is good; with ``TokenRotation/strict`` alone.
+        /// The time in the one token of a session that is good; with ``TokenRotation/strict``
+        /// alone.
         var nextTokens: [String: Int64] = [:]
         /// The containers that have limits of their own.
         var containers: [ContainerID: ContainerLimits] = [:]
@@ -89,7 +90,8 @@ public final class Directory: Sendable {
         return text
     }
 
-    /// The token for trying a server out: the same each time, for the standard container in development.
+    /// The token for trying a server out: the same each time, for the standard container in
+    /// development.
     public func developmentToken(for container: ContainerID = .standard) async throws -> String {
         let token = secret.code(of: container.identifier.utf8, for: "development token").hexadecimal
         if try await self.token(token) == nil {
@@ -289,7 +291,8 @@ public final class Directory: Sendable {
         try await registry.accounts.fetchIfPresent(Account.self, RecordName(name))?.value
     }
 
-    /// The account with an address and a password; `nil` if there is none, which takes as long to say.
+    /// The account with an address and a password; `nil` if there is none, which takes as long to
+    /// say.
     func account(email: String, password: String) async throws -> Account? {
         let account = try await account(email: email)
         let matches = try await passwords.matches(password, account?.password)
@@ -463,7 +466,8 @@ public final class Directory: Sendable {
         return (head + code).base64URL
     }
 
-    /// True if each token of a session is good once; on the account page a person may have several tabs open.
+    /// True if each token of a session is good once; on the account page a person may have several
+    /// tabs open.
     private func isStrict(_ session: Session) -> Bool {
         rotation == .strict && session.container != Registry.container.identifier
     }
@@ -481,7 +485,8 @@ public final class Directory: Sendable {
 
     /// The session of a token that is good; `nil` for any other text.
     ///
-    /// Each token of a session is good for as long as one of them was used within the session's lifetime.
+    /// Each token of a session is good for as long as one of them was used within the session's
+    /// lifetime.
     func session(ofWebToken text: String) async throws -> Session? {
         guard let bytes = [UInt8](base64URL: text), bytes.count == 32 + 8 + 16 else { return nil }
         let head = bytes[..<40]

@@ -24,7 +24,8 @@ final class Passwords: Sendable {
         try await run { try Self.hash(password, salt: .random(16)) }
     }
 
-    /// Tells whether a password is the one of a hash; without a hash it is not, and takes as long to say so.
+    /// Tells whether a password is the one of a hash; without a hash it is not, and takes as long
+    /// to say so.
     func matches(_ password: String, _ hash: String?) async throws -> Bool {
         let salt = hash?.split(separator: "$").dropFirst().first.flatMap {
             [UInt8](base64URL: String($0))

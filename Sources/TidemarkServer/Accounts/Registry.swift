@@ -5,11 +5,11 @@
 import TidemarkDatabase
 import TidemarkModel
 
-/// The records of those who call a server, and of those whom it calls: tokens, keys, accounts, sessions,
-/// couriers, webhooks and administrators.
+/// The records of those who call a server, and of those whom it calls: tokens, keys, accounts,
+/// sessions, couriers, webhooks and administrators.
 ///
-/// They are records of a container that no token gives access to, so that they are as durable as all else. Of
-/// secrets it keeps hashes alone.
+/// They are records of a container that no token gives access to, so that they are as durable as
+/// all else. Of secrets it keeps hashes alone.
 struct Registry: Sendable {
     let tokens: ZoneHandle
     let keys: ZoneHandle
@@ -19,7 +19,7 @@ struct Registry: Sendable {
     let webhooks: ZoneHandle
     let containers: ZoneHandle
     let administrators: ZoneHandle
-    /// What administrators did.
+    /// The log of administrators' requests.
     let administration: ZoneHandle
 
     /// The container that holds them.

@@ -24,7 +24,8 @@ public struct Webhook: RecordCodable, Sendable {
     public var user: String
     /// The change token behind the last notification that was posted.
     public var position = ""
-    /// The time since which nothing could be posted, in milliseconds since 1970; zero if the last attempt worked.
+    /// The time since which nothing could be posted, in milliseconds since 1970; zero if the last
+    /// attempt worked.
     public var failingSince: Int64 = 0
     /// The reason for which the last attempt failed; empty if it worked.
     public var failure = ""
@@ -81,7 +82,8 @@ public struct Webhook: RecordCodable, Sendable {
 }
 
 extension Directory {
-    /// Adds a webhook for what happens from now on, and returns the secret with which its requests are signed.
+    /// Adds a webhook for what happens from now on, and returns the secret with which its requests
+    /// are signed.
     func addWebhook(_ wanted: Webhook) async throws -> String {
         try wanted.checkAddress()
         guard wanted.container != Registry.container.identifier else {

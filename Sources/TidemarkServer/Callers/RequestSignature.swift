@@ -32,7 +32,8 @@ struct RequestSignature: Sendable {
         else { return false }
         let hash = Data(SHA256.hash(data: body)).base64EncodedString()
         let path = target.split(separator: "?", maxSplits: 1).first.map(String.init) ?? target
-        // A request without a body is signed with no hash or with that of nothing; some sign the query too.
+        // A request without a body is signed with no hash or with that of nothing; some sign the
+        // query too.
         let hashes = body.isEmpty ? ["", hash] : [hash]
         for hash in hashes {
             for signed in path == target ? [path] : [path, target] {
@@ -61,8 +62,8 @@ final class SeenSignatures: Sendable {
     private let seen = Lock<[String: Int64]>([:])
     private static let limit = 100_000
 
-    /// Tells whether a signature is new, or came again within a second: programs that sign without randomness make the
-    /// same one for the same request.
+    /// Tells whether a signature is new, or came again within a second: programs that sign without
+    /// randomness make the same one for the same request.
     func takes(_ signature: String, now: Int64) -> Bool {
         seen.withLock { seen in
             if let first = seen[signature] { return now - first <= 1_000 }

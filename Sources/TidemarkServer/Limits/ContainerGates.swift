@@ -6,13 +6,14 @@ import TidemarkLock
 import TidemarkModel
 import TidemarkWire
 
-/// Keeps one container from taking the whole server: bounds the requests of each that are answered at the same time,
-/// and lets queries and deltas of each wait for one another.
+/// Keeps one container from taking the whole server: bounds the requests of each that are answered
+/// at the same time, and lets queries and deltas of each wait for one another.
 final class ContainerGates: Sendable {
     private struct Gate {
         var open = 0
         var scans = 0
-        /// Scans that wait for their turn, first come first served; no more of them than open requests.
+        /// Scans that wait for their turn, first come first served; no more of them than open
+        /// requests.
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -47,7 +48,8 @@ final class ContainerGates: Sendable {
         return try await work()
     }
 
-    /// The number of requests of a container that are being answered, and of its scans that are under way.
+    /// The number of requests of a container that are being answered, and of its scans that are
+    /// under way.
     func counts(of container: ContainerID) -> (open: Int, scans: Int) {
         gates.withLock { gates in
             gates[container].map { ($0.open, $0.scans) } ?? (0, 0)

@@ -10,14 +10,15 @@ public struct ServerOptions: Hashable, Sendable {
     public var host = "127.0.0.1"
     /// The port; zero takes a free one.
     public var port = 8080
-    /// The address at which clients reach the server, such as `https://sync.example.org`; `nil` believes each
-    /// request's host.
+    /// The address at which clients reach the server, such as `https://sync.example.org`; `nil`
+    /// believes each request's host.
     public var publicURL: String?
     /// The file of the certificate chain in PEM; `nil` speaks plain HTTP.
     public var certificate: String?
     /// The file of the certificate's private key in PEM.
     public var privateKey: String?
-    /// The time after which the certificate and its key are read again, so that new ones are used without a restart.
+    /// The time after which the certificate and its key are read again, so that new ones are used
+    /// without a restart.
     public var certificateInterval = Duration.seconds(10)
     /// True if people may make accounts for themselves.
     public var allowsSignUp = true
@@ -27,15 +28,18 @@ public struct ServerOptions: Hashable, Sendable {
     public var rateLimits: [RateLimited: Throttling.Rate] = [
         .signIn: Throttling.Rate(20, per: .seconds(60))
     ]
-    /// True if a proxy stands before the server, whose `X-Forwarded-For` says where a request comes from.
+    /// True if a proxy stands before the server, whose `X-Forwarded-For` says where a request comes
+    /// from.
     public var trustsProxy = false
     /// The most connections that may be open at once.
     public var connectionLimit = 20_000
-    /// The time between two heartbeats of a stream of changes, and the longest time for which a courier's answer waits.
+    /// The time between two heartbeats of a stream of changes, and the longest time for which a
+    /// courier's answer waits.
     public var heartbeat = Duration.seconds(25)
     /// The most streams and couriers by which one user may listen at once in one container.
     public var listenersPerUser = 2_000
-    /// The networks of this machine and its neighbours to which webhooks may be sent, such as `127.0.0.0/8`.
+    /// The networks of this machine and its neighbours to which webhooks may be sent, such as
+    /// `127.0.0.0/8`.
     ///
     /// Other addresses that are not public are refused.
     public var webhookNetworks: [String] = []
@@ -45,27 +49,30 @@ public struct ServerOptions: Hashable, Sendable {
     public var idleTimeout = Duration.seconds(60)
     /// The time within which the body of a request must have come, assets aside.
     public var bodyTimeout = Duration.seconds(60)
-    /// Requests of one container that are answered at the same time, where the container has no limit of its own.
+    /// Requests of one container that are answered at the same time, where the container has no
+    /// limit of its own.
     public var requestsPerContainer = 2_000
-    /// Queries and deltas of one container that are read at the same time, where the container has no limit of its
-    /// own; others wait.
+    /// Queries and deltas of one container that are read at the same time, where the container has
+    /// no limit of its own; others wait.
     public var scansPerContainer = 32
 
-    /// How long the web auth tokens of a session are good.
+    /// The validity of a session's web auth tokens.
     public var tokenRotation = TokenRotation.lenient
 
     /// The defaults.
     public init() {}
 }
 
-/// How long the web auth tokens of a session are good.
+/// The validity of a session's web auth tokens.
 public enum TokenRotation: String, CaseIterable, Hashable, Sendable {
     /// Each of them until the session ends, as Apple's service does.
     case lenient
-    /// Each for one request, as Apple's documentation says: the answer's token is the only one that is good then.
+    /// Each for one request, as Apple's documentation says: the answer's token is the only one that
+    /// is good then.
     ///
-    /// A client that does not get an answer has to sign in again, and cannot send two requests at once. The server
-    /// keeps in memory which token is next: after a start one that was used before is good once more.
+    /// A client that does not get an answer has to sign in again, and cannot send two requests at
+    /// once. The server keeps in memory which token is next: after a start one that was used before
+    /// is good once more.
     case strict
 }
 #endif

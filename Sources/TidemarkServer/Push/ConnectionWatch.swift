@@ -12,12 +12,13 @@ import Musl
 import Darwin
 #endif
 
-/// What a connection does while somebody listens by it.
+/// The detection of closed connections while a client listens.
 ///
-/// Nobody reads a connection while its answer is written, so that only the connection itself can find that the other side
-/// is gone. It then closes, and writing fails.
+/// Nothing reads a connection while a response is written to it, so only the connection itself can
+/// detect that the other side is gone. It then closes, and writing fails.
 enum ConnectionWatch {
-    /// The seconds for which what was sent may stay unconfirmed: so a side is found that vanished without a word.
+    /// The seconds for which what was sent may stay unconfirmed: so a side is found that vanished
+    /// without a word.
     private static let silence = 60
 
     /// Lets a connection close itself once the other side is gone.

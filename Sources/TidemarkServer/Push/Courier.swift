@@ -8,8 +8,9 @@ import TidemarkModel
 
 /// One client's courier: hands out one notification after another.
 ///
-/// A notification counts as handed out once its answer was written. Until then no other request gets one, so that none is
-/// handed out twice; if the answer cannot be written, the next request gets the same one again.
+/// A notification counts as handed out once its answer was written. Until then no other request
+/// gets one, so that none is handed out twice; if the answer cannot be written, the next request
+/// gets the same one again.
 final class Courier: Sendable {
     private struct State {
         var token: CourierToken
@@ -67,7 +68,8 @@ final class Courier: Sendable {
         state.withLock { if $0.waiting === listener { $0.waiting = nil } }
     }
 
-    /// Takes the next notification; `nil` if there is none, or another request has one that is on its way.
+    /// Takes the next notification; `nil` if there is none, or another request has one that is on
+    /// its way.
     func take(from store: Store) async throws(SyncError) -> Handout? {
         let position = state.withLock { state -> String? in
             if state.isHandingOut { return nil }
@@ -130,7 +132,8 @@ final class Courier: Sendable {
     }
 }
 
-/// A notification on its way to a client: if it is let go of without ``wasWritten()``, it is handed out again.
+/// A notification on its way to a client: if it is let go of without ``wasWritten()``, it is handed
+/// out again.
 final class Handout: Sendable {
     let line: PushPage.Line
     private let courier: Courier

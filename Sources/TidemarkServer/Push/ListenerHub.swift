@@ -9,8 +9,8 @@ import TidemarkWire
 
 /// Everybody who listens for notifications of a server's store.
 ///
-/// It follows the store once, and marks the listeners that new notifications concern. One timer serves the heartbeats of
-/// all: a wheel that turns once between two beats of a listener.
+/// It follows the store once, and marks the listeners that new notifications concern. One timer
+/// serves the heartbeats of all: a wheel that turns once between two beats of a listener.
 final class ListenerHub: Sendable {
     private struct State {
         /// The listeners by the database that their notifications are in.

@@ -41,7 +41,8 @@ struct InternetAddress: Hashable, Sendable {
         return !networks.contains { $0.contains(self) }
     }
 
-    /// The address of version 4 to which a gateway or the system itself leads from this one; `nil` if none does.
+    /// The address of version 4 to which a gateway or the system itself leads from this one; `nil`
+    /// if none does.
     private var embedded: InternetAddress? {
         guard bytes.count == 16 else { return nil }
         if Network.mapped.contains(self) || Network.translated.contains(self)

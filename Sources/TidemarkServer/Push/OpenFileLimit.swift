@@ -12,8 +12,8 @@ import Darwin
 
 /// The number of files and sockets that the process may have open.
 enum OpenFileLimit {
-    /// Raises the limit to the most that the system lets the process have, and returns it; `nil` where the system
-    /// does not say.
+    /// Raises the limit to the most that the system lets the process have, and returns it; `nil`
+    /// where the system does not say.
     @discardableResult
     static func raise() -> Int? {
         #if canImport(Glibc)

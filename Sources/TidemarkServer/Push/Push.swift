@@ -26,7 +26,8 @@ struct Push: Sendable {
     }
 }
 
-/// Sends webhooks while the server runs, and ends all listening before the server waits for open requests.
+/// Sends webhooks while the server runs, and ends all listening before the server waits for open
+/// requests.
 extension Push: Service {
     func run() async throws {
         try await begin()

@@ -199,13 +199,15 @@ extension Server {
 }
 
 extension Directory {
-    /// The path of a link with which the holder of an account sets a new password: once, within a day.
+    /// The path of a link with which the holder of an account sets a new password: once, within a
+    /// day.
     public func resetPath(ofAccount email: String) async throws -> String {
         guard let account = try await account(email: email) else { throw Self.noAccount(email) }
         return "/reset?s=" + (try secret.sealed(ResetTicket(account), for: ResetTicket.purpose))
     }
 
-    /// The account that a link of ``resetPath(ofAccount:)`` is for; `nil` for a link that is not good any more.
+    /// The account that a link of ``resetPath(ofAccount:)`` is for; `nil` for a link that is not
+    /// good any more.
     func account(ofReset text: String?) async throws -> Account? {
         guard let text,
             let ticket = secret.opened(text, for: ResetTicket.purpose, as: ResetTicket.self),
@@ -216,7 +218,8 @@ extension Directory {
         return account
     }
 
-    /// The path of a link with which somebody makes an account for an address: once, within two weeks.
+    /// The path of a link with which somebody makes an account for an address: once, within two
+    /// weeks.
     public func invitationPath(for email: String) throws -> String {
         let invitation = Invitation(
             email: Account.normalized(email),

@@ -16,7 +16,7 @@ import TidemarkWire
 
 /// `/tidemark/1/administration/…`: what operators ask, in lines of JSON.
 extension Server {
-    /// Who administers.
+    /// The administrator of a request.
     struct Operator: Sendable {
         /// The id of the credential.
         let id: String
@@ -166,15 +166,15 @@ extension Server {
     }
 }
 
-/// The answer to a call on its way to a client: its lines, and lines in between that say how far work has come, or
-/// nothing, so that both sides notice a connection that is gone.
+/// The answer to a call on its way to a client: its lines, and lines in between that say how far
+/// work has come, or nothing, so that both sides notice a connection that is gone.
 private struct CallAnswer<Call: AdministrationCall>: Sendable {
     let call: Call
     let service: any AdministrationService
     /// Lines for the client; an empty one says nothing.
     private let lines = AsyncChannel<[UInt8]>()
 
-    /// How often the client is told of progress.
+    /// The pause between two reports of progress to the client.
     private static var reportPause: Duration { .milliseconds(500) }
     /// The number of these pauses after which the client gets a line in any case.
     private static var silentPauseCount: Int { 20 }
@@ -236,7 +236,7 @@ private struct CallAnswer<Call: AdministrationCall>: Sendable {
     }
 }
 
-/// How far work has come, if that was not told yet.
+/// The latest progress of the work, if it has not been reported yet.
 private final class LatestProgress: Sendable {
     private let latest = Lock<(done: UInt64, total: UInt64)?>(nil)
 

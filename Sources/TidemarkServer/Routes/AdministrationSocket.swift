@@ -8,7 +8,8 @@ import ServiceLifecycle
 
 /// The socket in a store's folder on which a server answers administrators.
 ///
-/// A user who may open the socket may administer the server: its mode is 0600, in a folder that is its owner's.
+/// A user who may open the socket may administer the server: its mode is 0600, in a folder that is
+/// its owner's.
 public enum AdministrationSocket {
     /// Bytes that the path of a socket may have on Linux and on Apple's systems.
     private static let pathByteLimit = 103
@@ -21,8 +22,8 @@ public enum AdministrationSocket {
 }
 
 extension Server {
-    /// Makes the service that answers administrators while the server runs; `nil` where the store's path is
-    /// too long for a socket.
+    /// Makes the service that answers administrators while the server runs; `nil` where the store's
+    /// path is too long for a socket.
     func administration() -> (any Service)? {
         guard let path = AdministrationSocket.path(ofStoreAt: folder) else {
             logger.warning(

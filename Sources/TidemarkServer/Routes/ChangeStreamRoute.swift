@@ -168,7 +168,8 @@ extension ByteBuffer {
     /// A comment, which keeps the connection open.
     fileprivate static let beat = ByteBuffer(string: ":\n\n")
 
-    /// An id alone, for a client whose position changed without an event: it gets no event of its own changes.
+    /// An id alone, for a client whose position changed without an event: it gets no event of its
+    /// own changes.
     fileprivate static func position(_ token: ChangeToken) -> ByteBuffer {
         ByteBuffer(string: "id: \(token)\n\n")
     }

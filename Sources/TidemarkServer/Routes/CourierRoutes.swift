@@ -9,7 +9,8 @@ import NIOCore
 import TidemarkModel
 import TidemarkWire
 
-/// `tokens/create`, `tokens/register`, and the courier: one notification for each request that waits for it.
+/// `tokens/create`, `tokens/register`, and the courier: one notification for each request that
+/// waits for it.
 extension Server {
     /// The members of requests about tokens that matter here.
     private struct TokenRequest: Decodable {

@@ -20,7 +20,8 @@ public import Tracing
 
 /// Answers CloudKit Web Services for a store, over HTTP.
 ///
-/// `run()` is a whole server. `addRoutes(to:)` puts the same paths into the router of somebody's own application.
+/// `run()` is a whole server. `addRoutes(to:)` puts the same paths into the router of somebody's
+/// own application.
 public final class Server: Sendable {
     /// The options that it was made with.
     public let options: ServerOptions
@@ -41,10 +42,11 @@ public final class Server: Sendable {
 
     /// Prepares a server for the store in a folder.
     ///
-    /// `logger` is told of each request: who asked for what and how that ended, never a token, a body or a value.
-    /// `tracer` makes a span of each request; the spans of an ``OTLPTracer`` are posted while ``run(onListening:)`` runs.
-    /// Open the store with `StoreOptions.requiresAuthentication`, so that nobody is taken for a user whose
-    /// credential was not checked.
+    /// `logger` is told of each request: who asked for what and how that ended, never a token, a
+    /// body or a value. `tracer` makes a span of each request; the spans of an ``OTLPTracer`` are
+    /// posted while ``run(onListening:)`` runs. Open the store with
+    /// `StoreOptions.requiresAuthentication`, so that nobody is taken for a user whose credential
+    /// was not checked.
     public init(
         store: Store,
         at folder: String,
@@ -143,9 +145,11 @@ public final class Server: Sendable {
         }
     }
 
-    /// Posts webhooks, and ends streams and couriers at a graceful shutdown: for applications that mount the routes.
+    /// Posts webhooks, and ends streams and couriers at a graceful shutdown: for applications that
+    /// mount the routes.
     ///
-    /// Put it behind the application in a service group, so that it is shut down first; `run()` has one of its own.
+    /// Put it behind the application in a service group, so that it is shut down first; `run()` has
+    /// one of its own.
     public var pushService: any Service { push }
 
     /// Answers requests until the process is asked to stop, then finishes those that have begun.

@@ -9,7 +9,8 @@ import TidemarkModel
 import TidemarkWire
 import Tracing
 
-/// `/tidemark/1/CONTAINER/ENVIRONMENT/DATABASE/METHOD`: the methods of `DatabaseService`, for Tidemark's own clients.
+/// `/tidemark/1/CONTAINER/ENVIRONMENT/DATABASE/METHOD`: the methods of `DatabaseService`, for
+/// Tidemark's own clients.
 extension Server {
     func answerService(_ request: Request, from address: String?) async -> Response {
         let incoming = Incoming(request, options, from: address)

@@ -8,8 +8,8 @@ import TidemarkModel
 
 /// The key with which a server signs what it hands out: tokens, addresses, receipts.
 ///
-/// It lies in a file of its own beside the log, so that a backup does not hold it: whoever restores or forks a
-/// store gets a new one, and all that was signed before ends.
+/// It lies in a file of its own beside the log, so that a backup does not hold it: whoever restores
+/// or forks a store gets a new one, and all that was signed before ends.
 struct ServerSecret: Sendable {
     private let key: SymmetricKey
     private static let byteCount = 32
@@ -60,7 +60,8 @@ struct ServerSecret: Sendable {
         return (code(of: bytes, for: purpose).prefix(Self.macByteCount) + bytes).base64URL
     }
 
-    /// The value in a text that ``sealed(_:for:)`` made for the same purpose; `nil` for any other text.
+    /// The value in a text that ``sealed(_:for:)`` made for the same purpose; `nil` for any other
+    /// text.
     func opened<Value: Decodable>(
         _ text: String,
         for purpose: String,

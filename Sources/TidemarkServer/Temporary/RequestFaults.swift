@@ -4,14 +4,15 @@
 #if Server
 import TidemarkLock
 
-/// The faults that a temporary server makes: requests that wait, come too early, or get no answer.
+/// The faults of a temporary server: delayed, throttled and unanswered requests.
 ///
-/// What becomes of a request follows from the seed, its path and the number of requests to this path before it, so
-/// that it does not depend on requests to other paths that run at the same time.
+/// The fate of a request follows from the seed, its path and the number of earlier requests to this
+/// path. So it does not depend on concurrent requests to other paths.
 package struct RequestFaults: Hashable, Sendable {
     /// The share of requests that are answered `THROTTLED`, from zero to one.
     package var throttledShare = 0.0
-    /// The share of requests whose connection is closed without an answer; half of them are carried out before.
+    /// The share of requests whose connection is closed without an answer; half of them are carried
+    /// out before.
     package var lostShare = 0.0
     /// The longest time that a request waits; each waits a random part of it.
     package var latency = Duration.zero
@@ -21,7 +22,7 @@ package struct RequestFaults: Hashable, Sendable {
     /// No faults.
     package init() {}
 
-    /// What becomes of one request.
+    /// The fate of one request.
     struct Fate: Hashable {
         enum End {
             case answered, throttled, requestLost, answerLost
@@ -64,7 +65,8 @@ final class RequestCounts: Sendable {
         self.faults = faults
     }
 
-    /// Tells what becomes of the next request to a path; `nil` for pages, metrics and health, which have no faults.
+    /// Tells what becomes of the next request to a path; `nil` for pages, metrics and health, which
+    /// have no faults.
     func next(to path: String) -> RequestFaults.Fate? {
         guard ["/database/", "/tidemark/", "/assets/"].contains(where: path.hasPrefix) else {
             return nil

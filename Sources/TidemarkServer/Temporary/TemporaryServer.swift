@@ -14,8 +14,9 @@ import TidemarkWire
 
 /// A server for one run of something, on a store that is made for it: `tidemark exec`.
 ///
-/// It listens on the loopback interface, on a free port. `POST /tidemark/1/reset` empties it: a new store takes the
-/// place of the old one, with the same API token and the same user, who stays signed in.
+/// It listens on the loopback interface, on a free port. `POST /tidemark/1/reset` empties it: a new
+/// store takes the place of the old one, with the same API token and the same user, who stays
+/// signed in.
 package final class TemporaryServer: Sendable {
     /// The store that answers, and what belongs to it.
     private struct Current: Sendable {
@@ -64,8 +65,8 @@ package final class TemporaryServer: Sendable {
 
     /// Opens the first store in a folder, and prepares to answer for it.
     ///
-    /// `user` is an address, or a name, which becomes the address of an account. `fill` puts into the store what is
-    /// there from the beginning.
+    /// `user` is an address, or a name, which becomes the address of an account. `fill` puts into
+    /// the store what is there from the beginning.
     package init(
         in folder: String,
         container: ContainerID,

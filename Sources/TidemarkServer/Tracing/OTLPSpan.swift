@@ -51,7 +51,7 @@ struct EndedSpan: Sendable {
 
 /// A span that an ``OTLPTracer`` keeps.
 public final class OTLPSpan: Span {
-    /// What the spans below it begin with.
+    /// The context from which the spans of nested work begin.
     public let context: InstrumentationContext
     /// True if it is kept.
     public let isRecording: Bool
@@ -75,7 +75,7 @@ public final class OTLPSpan: Span {
         set { state.withLock { $0.name = newValue } }
     }
 
-    /// What is said about the work.
+    /// The attributes of the work.
     public var attributes: SpanAttributes {
         get { state.withLock { $0.attributes } }
         set { change { $0.attributes = newValue } }

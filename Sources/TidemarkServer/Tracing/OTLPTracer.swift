@@ -12,7 +12,8 @@ public import Tracing
 
 /// Keeps spans, and posts them in batches to a collector as OTLP over HTTP, in JSON.
 ///
-/// It reads and writes `traceparent`. Run it as a service; what has ended when it is asked to stop is posted first.
+/// It reads and writes `traceparent`. Run it as a service; what has ended when it is asked to stop
+/// is posted first.
 public final class OTLPTracer: Tracer, Service {
     /// The options that it was made with.
     public let options: TraceOptions
@@ -26,7 +27,8 @@ public final class OTLPTracer: Tracer, Service {
         var hasFailed = false
     }
 
-    /// Prepares a tracer; `logger` is told when the collector cannot be reached, and when it can be again.
+    /// Prepares a tracer; `logger` is told when the collector cannot be reached, and when it can be
+    /// again.
     public init(_ options: TraceOptions, logger: Logger) {
         self.options = options
         self.logger = logger

@@ -6,10 +6,11 @@ import HTTPTypes
 import TidemarkModel
 import Tracing
 
-/// The span of a request: what was asked for and how that ended, never a query, in which tokens are.
+/// The span of a request: what was asked for and how that ended, never a query, in which tokens
+/// are.
 struct RequestSpan {
     private let span: any Span
-    /// What the spans of the work begin with.
+    /// The context from which the spans of the work begin.
     var context: InstrumentationContext { span.context }
     /// The trace that a commit of the request belongs to.
     let trace: TraceContext?

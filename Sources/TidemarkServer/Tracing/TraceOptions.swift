@@ -32,9 +32,10 @@ public struct TraceOptions: Hashable, Sendable {
 
     /// Reads the variables that OpenTelemetry names; `nil` where no endpoint is set.
     ///
-    /// `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is the address itself; to `OTEL_EXPORTER_OTLP_ENDPOINT`, `/v1/traces` is
-    /// added. `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME` and `OTEL_TRACES_SAMPLER_ARG` are the other members.
-    /// Throws for an address that is none, and a part that is no number from 0 to 1.
+    /// `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is the address itself; to
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`, `/v1/traces` is added. `OTEL_EXPORTER_OTLP_HEADERS`,
+    /// `OTEL_SERVICE_NAME` and `OTEL_TRACES_SAMPLER_ARG` are the other members. Throws for an
+    /// address that is none, and a part that is no number from 0 to 1.
     public init?(environment: [String: String]) throws(SyncError) {
         func text(_ name: String) -> String? {
             environment[name].flatMap { $0.isEmpty ? nil : $0 }

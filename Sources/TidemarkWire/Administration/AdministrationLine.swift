@@ -7,7 +7,7 @@ public import TidemarkModel
 ///
 /// Its one member says what it is. The last line has an answer or an error.
 struct AdministrationLine<Call: AdministrationCall>: Codable {
-    /// How much of how much is done.
+    /// The completed part and the total of the work.
     struct Progress: Codable {
         var done: UInt64
         var total: UInt64
@@ -40,9 +40,10 @@ public enum AdministrationLines {
 
     /// Answers a call in lines of JSON, without their ends.
     ///
-    /// `report` takes lines about progress, which may come at any time until the answer does, on any thread: the caller
-    /// leaves out what is too much. `write` takes the others; the next one waits for it to return. What the service
-    /// throws is the last line, unless nothing was written before: then it is thrown.
+    /// `report` takes lines about progress, which may come at any time until the answer does, on
+    /// any thread: the caller leaves out what is too much. `write` takes the others; the next one
+    /// waits for it to return. What the service throws is the last line, unless nothing was written
+    /// before: then it is thrown.
     public static func answer<Call: AdministrationCall>(
         _ call: Call,
         by service: any AdministrationService,

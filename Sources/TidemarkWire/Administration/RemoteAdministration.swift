@@ -3,13 +3,15 @@
 
 public import TidemarkModel
 
-/// The way to an `AdministrationService` in another process, or elsewhere: carries bytes, and knows nothing of what
-/// they say.
+/// The way to an `AdministrationService` in another process, or elsewhere: carries bytes, and knows
+/// nothing of what they say.
 public protocol AdministrationTransport: Sendable {
-    /// Sends a call, once, and gives the lines of the answer to `receive`, without their ends, until the last one.
+    /// Sends a call, once, and gives the lines of the answer to `receive`, without their ends,
+    /// until the last one.
     ///
-    /// Throws `networkUnavailable`, `networkFailure` or `serverResponseLost` where a connection was not made, or was
-    /// lost; and what the other side says before there is a line. Cancelling the task ends the call there too.
+    /// Throws `networkUnavailable`, `networkFailure` or `serverResponseLost` where a connection was
+    /// not made, or was lost; and what the other side says before there is a line. Cancelling the
+    /// task ends the call there too.
     func send(
         _ call: [UInt8],
         to name: String,
@@ -19,7 +21,8 @@ public protocol AdministrationTransport: Sendable {
 
 /// An `AdministrationService` that another process answers for.
 ///
-/// A call that only reads is repeated where the connection was lost before the first part of an answer came.
+/// A call that only reads is repeated where the connection was lost before the first part of an
+/// answer came.
 public struct RemoteAdministration<Transport: AdministrationTransport>: AdministrationService {
     private let transport: Transport
     private let patience: Patience

@@ -3,7 +3,7 @@
 
 import TidemarkModel
 
-/// What is wrong with bytes that are not a message, and where.
+/// The error in bytes that are not a message, with its offset.
 struct WireFormError: Error, Hashable {
     let message: String
     let offset: Int
@@ -17,7 +17,8 @@ struct WireFormError: Error, Hashable {
     var summary: String { "at byte \(offset): \(message)" }
 }
 
-/// Reads numbers, texts and bytes one after another from bytes that another process sent: all are checked.
+/// Reads numbers, texts and bytes one after another from bytes that another process sent: all are
+/// checked.
 struct WireReader {
     let bytes: [UInt8]
     private(set) var offset = 0
@@ -77,7 +78,7 @@ struct WireReader {
         return bytes[try take(count)]
     }
 
-    /// Where a text lies, which is UTF-8.
+    /// Reads the range of a text, which must be UTF-8.
     mutating func text(_ count: Int) throws(WireFormError) -> Range<Int> {
         let range = try take(count)
         let isText = bytes.withUnsafeBufferPointer { buffer in

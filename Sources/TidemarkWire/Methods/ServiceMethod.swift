@@ -3,11 +3,11 @@
 
 public import TidemarkModel
 
-/// A method of a service as a value: its name, whether it writes, and how its requests and answers are written as
-/// bytes.
+/// A method of a service as a value: its name, whether it writes, and how its requests and answers
+/// are written as bytes.
 ///
-/// One process sends the name and the request's bytes to another, which performs the method on the service that
-/// it has and sends the answer's bytes back.
+/// One process sends the name and the request's bytes to another, which performs the method on the
+/// service that it has and sends the answer's bytes back.
 public struct ServiceMethod<Service, Request: Codable & Sendable, Answer: Codable & Sendable>:
     Sendable
 {
@@ -44,10 +44,11 @@ public protocol AnyServiceMethod<Service>: Sendable {
     /// Tells whether the method's requests and answers can have a form.
     func has(_ form: WireForm) -> Bool
 
-    /// Reads a request, performs it on a service, and returns the answer in a form, or in JSON where it cannot have
-    /// that.
+    /// Reads a request, performs it on a service, and returns the answer in a form, or in JSON
+    /// where it cannot have that.
     ///
-    /// Throws what the service throws, and `invalidArguments` for bytes that are not a request of the method.
+    /// Throws what the service throws, and `invalidArguments` for bytes that are not a request of
+    /// the method.
     func answer(
         to request: ReceivedMessage,
         in form: WireForm,
@@ -106,8 +107,8 @@ extension ServiceMethod: AnyServiceMethod {
 
     /// Reads an answer.
     ///
-    /// Throws `internalError` for bytes that are not one: the other side is not a Tidemark that this version can
-    /// speak to.
+    /// Throws `internalError` for bytes that are not one: the other side is not a Tidemark that
+    /// this version can speak to.
     public func answer(from message: ReceivedMessage) throws(SyncError) -> Answer {
         switch read(message, json: Answer.self, records?.readAnswer) {
         case .success(let answer): return answer
@@ -143,7 +144,7 @@ extension ServiceMethod: AnyServiceMethod {
     }
 }
 
-/// What is wrong with a message, and where.
+/// The error in a message, with its offset.
 private struct UnreadableMessage: Error {
     let summary: String
 }

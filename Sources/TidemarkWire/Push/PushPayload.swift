@@ -3,13 +3,14 @@
 
 package import TidemarkModel
 
-/// The dictionary of a remote notification: `aps`, which systems show, and `ck`, which CloudKit code reads.
+/// The dictionary of a remote notification: `aps`, which systems show, and `ck`, which CloudKit
+/// code reads.
 ///
-/// `ck` holds `ce` (the version of this form), `cid` (container), `nid` (the notification's name), `ckuserid` (the
-/// user who has the subscription), `p` (pruned), and one of
+/// `ck` holds `ce` (the version of this form), `cid` (container), `nid` (the notification's name),
+/// `ckuserid` (the user who has the subscription), `p` (pruned), and one of
 ///
-/// - `qry`: `dbs` (scope), `fo` (reason), `rid` (record name), `sid` (subscription), `zid`, `zoid` (zone and owner),
-///   `af` (fields);
+/// - `qry`: `dbs` (scope), `fo` (reason), `rid` (record name), `sid` (subscription), `zid`, `zoid`
+///   (zone and owner), `af` (fields);
 /// - `fet`: `dbs`, `sid`, `zid`, `zoid`, for a zone;
 /// - `met`: `dbs`, `sid`, for a database;
 /// - `rd`: for a notification that another client has read.
@@ -79,7 +80,8 @@ package struct PushPayload {
 
     /// The dictionary as JSON.
     ///
-    /// Values of fields have the form that records have on the wire: dates are milliseconds since 1970.
+    /// Values of fields have the form that records have on the wire: dates are milliseconds since
+    /// 1970.
     package var json: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(payload: .members(members))

@@ -60,7 +60,8 @@ private enum ChangesForm {
     private static let changed: UInt8 = 0
     private static let deleted: UInt8 = 1
 
-    /// Bytes of records that one block holds where an answer is read: who keeps a record keeps its block.
+    /// Bytes of records that one block holds where an answer is read: who keeps a record keeps its
+    /// block.
     private static let blockByteCount = 32 << 10
 
     static func message(for answer: ZoneChanges) -> WireMessage? {

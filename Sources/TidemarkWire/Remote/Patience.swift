@@ -3,16 +3,18 @@
 
 import TidemarkModel
 
-/// The rule by which a call is repeated after a lost connection, or as a service asks, and how long is waited before.
+/// The rule by which a call is repeated after a lost connection, or as a service asks, and how long
+/// is waited before.
 public struct Patience: Sendable {
-    /// The most repetitions of one call or of opening one stream; a stream that was open is resumed without limit.
+    /// The most repetitions of one call or of opening one stream; a stream that was open is resumed
+    /// without limit.
     public var repetitions: Int
     /// The wait before the first repetition; it doubles with each.
     public var firstWait: Duration
     /// The longest wait after a lost connection.
     public var longestWait: Duration
-    /// The longest wait that a service may ask for by an error's `retryAfter`; an error that asks for more is the
-    /// caller's.
+    /// The longest wait that a service may ask for by an error's `retryAfter`; an error that asks
+    /// for more is the caller's.
     public var longestRetryAfter: Duration
     /// Waits; throws if the task is cancelled.
     public var wait: @Sendable (Duration) async throws -> Void
@@ -39,7 +41,8 @@ public struct Patience: Sendable {
         min(firstWait * (1 << min(repetition, 20)), longestWait)
     }
 
-    /// Does something until it succeeds, fails in a way that repeating does not mend, or was repeated often enough.
+    /// Does something until it succeeds, fails in a way that repeating does not mend, or was
+    /// repeated often enough.
     func repeating<Answer>(
         _ body: () async throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {

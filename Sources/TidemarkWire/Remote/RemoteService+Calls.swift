@@ -211,7 +211,8 @@ extension RemoteService: DatabaseService {
         let stream = ResumedStream(first, patience) { (_: AccountStatus?) throws(SyncError) in
             try await transport.accountStatuses(as: caller)
         }
-        // A stream begins with the status as it is: after a lost connection that is often the one known already.
+        // A stream begins with the status as it is: after a lost connection that is often the one
+        // known already.
         return AsyncThrowingStream { try await stream.nextOther() }
     }
 }

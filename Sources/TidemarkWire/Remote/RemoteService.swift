@@ -5,9 +5,10 @@ import TidemarkModel
 
 /// A `DatabaseService` that another process answers for.
 ///
-/// A connection that is lost is not noticed as long as it comes back in time: calls are repeated where the service says
-/// that they may be, writes under a request id that is made for each call; streams and downloads are resumed
-/// where they broke off. An upload is not repeated, because its pieces can be taken only once.
+/// A connection that is lost is not noticed as long as it comes back in time: calls are repeated
+/// where the service says that they may be, writes under a request id that is made for each call;
+/// streams and downloads are resumed where they broke off. An upload is not repeated, because its
+/// pieces can be taken only once.
 public struct RemoteService<Transport: ServiceTransport>: Sendable {
     let transport: Transport
     let patience: Patience

@@ -3,15 +3,16 @@
 
 public import TidemarkModel
 
-/// The way to a `DatabaseService` in another process, or elsewhere: carries bytes, and knows nothing of what they say.
+/// The way to a `DatabaseService` in another process, or elsewhere: carries bytes, and knows
+/// nothing of what they say.
 ///
-/// A connection that was not made, or was lost, is `networkUnavailable`, `networkFailure` or `serverResponseLost`;
-/// every other error is the service's own.
+/// A connection that was not made, or was lost, is `networkUnavailable`, `networkFailure` or
+/// `serverResponseLost`; every other error is the service's own.
 public protocol ServiceTransport: Sendable {
     /// The form that the other side is known or hoped to have.
     ///
-    /// A transport that learns that it was hoped in vain changes it, and throws: the request is then sent again in
-    /// the other form.
+    /// A transport that learns that it was hoped in vain changes it, and throws: the request is
+    /// then sent again in the other form.
     var form: WireForm { get }
 
     /// Sends a request of one of ``DatabaseMethods``, once, and returns the answer.
@@ -34,13 +35,15 @@ public protocol ServiceTransport: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> AssetDownload
 
-    /// Opens the stream of notifications after a token; it ends with an error where the connection is lost.
+    /// Opens the stream of notifications after a token; it ends with an error where the connection
+    /// is lost.
     func notifications(
         since token: ChangeToken,
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error>
 
-    /// Opens the stream of the account's statuses; it ends with an error where the connection is lost.
+    /// Opens the stream of the account's statuses; it ends with an error where the connection is
+    /// lost.
     func accountStatuses(
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error>

@@ -3,8 +3,8 @@
 
 package import TidemarkModel
 
-/// The bytes of an asset on their way to a client (Docs/formats/wire.md): pieces, each behind its length, and a
-/// last word that says how it ended.
+/// The bytes of an asset on their way to a client (Docs/formats/wire.md): pieces, each behind its
+/// length, and a last word that says how it ended.
 package enum PieceFrames {
     /// The media type.
     package static let mediaType = "application/vnd.tidemark.pieces"
@@ -84,8 +84,8 @@ package struct PieceReader: Sendable {
         return .piece(piece)
     }
 
-    /// Tells how it ended, when no more bytes come: throws the error that the other side sent, or that the connection
-    /// was lost.
+    /// Tells how it ended, when no more bytes come: throws the error that the other side sent, or
+    /// that the connection was lost.
     package func finish() throws(SyncError) {
         if hasEnded { return }
         guard isFailing else {
@@ -104,7 +104,7 @@ package struct PieceReader: Sendable {
     )
 }
 
-/// What a server says of an asset before its bytes.
+/// The details of an asset that a server sends before the asset's bytes.
 package struct DownloadHead: Codable, Hashable, Sendable {
     private var byteCount: UInt64
     private var start: UInt64

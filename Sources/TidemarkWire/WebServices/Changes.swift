@@ -191,9 +191,9 @@ extension WebServices {
     }
 }
 
-/// Where a feed that is read from its end stands, as the text of a sync token.
+/// The position in a feed that is read from its end, as the text of a sync token.
 ///
-/// Behind the last page its token is an ordinary one: from there on the feed goes forwards.
+/// After the last page the token is an ordinary one: from there on, the feed is read forwards.
 private struct ReversePlace {
     /// The token that the client began with; `nil` for none.
     var since: ChangeToken?

@@ -75,9 +75,9 @@ extension WebServices {
         return writer.finished()
     }
 
-    /// What the link to a share of a record is going to end with, if the operation asks for it.
+    /// Returns the end of the link to a record's future share, if the operation requests it.
     ///
-    /// Only the owner of a zone is told, and only of a record that can be shared.
+    /// Only the owner of a zone receives it, and only for a record that can be shared.
     private func shortGUID(
         _ operation: WebOperation,
         _ record: Record,

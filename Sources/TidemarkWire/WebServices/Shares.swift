@@ -53,7 +53,8 @@ extension WebServices {
         return writer.finished()
     }
 
-    /// A token behind what a share's zone shows to the caller, if the request asks for it and the caller takes part.
+    /// A token behind what a share's zone shows to the caller, if the request asks for it and the
+    /// caller takes part.
     private func syncToken(_ request: WebRequest, behind metadata: ShareMetadata) -> String? {
         guard request.wantsSyncToken else { return nil }
         var caller = request.caller
@@ -66,9 +67,11 @@ extension WebServices {
         return host.currentToken(of: metadata.share.zone, as: caller)?.description
     }
 
-    /// Writes what shows records; where some are roots of shares, their links are fetched and all is written again.
+    /// Writes what shows records; where some are roots of shares, their links are fetched and all
+    /// is written again.
     ///
-    /// Few answers have shared roots, and looking for them first would cost every answer a pass over its records.
+    /// Few answers have shared roots, and looking for them first would cost every answer a pass
+    /// over its records.
     func write(
         into writer: inout WebWriter,
         _ request: WebRequest,

@@ -62,9 +62,9 @@ public struct WebError: Error, Hashable, Sendable {
 }
 
 extension WebError {
-    /// Says a service's error in the words of the wire.
+    /// Translates a service's error into one of CloudKit Web Services.
     ///
-    /// Where CloudKit's own words are known, they are the reason.
+    /// The reason is CloudKit's own text, if that is known.
     public init(_ error: SyncError) {
         var code = error.code.serverErrorCode
         var status = error.code.httpStatus

@@ -15,14 +15,16 @@ public protocol WebHost: Sendable {
         as caller: Caller
     ) -> String
 
-    /// Makes the receipt that names an asset in a save; without a target in any field of the caller's database.
+    /// Makes the receipt that names an asset in a save; without a target in any field of the
+    /// caller's database.
     func receipt(
         for asset: AssetReference,
         _ target: AssetTarget?,
         as caller: Caller
     ) -> String
 
-    /// Finds what a receipt of the caller's names, and for which target; `nil` for a text that is none, or too old.
+    /// Finds what a receipt of the caller's names, and for which target; `nil` for a text that is
+    /// none, or too old.
     func asset(
         ofReceipt receipt: String,
         as caller: Caller
@@ -31,15 +33,17 @@ public protocol WebHost: Sendable {
     /// A token behind everything that a zone holds now; `nil` where there is none to be had.
     func currentToken(of zone: ZoneID, as caller: Caller) -> ChangeToken?
 
-    /// The newest changes of a zone up to a token, oldest first, with a token that stands before them.
+    /// The newest changes of a zone up to a token, oldest first, with a token that stands before
+    /// them.
     func newestChanges(
         _ request: ZoneChangesRequest,
         through end: ChangeToken,
         as caller: Caller
     ) async throws(SyncError) -> ZoneChanges
 
-    /// What the link to a share of a record ends with, before there is one: the same each time, and known to
-    /// nobody who was not told.
+    /// Returns the end of the link to a record's share before the share exists.
+    ///
+    /// It is the same each time, and cannot be guessed.
     func shortGUID(of record: RecordID, as caller: Caller) -> String
 
     /// The link to a share.

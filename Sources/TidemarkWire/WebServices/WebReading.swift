@@ -5,8 +5,8 @@ import TidemarkModel
 
 /// Reading requests of CloudKit Web Services: members may be missing, `null` or unknown.
 extension JSONReader {
-    /// Reads an object, and gives each member that is not `null` to `member`, which reads it and returns true, or
-    /// leaves it and returns false.
+    /// Reads an object, and gives each member that is not `null` to `member`, which reads it and
+    /// returns true, or leaves it and returns false.
     ///
     /// Refuses a member that comes twice.
     mutating func members(

@@ -5,8 +5,8 @@ public import TidemarkModel
 
 /// Answers requests of CloudKit Web Services by asking a service.
 ///
-/// It knows the JSON in both directions and nothing of networks: who asks, and where the answer goes, is the
-/// business of a server. Documented in `Docs/web-services.md`.
+/// It knows the JSON in both directions and nothing of networks: who asks, and where the answer
+/// goes, is the business of a server. Documented in `Docs/web-services.md`.
 public struct WebServices: Sendable {
     let service: any DatabaseService
     let host: any WebHost
@@ -83,7 +83,8 @@ public struct WebServices: Sendable {
         return host.currentToken(of: zone, as: request.caller)?.description
     }
 
-    /// A token behind everything that the zones of the database hold now, if the request asks for it.
+    /// A token behind everything that the zones of the database hold now, if the request asks for
+    /// it.
     func databaseToken(_ request: WebRequest) async throws(WebError) -> String? {
         guard request.wantsSyncToken else { return nil }
         var token: ChangeToken?

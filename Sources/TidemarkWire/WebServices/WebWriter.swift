@@ -10,7 +10,7 @@ struct WebWriter {
     let isExtended: Bool
     /// True if whole and floating-point numbers are written as strings.
     var numbersAsStrings = false
-    /// What the links of shares end with, for their roots.
+    /// The ends of the links of shares, by their root records.
     var links: [RecordID: String] = [:]
     /// The shares of roots that were written without their link, because it is not known.
     private(set) var unknownLinks: Set<RecordID> = []
@@ -153,7 +153,8 @@ struct WebWriter {
 
     // MARK: Records
 
-    /// Writes a record, with what the link to a share of it is going to end with, if it is not shared yet.
+    /// Writes a record, with what the link to a share of it is going to end with, if it is not
+    /// shared yet.
     ///
     /// O(bytes).
     mutating func record(_ record: Record, shortGUID: String? = nil) {
@@ -380,7 +381,8 @@ struct WebWriter {
 }
 
 extension RecordChangeTag {
-    /// The position in the log of the event that made the version; `nil` for a tag that no store made.
+    /// The position in the log of the event that made the version; `nil` for a tag that no store
+    /// made.
     fileprivate var sequence: UInt64? {
         UInt64(text.prefix { $0 != "-" }, radix: 36)
     }

@@ -17,11 +17,11 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
         self.previousServerChangeToken = previousServerChangeToken
     }
 
-    /// How far the program has come; `nil` for all there is.
+    /// The token of the last fetch; `nil` fetches everything.
     open var previousServerChangeToken: CKServerChangeToken?
     /// At most how many zones a page has; zero leaves it to the service.
     open var resultsLimit = 0
-    /// Whether page after page is fetched until there are no more.
+    /// True if the operation fetches page after page until there are no more.
     open var fetchAllChanges = true
 
     /// Called for each zone that is new or in which something changed.

@@ -25,7 +25,7 @@ open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendab
 
     /// The zone.
     open var recordZoneID: CKRecordZone.ID?
-    /// How far the program has come; `nil` for all there is.
+    /// The token of the last fetch; `nil` fetches everything.
     open var previousServerChangeToken: CKServerChangeToken?
     /// At most how many records to fetch; zero leaves it to the service.
     open var resultsLimit = 0
@@ -40,7 +40,7 @@ open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendab
     open var fetchRecordChangesCompletionBlock:
         ((CKServerChangeToken?, Data?, (any Error)?) -> Void)?
 
-    /// Whether there is more; known when the operation has ended.
+    /// True if there are more changes; set when the operation has ended.
     open var moreComing: Bool { end?.moreComing ?? false }
 
     private var end: ZoneEnd?

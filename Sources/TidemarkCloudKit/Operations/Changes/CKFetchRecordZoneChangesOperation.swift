@@ -8,11 +8,11 @@ import TidemarkModel
 ///
 /// Unchecked: as ``CKOperation`` says.
 open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Sendable {
-    /// How far a program has come in a zone, and what it wants of it.
+    /// The start and the scope of the fetch of a zone.
     ///
     /// Unchecked: set before the operation is added to a queue, and not afterwards.
     open class ZoneConfiguration: NSObject, NSCopying, @unchecked Sendable {
-        /// How far the program has come; `nil` for all there is.
+        /// The token of the last fetch; `nil` fetches everything.
         open var previousServerChangeToken: CKServerChangeToken?
         /// At most how many records a page has; zero leaves it to the service.
         open var resultsLimit = 0
@@ -22,7 +22,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
         /// All there is.
         public override init() {}
 
-        /// What changed after a token.
+        /// Creates an operation that fetches the changes after a token.
         public convenience init(
             previousServerChangeToken: CKServerChangeToken? = nil,
             resultsLimit: Int? = nil,
@@ -75,7 +75,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
 
     /// The zones.
     open var recordZoneIDs: [CKRecordZone.ID]?
-    /// How far the program has come in each; where it says nothing, all there is.
+    /// The configuration of each zone; a zone without one is fetched from the beginning.
     open var configurationsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]?
     /// The older name.
     @available(*, deprecated, renamed: "configurationsByRecordZoneID")
@@ -83,7 +83,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
         get { configurationsByRecordZoneID }
         set { configurationsByRecordZoneID = newValue }
     }
-    /// Whether page after page is fetched until there are no more.
+    /// True if the operation fetches page after page until there are no more.
     open var fetchAllChanges = true
 
     /// Called for each record that is new or has changed.

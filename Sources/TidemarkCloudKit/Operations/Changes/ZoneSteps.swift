@@ -4,7 +4,7 @@
 import Foundation
 import TidemarkModel
 
-/// What a program hears while a zone is fetched, in this order.
+/// A report to a program during the fetch of a zone, in the order of the cases.
 enum ZoneStep: Sendable {
     /// A record is new or has changed.
     case changed(CKRecord.ID, Result<CKRecord, any Error>)
@@ -14,10 +14,10 @@ enum ZoneStep: Sendable {
     case page(CKServerChangeToken, mark: Data?)
 }
 
-/// How far a fetch of a zone has come.
+/// The end of the fetch of a zone.
 struct ZoneEnd: Sendable {
     var token: CKServerChangeToken
-    /// What this device said last with changes that are among what was fetched.
+    /// The last client change token data that this device sent with changes in this fetch.
     var mark: Data?
     var moreComing: Bool
 }
@@ -69,7 +69,7 @@ extension Session {
 }
 
 extension CKError {
-    /// Whether it says nothing about an item, so that asking for the next one does not help.
+    /// True if the error is not about an item, so that requesting the next item does not help.
     var isOfWholeRequest: Bool {
         switch code {
         case .networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited,

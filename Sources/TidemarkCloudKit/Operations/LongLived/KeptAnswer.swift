@@ -3,17 +3,18 @@
 
 import Foundation
 
-/// What the service has answered to a long-lived operation: what its blocks are told when it is found
-/// again, without asking the service.
+/// The response of the service to a long-lived operation.
+///
+/// If the operation is found again, its blocks receive this response, without another request.
 struct KeptAnswer: Sendable {
-    /// What the operation told its blocks, in order.
+    /// The reports that the operation made to its blocks, in order.
     var reports: [OperationReport]
-    /// What the whole came to; `nil` for a success.
+    /// The error of the whole operation; `nil` if it succeeded.
     var error: CKError?
 
     /// The answer as it lies on disk.
     struct Archive: Codable {
-        /// When the service had answered.
+        /// The time of the service's response.
         var time: Date
         var reports: [OperationReport.Archive]
         var error: CKError.Archive?

@@ -4,12 +4,12 @@
 import Foundation
 import TidemarkModel
 
-/// A long-lived operation in its device's folder, until its last callback has been called: a file, and
-/// the files of assets that it has fetched (`Docs/formats/devices.md`).
+/// A long-lived operation in its device's folder, until its last callback has been called: a file,
+/// and the files of assets that it has fetched (`Docs/formats/devices.md`).
 struct KeptOperation: Sendable {
     private let file: URL
     private let files: URL
-    /// What the service has answered in an earlier process; `nil` where it is still to be asked.
+    /// The service's response from an earlier process; `nil` if there is none yet.
     private(set) var answer: KeptAnswer?
 
     private static func folder(_ folder: DeviceFolder) -> URL {
@@ -24,8 +24,8 @@ struct KeptOperation: Sendable {
 
     /// Writes what an operation needs to be run again.
     ///
-    /// Throws `invalidArguments` for operations that cannot be long-lived, and `internalError` where
-    /// the file cannot be written.
+    /// Throws `invalidArguments` for operations that cannot be long-lived, and `internalError`
+    /// where the file cannot be written.
     static func keep(
         _ operation: CKOperation,
         of container: ContainerID,

@@ -3,21 +3,21 @@
 
 import Foundation
 
-/// What a long-lived operation needs to be run again in another process, as it lies on disk.
+/// The data on disk from which a long-lived operation is run again in another process.
 struct KeptRequest: Codable {
-    /// Which kind of operation it is.
+    /// The kind of operation.
     var kind: LongLivedKind
     /// The operation's id, under which the service knows what it has done already.
     var operationID: String
     /// The container it was added to.
     var container: String
-    /// Which of the container's databases, for operations in a database.
+    /// The scope of the database, for operations in a database.
     var scope: Int?
-    /// Who was signed in: nobody else gets to see it.
+    /// The signed-in user; no other user can find the operation.
     var user: String?
-    /// When it was kept.
+    /// The time at which the request was stored.
     var kept: Date
-    /// What the service has answered; `nil` as long as it has not.
+    /// The service's response; `nil` if there is none yet.
     var answer: KeptAnswer.Archive?
     /// Records, whole with what was changed in them.
     var records: [Data] = []
@@ -25,19 +25,19 @@ struct KeptRequest: Codable {
     var recordIDs: [CKRecordID.Archive] = []
     /// Names of zones.
     var zoneIDs: [CKRecordZoneID.Archive] = []
-    /// What else there is, by the names of properties.
+    /// Other values, by the names of properties.
     var numbers: [String: Int] = [:]
     /// Fields to fetch.
     var desiredKeys: [String]?
     /// Archived objects, by the names of properties.
     var objects: [String: Data] = [:]
 
-    /// How long a request is kept that the service has not answered.
+    /// The time for which a request without a response is kept.
     private static let requestLifetime: TimeInterval = 7 * 24 * 60 * 60
-    /// How long an answer is kept that nobody has asked for.
+    /// The time for which a response is kept that no program has fetched.
     private static let answerLifetime: TimeInterval = 24 * 60 * 60
 
-    /// Whether it is found no more.
+    /// Returns true if the operation can no longer be found.
     func isExpired(at now: Date) -> Bool {
         if let answer { return now.timeIntervalSince(answer.time) > Self.answerLifetime }
         return now.timeIntervalSince(kept) > Self.requestLifetime

@@ -4,28 +4,28 @@
 import Foundation
 import TidemarkModel
 
-/// One thing that an operation tells its blocks, in words that can be kept: what became of an item, or
-/// how far a fetch has come.
+/// One thing that an operation tells its blocks, in words that can be kept: what became of an item,
+/// or how far a fetch has come.
 enum OperationReport: Sendable {
-    /// What became of a record that was to be saved, the one at an index.
+    /// The result of saving a record, the one at an index.
     case saved(Int, CKRecord.ID, Result<CKRecord, any Error>)
-    /// What became of a record that was to be deleted.
+    /// The result of deleting a record.
     case deleted(CKRecord.ID, (any Error)?)
     /// A record that was fetched or found, or why it was not.
     case fetched(CKRecord.ID, Result<CKRecord, any Error>)
-    /// Where a query goes on.
+    /// The start of a query's next page.
     case cursor(CKQueryCursor)
     /// A zone that was fetched or saved, or why it was not.
     case zone(CKRecordZone.ID, Result<CKRecordZone, any Error>)
-    /// What became of a zone that was to be deleted.
+    /// The result of deleting a zone.
     case deletedZone(CKRecordZone.ID, (any Error)?)
-    /// What happened in a zone.
+    /// A report from the fetch of a zone.
     case step(CKRecordZone.ID, ZoneStep)
-    /// How far the fetch of a zone has come, or why it has not.
+    /// The end of the fetch of a zone, or its error.
     case zoneEnd(CKRecordZone.ID, Result<ZoneEnd, any Error>)
-    /// What happened to a zone of a database.
+    /// A change to a zone of a database.
     case zoneChange(ZoneChange)
-    /// How far the fetch of a database has come.
+    /// The end of the fetch of a database.
     case databaseEnd(CKServerChangeToken, moreComing: Bool)
 }
 

@@ -8,7 +8,7 @@ import TidemarkModel
 ///
 /// Unchecked: as ``CKOperation`` says.
 open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
-    /// What saving over a record does that others may have saved meanwhile.
+    /// The effect of a save on a record that others may have saved in the meantime.
     public enum RecordSavePolicy: Int, Sendable {
         /// Succeeds only if nobody has.
         case ifServerRecordUnchanged = 0
@@ -43,11 +43,11 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     open var recordsToSave: [CKRecord]?
     /// The records to delete.
     open var recordIDsToDelete: [CKRecord.ID]?
-    /// What saving over a record does that others may have saved meanwhile.
+    /// The effect of a save on a record that others may have saved in the meantime.
     open var savePolicy = RecordSavePolicy.ifServerRecordUnchanged
     /// Whether, in each custom zone, all is done or nothing.
     open var isAtomic = true
-    /// What this device hears again when it fetches a zone that has these changes.
+    /// The data that this device receives again when it fetches a zone with these changes.
     open var clientChangeTokenData: Data?
 
     /// Called for each record as it is sent, with how much of it is done: 0 to 1.

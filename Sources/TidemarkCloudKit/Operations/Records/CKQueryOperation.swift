@@ -8,7 +8,7 @@ import TidemarkModel
 ///
 /// Unchecked: as ``CKOperation`` says.
 open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
-    /// Where a page ended.
+    /// The end of a page.
     public typealias Cursor = CKQueryCursor
 
     /// Leaves it to the service how many records a page has.
@@ -29,11 +29,11 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
         self.cursor = cursor
     }
 
-    /// What to find; without effect where there is a cursor.
+    /// The query; ignored if there is a cursor.
     open var query: CKQuery?
-    /// Where to go on.
+    /// The start of the next page.
     open var cursor: Cursor?
-    /// Where to look; `nil` for all zones of the database.
+    /// The zone to search; `nil` for all zones of the database.
     open var zoneID: CKRecordZone.ID?
     /// At most how many records to find; ``maximumResults`` leaves it to the service.
     open var resultsLimit = CKQueryOperation.maximumResults

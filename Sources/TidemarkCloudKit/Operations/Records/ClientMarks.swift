@@ -4,11 +4,12 @@
 import Foundation
 import TidemarkModel
 
-/// What a device said last with changes of a zone (`clientChangeTokenData`), and hears again when it has
-/// fetched them.
+/// The last `clientChangeTokenData` that a device sent with changes of a zone.
 ///
-/// It lies in the device's folder: nobody else is told. Without it a device takes its own changes for those
-/// of another, and fetches them.
+/// The device receives this data again when it has fetched the changes.
+///
+/// The marks are in the device's folder and are not sent to others. Without them, a device mistakes
+/// its own changes for those of another, and fetches them.
 struct ClientMarks: Sendable {
     private let marks: KeptValues
 
@@ -37,7 +38,7 @@ struct ClientMarks: Sendable {
         }
     }
 
-    /// What was said last with changes of a zone.
+    /// Returns the data that was last sent with changes of a zone.
     func mark(of zone: ZoneID, _ caller: Caller) -> Data? {
         marks[Self.key(of: zone, caller)]
     }

@@ -35,9 +35,9 @@ extension Session {
 extension Session {
     /// The records of a conflict as a program gets them.
     ///
-    /// Throws if a file of the server's record cannot be had: then the save can be repeated, and nothing
-    /// is merged without it. An ancestor whose files are gone is handed out without them, since nobody
-    /// saves an ancestor.
+    /// Throws if a file of the server's record cannot be had: then the save can be repeated, and
+    /// nothing is merged without it. An ancestor whose files are gone is handed out without them,
+    /// since nobody saves an ancestor.
     func fetched(_ conflict: ConflictRecords) async throws(CKError) -> ConflictingRecords {
         let server = try await fetched(conflict.server)
         guard let ancestor = conflict.ancestor else {

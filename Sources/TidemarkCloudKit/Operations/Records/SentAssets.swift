@@ -4,12 +4,12 @@
 import Foundation
 import TidemarkModel
 
-/// What became of the assets that have to be sent before the records that name them are saved.
+/// The results of uploading assets before the records that name them are saved.
 struct SentAssets {
     /// Why assets of a record could not be sent.
     ///
-    /// The records are saved all the same, with assets that the service cannot have: it is the service
-    /// that refuses them, and decides what that means for the others.
+    /// The records are saved all the same, with assets that the service cannot have: it is the
+    /// service that refuses them, and decides what that means for the others.
     private(set) var failures: [CKRecord.ID: CKError] = [:]
 
     /// Assets that have a name for now which nothing is known by.
@@ -21,7 +21,8 @@ struct SentAssets {
     /// Sends the files of a record's assets that the database does not have, and hears how far that
     /// has come.
     ///
-    /// An asset that came with a record of another database has a name already, and has to be sent again.
+    /// An asset that came with a record of another database has a name already, and has to be sent
+    /// again.
     mutating func send(
         of record: CKRecord,
         _ policy: SavePolicy,
@@ -53,8 +54,8 @@ struct SentAssets {
         missing = []
     }
 
-    /// Those assets with a name and a file whose bytes the database does not have, or would not let the
-    /// caller name.
+    /// Those assets with a name and a file whose bytes the database does not have, or would not let
+    /// the caller name.
     private func strangers(
         _ assets: [CKAsset],
         _ zone: ZoneID,
@@ -111,7 +112,7 @@ struct SentAssets {
     }
 }
 
-/// What tells whether a file was changed, or another one put in its place.
+/// The attributes by which a changed or replaced file is detected.
 private struct FileStamp: Equatable {
     private let byteCount: UInt64?
     private let modificationDate: Date?

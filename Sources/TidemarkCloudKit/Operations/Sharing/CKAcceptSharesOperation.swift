@@ -17,7 +17,7 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
         self.shareMetadatas = shareMetadatas
     }
 
-    /// What the links of the shares lead to.
+    /// The metadata of the shares to accept.
     open var shareMetadatas: [CKShare.Metadata]?
 
     /// Called for each share.
@@ -67,7 +67,7 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
 }
 
 extension CKShare.Metadata {
-    /// What names it among the errors of an operation: the share's link, or else the share itself.
+    /// The key of the share among the errors of an operation: its link, or else its record ID.
     fileprivate var key: AnyHashable {
         if let url = share.url { url } else { share.recordID }
     }

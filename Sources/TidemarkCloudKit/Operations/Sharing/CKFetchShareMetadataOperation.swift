@@ -19,7 +19,7 @@ open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
 
     /// The links.
     open var shareURLs: [URL]?
-    /// Whether to fetch the record whose tree is shared.
+    /// True if the operation fetches the root record of the share.
     open var shouldFetchRootRecord = false
     /// The fields of that record to fetch; `nil` for all of them.
     open var rootRecordDesiredKeys: [CKRecord.FieldKey]?

@@ -17,7 +17,7 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
         self.userIdentityLookupInfos = userIdentityLookupInfos
     }
 
-    /// What the users are known by.
+    /// The lookups of the users.
     open var userIdentityLookupInfos: [CKUserIdentity.LookupInfo]?
 
     /// Called for each user.
@@ -68,7 +68,7 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
 }
 
 extension Session {
-    /// Who some users are; `nil` where nobody was found.
+    /// Returns the identities of users; `nil` for a user that was not found.
     func lookUp(
         _ lookups: [CKUserIdentity.LookupInfo]
     ) async throws(CKError) -> [UserIdentity?] {

@@ -19,7 +19,7 @@ open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable
         self.previousServerChangeToken = previousServerChangeToken
     }
 
-    /// How far the program has come; `nil` for all there is.
+    /// The token of the last fetch; `nil` fetches everything.
     open var previousServerChangeToken: CKServerChangeToken?
     /// At most how many to fetch; zero leaves it to the service.
     open var resultsLimit = 0
@@ -30,7 +30,7 @@ open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable
     open var fetchNotificationChangesCompletionBlock:
         ((CKServerChangeToken?, (any Error)?) -> Void)?
 
-    /// Whether there is more; known when the operation has ended.
+    /// True if there are more notifications; set when the operation has ended.
     open var moreComing: Bool { end?.moreComing ?? false }
 
     private var end: (token: CKServerChangeToken, moreComing: Bool)?

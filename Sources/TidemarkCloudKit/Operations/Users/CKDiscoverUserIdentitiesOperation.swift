@@ -18,7 +18,7 @@ open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
         self.userIdentityLookupInfos = userIdentityLookupInfos
     }
 
-    /// What the users are known by.
+    /// The lookups of the users.
     open var userIdentityLookupInfos: [CKUserIdentity.LookupInfo] = []
 
     /// Called for each user who was found.

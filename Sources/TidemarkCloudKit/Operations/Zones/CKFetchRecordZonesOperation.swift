@@ -103,7 +103,9 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
 }
 
 extension Caller {
-    /// How lists of zones call a zone of the caller's own, which may be asked for by its owner's name.
+    /// Returns a zone as lists of zones spell it.
+    ///
+    /// The caller may name a zone of their own by its owner's name, which those lists omit.
     fileprivate func spelledByService(_ zone: ZoneID) -> ZoneID {
         let isOwn = database.scope != .shared && zone.ownerName == user?.userRecordName
         return isOwn ? ZoneID(zoneName: zone.zoneName) : zone

@@ -4,7 +4,7 @@
 public import Foundation
 import TidemarkLock
 
-/// Who can be let into a share.
+/// The users that can be added to a share.
 public struct CKSharingParticipantAccessOption: OptionSet, Sendable {
     /// The bits.
     public let rawValue: UInt
@@ -24,7 +24,7 @@ public struct CKSharingParticipantAccessOption: OptionSet, Sendable {
     ]
 }
 
-/// What those who are let into a share may do.
+/// The permissions that users who are added to a share can have.
 public struct CKSharingParticipantPermissionOption: OptionSet, Sendable {
     /// The bits.
     public let rawValue: UInt
@@ -42,11 +42,11 @@ public struct CKSharingParticipantPermissionOption: OptionSet, Sendable {
     public static let any: CKSharingParticipantPermissionOption = [.readOnly, .readWrite]
 }
 
-/// What a system lets users choose when they share.
+/// The choices that a system offers to users when they share.
 ///
-/// Nothing here shows such a choice; the options are kept.
+/// Nothing here shows these choices; the options are only stored.
 ///
-/// Unchecked: what changes is behind a lock.
+/// Unchecked: the mutable state is behind a lock.
 open class CKAllowedSharingOptions: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     private struct State: Codable, Sendable {
         var permissions: UInt
@@ -82,25 +82,25 @@ open class CKAllowedSharingOptions: NSObject, NSCopying, NSSecureCoding, @unchec
         )
     }
 
-    /// What participants may be allowed to do.
+    /// The permissions that participants can have.
     open var allowedParticipantPermissionOptions: CKSharingParticipantPermissionOption {
         get { CKSharingParticipantPermissionOption(rawValue: state.withLock { $0.permissions }) }
         set { state.withLock { $0.permissions = newValue.rawValue } }
     }
 
-    /// Who may be let in.
+    /// The users that can be added.
     open var allowedParticipantAccessOptions: CKSharingParticipantAccessOption {
         get { CKSharingParticipantAccessOption(rawValue: state.withLock { $0.access }) }
         set { state.withLock { $0.access = newValue.rawValue } }
     }
 
-    /// Whether it can be allowed to ask to take part.
+    /// True if the owner can allow access requests.
     open var allowsAccessRequests: Bool {
         get { state.withLock { $0.allowsAccessRequests } }
         set { state.withLock { $0.allowsAccessRequests = newValue } }
     }
 
-    /// Whether participants can be allowed to invite others.
+    /// True if the owner can allow participants to invite others.
     open var allowsParticipantsToInviteOthers: Bool {
         get { state.withLock { $0.allowsInvitations } }
         set { state.withLock { $0.allowsInvitations = newValue } }

@@ -11,14 +11,14 @@ import TidemarkModel
 open class CKShare: CKRecord, @unchecked Sendable {
     /// One who takes part.
     public typealias Participant = CKShareParticipant
-    /// What a link leads to.
+    /// The metadata of the share that a link leads to.
     public typealias Metadata = CKShareMetadata
-    /// Who asked to take part.
+    /// A user who requested access.
     public typealias AccessRequester = CKShareAccessRequester
-    /// Who may not ask.
+    /// A user who may not request access.
     public typealias BlockedIdentity = CKShareBlockedIdentity
 
-    /// What a share says beside its fields, as it is archived.
+    /// The content of a share beside its fields, as it is archived.
     struct Terms: Codable, Sendable {
         /// The name of the record whose tree is shared; `nil` for a whole zone.
         var root: String?
@@ -26,12 +26,12 @@ open class CKShare: CKRecord, @unchecked Sendable {
         var participants: [CKShareParticipant.Archive]
         var allowsAccessRequests = false
         var requesters: [CKUserIdentity.Archive] = []
-        /// Whether requests were taken off the list: otherwise a save leaves it as it is.
+        /// True if requests were removed from the list: otherwise a save leaves the list unchanged.
         var changesRequesters = false
         var blocked: [CKUserIdentity.Archive] = []
-        /// Whether somebody was blocked or unblocked: otherwise a save leaves that as it is.
+        /// True if a user was blocked or unblocked: otherwise a save leaves the list unchanged.
         var changesBlocked = false
-        /// What the link ends with; `nil` before the share was saved.
+        /// The end of the link; `nil` before the share was saved.
         var token: String?
         /// The id of the participant that the current user is.
         var currentUser: String?
@@ -147,7 +147,9 @@ open class CKShare: CKRecord, @unchecked Sendable {
         }
     }
 
-    /// What whoever has the link may do; with `none` only those invited take part.
+    /// The permission of everyone who has the link.
+    ///
+    /// With `none`, only invited users take part.
     open var publicPermission: CKShare.ParticipantPermission {
         get { .init(rawValue: current.terms.publicPermission) ?? .unknown }
         set { state.withLock { $0.terms.publicPermission = newValue.rawValue } }
@@ -164,18 +166,18 @@ open class CKShare: CKRecord, @unchecked Sendable {
 
     // MARK: Requests for access
 
-    /// Whether those who have the link may ask to take part.
+    /// True if users who have the link may request access.
     open var allowsAccessRequests: Bool {
         get { current.terms.allowsAccessRequests }
         set { state.withLock { $0.terms.allowsAccessRequests = newValue } }
     }
 
-    /// Who asked to take part.
+    /// The users who requested access.
     open var requesters: [CKShare.AccessRequester] {
         current.terms.requesters.map { CKShareAccessRequester(CKUserIdentity($0)) }
     }
 
-    /// Who may not ask.
+    /// The users who may not request access.
     open var blockedIdentities: [CKShare.BlockedIdentity] {
         current.terms.blocked.map { CKShareBlockedIdentity(CKUserIdentity($0)) }
     }
@@ -263,7 +265,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
 }
 
 extension CKUserIdentity {
-    /// Whether both are known by the same record, address or number.
+    /// Returns true if both are known by the same record, address or number.
     fileprivate func isSamePerson(as other: CKUserIdentity) -> Bool {
         if let userRecordID, userRecordID == other.userRecordID { return true }
         if let lookupInfo, lookupInfo == other.lookupInfo { return true }
@@ -272,9 +274,9 @@ extension CKUserIdentity {
 }
 
 extension CKShare {
-    /// The link to a share or an invitation.
+    /// Returns the link to a share or an invitation.
     ///
-    /// Where it begins says nothing to a service, which looks at its end alone.
+    /// The service ignores the start of the link and only reads its end.
     static func url(endingWith token: String) -> URL? {
         URL(string: "https://tidemark.invalid/share/\(token)")
     }

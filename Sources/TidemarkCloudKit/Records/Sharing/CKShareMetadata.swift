@@ -4,11 +4,11 @@
 public import Foundation
 import TidemarkModel
 
-/// What somebody who has a share's link learns before accepting it.
+/// The details of a share that are visible to a user who has its link and has not accepted it.
 ///
 /// Programs write `CKShare.Metadata`.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The container that the share is in.
     public let containerIdentifier: String
@@ -20,11 +20,11 @@ open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Send
     public let rootRecord: CKRecord?
     /// Whose zone it is.
     public let ownerIdentity: CKUserIdentity
-    /// What the current user is for the share.
+    /// The current user's role in the share.
     public let participantRole: CKShare.ParticipantRole
-    /// How far the current user's invitation has come.
+    /// The state of the current user's invitation.
     public let participantStatus: CKShare.ParticipantAcceptanceStatus
-    /// What the current user may do, or will.
+    /// The current user's permission, now or after accepting.
     public let participantPermission: CKShare.ParticipantPermission
     /// The link, as it was opened: with it the share is accepted.
     let link: String
@@ -32,12 +32,12 @@ open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Send
     /// The record whose tree is shared; of a whole zone, the share's own.
     public var rootRecordID: CKRecord.ID { hierarchicalRootRecordID ?? share.recordID }
 
-    /// What the current user is for the share, as older programs ask.
+    /// The current user's role in the share, under its older name.
     public var participantType: CKShare.ParticipantType {
         CKShare.ParticipantType(rawValue: participantRole.rawValue) ?? .privateUser
     }
 
-    /// Whether the object says the same of the same share.
+    /// Returns true if the object has the same metadata of the same share.
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKShareMetadata else { return false }
         return containerIdentifier == other.containerIdentifier
@@ -110,7 +110,7 @@ open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Send
 
     // MARK: The service
 
-    /// What a link leads to; `nil` where the service answered with no share.
+    /// Creates the metadata that a link leads to; `nil` if the service answered with no share.
     init?(_ model: ShareMetadata, link: String, seenBy reader: UserID? = nil) {
         guard let share = CKRecord.make(model.share, seenBy: reader) as? CKShare else { return nil }
         containerIdentifier = model.container.identifier

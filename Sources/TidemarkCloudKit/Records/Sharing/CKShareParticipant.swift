@@ -11,34 +11,34 @@ import TidemarkModel
 ///
 /// Unchecked: what changes is behind a lock.
 open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
-    /// What tells a participant from others of the share.
+    /// The identity of a participant within the share.
     public typealias ID = String
-    /// How far an invitation has come.
+    /// The state of an invitation.
     public typealias AcceptanceStatus = CKShare.ParticipantAcceptanceStatus
-    /// What a participant may do.
+    /// The permission of a participant.
     public typealias Permission = CKShare.ParticipantPermission
-    /// What a participant is for the share.
+    /// The role of a participant in the share.
     public typealias Role = CKShare.ParticipantRole
-    /// What a participant is for the share, as older programs ask.
+    /// The role of a participant in the share, under its older name.
     public typealias ParticipantType = CKShare.ParticipantType
 
-    /// What can be changed about a participant.
+    /// The mutable part of a participant.
     private struct State: Sendable {
         var role: CKShare.ParticipantRole
         var permission: CKShare.ParticipantPermission
     }
 
-    /// Who it is.
+    /// The identity of the user.
     public let userIdentity: CKUserIdentity
-    /// How far the invitation has come.
+    /// The state of the invitation.
     public let acceptanceStatus: CKShare.ParticipantAcceptanceStatus
-    /// What tells the participant from others of the share.
+    /// The identity of the participant within the share.
     public let participantID: CKShare.Participant.ID
-    /// Whether they asked to take part and were let in.
+    /// True if the participant requested access and was accepted.
     public let isApprovedRequester: Bool
-    /// When they were added; `nil` before the share was saved.
+    /// The time at which the participant was added; `nil` before the share was saved.
     public let dateAddedToShare: Date?
-    /// What the link ends with that makes whoever opens it first this participant.
+    /// The end of the participant's own link; the first user who opens it becomes this participant.
     let linkToken: String?
     let isOneTime: Bool
     private let state: Lock<State>
@@ -94,25 +94,25 @@ open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked S
         CKShareParticipant(CKUserIdentity(nil, hasAccount: false), isOneTime: true)
     }
 
-    /// What they are for the share.
+    /// The participant's role in the share.
     open var role: CKShare.ParticipantRole {
         get { state.withLock { $0.role } }
         set { state.withLock { $0.role = newValue } }
     }
 
-    /// What they may do.
+    /// The participant's permission.
     open var permission: CKShare.ParticipantPermission {
         get { state.withLock { $0.permission } }
         set { state.withLock { $0.permission = newValue } }
     }
 
-    /// What they are for the share, as older programs ask.
+    /// The participant's role in the share, under its older name.
     open var type: CKShare.ParticipantType {
         get { CKShare.ParticipantType(rawValue: role.rawValue) ?? .privateUser }
         set { role = CKShare.ParticipantRole(rawValue: newValue.rawValue) ?? .unknown }
     }
 
-    /// Whether the other object is the same participant.
+    /// Returns true if the other object is the same participant.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKShareParticipant)?.participantID == participantID
     }
@@ -120,7 +120,7 @@ open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked S
     /// Follows from the participant's id.
     open override var hash: Int { participantID.hashValue }
 
-    /// Who it is, and what they may do.
+    /// The participant's identity and permission.
     open override var description: String {
         "<CKShareParticipant: \(userIdentity), role=\(role), permission=\(permission), "
             + "acceptanceStatus=\(acceptanceStatus)>"

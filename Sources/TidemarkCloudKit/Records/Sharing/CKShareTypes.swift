@@ -8,7 +8,7 @@ public import Foundation
 public let CKRecordNameZoneWideShare = "cloudkit.zoneshare"
 
 extension CKShare {
-    /// How far an invitation has come.
+    /// The state of an invitation.
     public enum ParticipantAcceptanceStatus: Int, Sendable {
         /// It is not known.
         case unknown = 0
@@ -20,7 +20,7 @@ extension CKShare {
         case removed = 3
     }
 
-    /// What a participant may do.
+    /// The permission of a participant.
     public enum ParticipantPermission: Int, Sendable {
         /// It is not known.
         case unknown = 0
@@ -32,7 +32,7 @@ extension CKShare {
         case readWrite = 3
     }
 
-    /// What a participant is for the share.
+    /// The role of a participant in the share.
     public enum ParticipantRole: Int, Sendable {
         /// It is not known.
         case unknown = 0
@@ -46,7 +46,7 @@ extension CKShare {
         case publicUser = 4
     }
 
-    /// What a participant is for the share, as older programs ask.
+    /// The role of a participant in the share, under its older name.
     public enum ParticipantType: Int, Sendable {
         /// It is not known.
         case unknown = 0
@@ -62,27 +62,27 @@ extension CKShare {
     public enum SystemFieldKey {
         /// The title.
         public static let title: CKRecord.FieldKey = "cloudkit.title"
-        /// What is shared, as a uniform type identifier.
+        /// The type of the shared content, as a uniform type identifier.
         public static let shareType: CKRecord.FieldKey = "cloudkit.type"
         /// The data of a small picture.
         public static let thumbnailImageData: CKRecord.FieldKey = "cloudkit.thumbnailImageData"
     }
 }
 
-/// Who asked to take part in a share.
+/// A user who requested access to a share.
 ///
 /// Programs write `CKShare.AccessRequester`.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKShareAccessRequester: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
-    /// Who it is.
+    /// The identity of the user.
     public let userIdentity: CKUserIdentity
 
     init(_ identity: CKUserIdentity) {
         userIdentity = identity
     }
 
-    /// What to fetch a participant by who is to be let in.
+    /// The lookup that fetches a participant for the user, to add to the share.
     open var participantLookupInfo: CKUserIdentity.LookupInfo {
         userIdentity.lookupInfo
             ?? CKUserIdentityLookupInfo(
@@ -90,7 +90,7 @@ open class CKShareAccessRequester: NSObject, NSCopying, NSSecureCoding, @uncheck
             )
     }
 
-    /// Whether the other object is the same user.
+    /// Returns true if the other object is the same user.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKShareAccessRequester)?.userIdentity == userIdentity
     }
@@ -116,20 +116,20 @@ open class CKShareAccessRequester: NSObject, NSCopying, NSSecureCoding, @uncheck
     }
 }
 
-/// Who may not ask to take part in a share.
+/// A user who may not request access to a share.
 ///
 /// Programs write `CKShare.BlockedIdentity`.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKShareBlockedIdentity: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
-    /// Who it is.
+    /// The identity of the user.
     public let userIdentity: CKUserIdentity
 
     init(_ identity: CKUserIdentity) {
         userIdentity = identity
     }
 
-    /// Whether the other object is the same user.
+    /// Returns true if the other object is the same user.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKShareBlockedIdentity)?.userIdentity == userIdentity
     }

@@ -4,11 +4,11 @@
 public import Foundation
 import TidemarkModel
 
-/// What a user is looked for by.
+/// The property by which a user is looked up.
 ///
 /// Programs write `CKUserIdentity.LookupInfo`.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKUserIdentityLookupInfo: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// An e-mail address.
     public let emailAddress: String?
@@ -59,7 +59,7 @@ open class CKUserIdentityLookupInfo: NSObject, NSCopying, NSSecureCoding, @unche
 
     // MARK: Equality
 
-    /// Whether the other object looks for the same.
+    /// Returns true if the other object is the same lookup.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKUserIdentityLookupInfo)?.model == model
     }
@@ -67,7 +67,7 @@ open class CKUserIdentityLookupInfo: NSObject, NSCopying, NSSecureCoding, @unche
     /// Follows from what is looked for.
     open override var hash: Int { model.hashValue }
 
-    /// What is looked for.
+    /// The property and its value.
     open override var description: String { "<CKUserIdentityLookupInfo: \(model.text)>" }
 
     // MARK: Copying and coding
@@ -78,7 +78,7 @@ open class CKUserIdentityLookupInfo: NSObject, NSCopying, NSSecureCoding, @unche
     /// True.
     public static var supportsSecureCoding: Bool { true }
 
-    /// What is looked for, as it is archived.
+    /// The lookup, as it is archived.
     struct Archive: Codable {
         var email: String?
         var phone: String?
@@ -125,16 +125,16 @@ open class CKUserIdentityLookupInfo: NSObject, NSCopying, NSSecureCoding, @unche
 ///
 /// Unchecked: nothing of it changes.
 open class CKUserIdentity: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
-    /// What a user is looked for by.
+    /// The property by which a user is looked up.
     public typealias LookupInfo = CKUserIdentityLookupInfo
 
     /// The user's record; `nil` while only an address or a number is known.
     public let userRecordID: CKRecord.ID?
-    /// What the user was found by; `nil` if nobody looked.
+    /// The lookup that found the user; `nil` if there was no lookup.
     public let lookupInfo: CKUserIdentity.LookupInfo?
     /// The user's name; `nil` where it is not known.
     public let nameComponents: PersonNameComponents?
-    /// Whether the user has an account.
+    /// True if the user has an account.
     public let hasiCloudAccount: Bool
 
     init(
@@ -154,7 +154,7 @@ open class CKUserIdentity: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
 
     // MARK: Equality
 
-    /// Whether the other object is the same user, found in the same way.
+    /// Returns true if the other object is the same user, found by the same lookup.
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKUserIdentity else { return false }
         return other.userRecordID == userRecordID && other.lookupInfo == lookupInfo

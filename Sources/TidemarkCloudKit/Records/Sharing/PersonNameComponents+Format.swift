@@ -3,13 +3,13 @@
 
 public import Foundation
 
-// Foundation on Linux has names and no way to write them, and programs that share write the names of
-// owners and participants. These take its place; the order of the parts follows the script of the name
-// alone, since there are no settings of a user to ask.
+// Foundation on Linux has names and no way to write them, and programs that share write the names
+// of owners and participants. These take its place; the order of the parts follows the script of
+// the name alone, since there are no settings of a user to ask.
 extension PersonNameComponents {
-    /// How a name is written.
+    /// The format of a name.
     public struct FormatStyle: Foundation.FormatStyle, Codable, Hashable, Sendable {
-        /// How much of the name.
+        /// The length of the name.
         public enum Style: Int, Codable, Hashable, Sendable {
             /// The nickname, or else the given name.
             case short
@@ -21,7 +21,7 @@ extension PersonNameComponents {
             case abbreviated
         }
 
-        /// How much of the name.
+        /// The length of the name.
         public var style: Style
         /// Kept, and used by nothing.
         public var locale: Locale
@@ -68,7 +68,7 @@ extension PersonNameComponents {
         style.format(self)
     }
 
-    /// Whether the name is of a script in which the family comes first, and nothing stands between.
+    /// True if the family name comes first in the name's script, without a space after it.
     fileprivate var isFamilyFirst: Bool {
         let letters = [givenName, familyName].compactMap(\.part).joined().unicodeScalars
         return !letters.isEmpty
@@ -114,7 +114,7 @@ extension String? {
 ///
 /// In place of the class of Foundation on Linux, whose methods cannot be called.
 open class PersonNameComponentsFormatter: Formatter, @unchecked Sendable {
-    /// How much of a name is written.
+    /// The length of a written name.
     public enum Style: Int, Sendable {
         /// As `medium`.
         case `default`
@@ -128,7 +128,7 @@ open class PersonNameComponentsFormatter: Formatter, @unchecked Sendable {
         case abbreviated
     }
 
-    /// What else is asked for.
+    /// Other options of the format.
     public struct Options: OptionSet, Sendable {
         /// The options as bits.
         public let rawValue: UInt
@@ -142,9 +142,9 @@ open class PersonNameComponentsFormatter: Formatter, @unchecked Sendable {
         public static let phonetic = Options(rawValue: 1 << 1)
     }
 
-    /// How much of a name is written.
+    /// The length of a written name.
     open var style: Style = .default
-    /// Whether the phonetic representation is written.
+    /// True if the phonetic representation is written.
     open var isPhonetic = false
 
     /// The name as a text.

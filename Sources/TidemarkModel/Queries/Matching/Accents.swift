@@ -4,13 +4,13 @@
 /// Letters without their accents.
 ///
 /// Unicode's canonical decompositions (version 14), as far as they take a letter apart into another
-/// one and marks that ``isMark(_:)`` knows. The standard library does not offer them, and Foundation
-/// is not used here.
+/// one and marks that ``isMark(_:)`` knows. The standard library does not offer them, and
+/// Foundation is not used here.
 enum Accents {
-    /// Whether a character is a mark that is left out: accents, and the vowel points of Hebrew and
-    /// Arabic.
+    /// Returns true if a character is a mark that is left out.
     ///
-    /// The vowel signs of other scripts are not: a word without them is another word.
+    /// Marks are accents, and the vowel points of Hebrew and Arabic. The vowel signs of other
+    /// scripts are not: a word without them is another word.
     static func isMark(_ scalar: UInt32) -> Bool {
         switch scalar {
         case 0x300...0x36F, 0x1AB0...0x1AFF, 0x1DC0...0x1DFF, 0x20D0...0x20FF, 0xFE20...0xFE2F,

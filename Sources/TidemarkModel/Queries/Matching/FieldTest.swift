@@ -19,7 +19,7 @@ struct FieldTest: Sendable {
     let relation: Query.Relation
     let options: Query.TextOptions
     let constants: Constants
-    /// Whether the operand is a list that a whole list is compared with.
+    /// True if the operand is a list that is compared with a whole list.
     let comparesLists: Bool
 
     /// Prepares a comparison that makes sense; `now` is the time for `now()`.
@@ -46,7 +46,7 @@ struct FieldTest: Sendable {
         }
     }
 
-    /// Whether a field fulfils the comparison; `nil` stands for a field that is absent.
+    /// Returns true if a field fulfils the comparison; `nil` stands for an absent field.
     func isFulfilled(by value: StoredValue?, in bytes: RawSpan) -> Bool {
         switch relation {
         case .equal: isEqual(value, in: bytes)
@@ -111,7 +111,7 @@ struct FieldTest: Sendable {
         return false
     }
 
-    /// Whether a list holds every constant.
+    /// Returns true if a list holds every constant.
     private func holdsAll(_ value: StoredValue, in bytes: RawSpan) -> Bool {
         guard value.type.element != nil else { return false }
         for index in 0..<constants.count {
@@ -123,7 +123,7 @@ struct FieldTest: Sendable {
         return true
     }
 
-    /// Which of the sorted constants the value is equal to.
+    /// Returns the index of the sorted constant that equals the value; `nil` if none does.
     private func index(of value: StoredValue, in bytes: RawSpan) -> Int? {
         var low = 0
         var high = constants.count
@@ -136,7 +136,7 @@ struct FieldTest: Sendable {
         return nil
     }
 
-    /// How a value and a constant are ordered; `nil` if they are of different kinds.
+    /// Compares a value with a constant; `nil` if they are of different kinds.
     private func order(_ value: StoredValue, in bytes: RawSpan, to index: Int) -> Int? {
         switch constants {
         case .null: return nil
@@ -223,7 +223,7 @@ extension FieldTest.Constants {
         }
     }
 
-    /// Whether a list of some type can be equal to these.
+    /// Returns true if a list of a type can equal the constants.
     fileprivate func fits(_ type: FieldType?) -> Bool {
         switch self {
         case .null: false

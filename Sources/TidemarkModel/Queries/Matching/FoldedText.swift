@@ -70,7 +70,7 @@ package struct FoldedText {
     }
 }
 
-/// What one character becomes.
+/// The folded form of one character.
 private struct FoldedCharacter {
     private(set) var bytes: UInt128 = 0
     private var bitCount = 0

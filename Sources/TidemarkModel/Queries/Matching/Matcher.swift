@@ -74,14 +74,14 @@ extension Query {
             }
         }
 
-        /// Whether a record fulfils the predicate.
+        /// Returns true if a record fulfils the predicate.
         ///
-        /// Its type is not looked at.
+        /// Does not read the record's type.
         public func matches(_ record: Record) -> Bool { matches(record.body) }
 
-        /// Whether a record fulfils the predicate.
+        /// Returns true if a record fulfils the predicate.
         ///
-        /// Its type is not looked at.
+        /// Does not read the record's type.
         public func matches(_ body: RecordBody) -> Bool {
             var index = 0
             return evaluate(&index, body, body.textEnd)
@@ -180,7 +180,7 @@ extension Query.Key {
 }
 
 extension Query.Relation {
-    /// Whether two numbers are ordered so.
+    /// Returns true if the relation holds between two numbers.
     fileprivate func holds(_ left: Double, _ right: Double) -> Bool {
         switch self {
         case .lessThan: left < right
@@ -193,10 +193,10 @@ extension Query.Relation {
 }
 
 extension Query.Predicate {
-    /// Whether a record fulfils the predicate.
+    /// Returns true if a record fulfils the predicate.
     ///
-    /// `now` is the time for `now()`, in milliseconds since 1970. Throws `invalidArguments` for a
-    /// predicate that makes no sense. For many records prepare a ``Query/Matcher`` once.
+    /// `now` is the time for `now()`, in milliseconds since 1970. Throws `invalidArguments` if the
+    /// predicate makes no sense. For many records, prepare a ``Query/Matcher`` once.
     public func matches(_ record: Record, now: Int64) throws(SyncError) -> Bool {
         try Query.Matcher(self, now: now).matches(record)
     }

@@ -1,19 +1,19 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Many predicates by what they demand, so that a record is evaluated only against those that it may
-/// fulfil.
+/// Many predicates by what they demand, so that a record is evaluated only against those that it
+/// may fulfil.
 ///
 /// A predicate such as `list == "work" AND done == 0` is kept under the hash of one of its
 /// equalities; finding candidates hashes each such field of the record once. Predicates without an
 /// equality are candidates of every record. Which of the candidates a record fulfils is for a
 /// ``Query/Matcher`` to say.
 package struct PredicateIndex: Sendable {
-    /// Where predicates are kept that are found by one field.
+    /// The predicates that are found by the value of one field.
     private struct Terms: Sendable {
         let key: Query.Key
         let nameBytes: [UInt8]
-        /// How many places there are in `buckets`.
+        /// The number of places in `buckets`.
         var count = 0
         /// The predicates by the hash of a value that they demand.
         var buckets: [Int: [Int]] = [:]
@@ -94,8 +94,8 @@ private struct Demand {
     let key: Query.Key
     let hash: Int
 
-    /// Demands of which a record meets at least one if it fulfils a predicate; `nil` where there are
-    /// none.
+    /// Demands of which a record meets at least one if it fulfils a predicate; `nil` where there
+    /// are none.
     static func of(_ predicate: Query.Predicate) -> [Demand]? {
         switch predicate {
         case .never: return []

@@ -4,9 +4,9 @@
 extension Query {
     /// The order of a query's results, prepared for many records.
     ///
-    /// It is total: records that are equal by all criteria are ordered by their names' bytes, then by
-    /// their zones. Values of different types, which only a record of another schema can have, are
-    /// ordered by type.
+    /// It is total: records that are equal by all criteria are ordered by their names' bytes, then
+    /// by their zones. Values of different types, which only a record of another schema can have,
+    /// are ordered by type.
     public struct RecordOrder: Sendable {
         private let criteria: [Criterion]
 
@@ -29,7 +29,7 @@ extension Query {
             }
         }
 
-        /// Whether one record comes before another.
+        /// Returns true if one record sorts before another.
         public func areInIncreasingOrder(_ first: Record, _ second: Record) -> Bool {
             let order = compare(first.body, second.body)
             return order == 0 ? first.zone < second.zone : order < 0

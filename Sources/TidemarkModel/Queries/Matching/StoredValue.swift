@@ -1,14 +1,14 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a value or a list's element lies in a record's bytes.
+/// The place of a value or of a list's element in a record's bytes.
 ///
-/// Nothing here reads beyond the range, whatever the bytes are: those of a value are not checked
+/// No access reads beyond the range, whatever the bytes are: the bytes of a value are not checked
 /// when a record is read from the log.
 struct StoredValue {
     let type: FieldType
     let range: Range<Int>
-    /// Whether a reference is the bare name of a record, as in a record's system fields.
+    /// True if a reference is the bare name of a record, as in a record's system fields.
     var isBareName = false
 
     /// A whole number, or a time.
@@ -42,8 +42,9 @@ struct StoredValue {
         return Coordinates(latitude: latitude, longitude: longitude)
     }
 
-    /// Where the bytes lie that texts and references are compared by: the text itself, or the name
-    /// of the record that is referred to.
+    /// Returns the range of the bytes by which texts and references are compared.
+    ///
+    /// It is the text itself, or the name of the record that the reference names.
     func text(in bytes: RawSpan) -> Range<Int>? {
         switch type {
         case .string: return range
@@ -91,7 +92,7 @@ struct StoredElements {
 }
 
 extension RecordBody {
-    /// Where the value of a field lies; `nil` if it is absent, removed or encrypted.
+    /// Returns the place of a field's value; `nil` if the field is absent, removed or encrypted.
     ///
     /// O(log fields).
     func stored(_ name: [UInt8], fieldsAt start: Int) -> StoredValue? {
@@ -111,7 +112,7 @@ extension RecordBody {
 }
 
 extension RecordBody {
-    /// Where the value of a system field lies; `nil` if it is absent.
+    /// Returns the place of a system field's value; `nil` if the field is absent.
     func stored(_ field: Query.SystemField) -> StoredValue? {
         let text: Text
         switch field {

@@ -21,7 +21,7 @@ enum TextOrder {
         return folded.next(in: bytes) == nil ? 0 : 1
     }
 
-    /// Whether a text begins with a folded one.
+    /// Returns true if a text begins with a folded one.
     static func begins(
         _ range: Range<Int>,
         in bytes: RawSpan,

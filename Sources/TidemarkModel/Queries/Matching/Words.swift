@@ -3,8 +3,8 @@
 
 /// The words of a text: what lies between white space, without punctuation at both ends.
 ///
-/// So "Hello, world!" has `Hello` and `world`, and `user@example.com`, `don't` and `C++` are one word
-/// each.
+/// So "Hello, world!" has `Hello` and `world`, and `user@example.com`, `don't` and `C++` are one
+/// word each.
 struct WordRanges {
     private var offset: Int
     private let end: Int
@@ -15,7 +15,7 @@ struct WordRanges {
         end = range.upperBound
     }
 
-    /// Where the next word lies; `nil` if there is none.
+    /// Returns the range of the next word; `nil` if there is none.
     mutating func next(in bytes: RawSpan) -> Range<Int>? {
         var start: Int?
         var last = offset
@@ -114,7 +114,7 @@ struct WordFinder: Sendable {
         requiresAll = search.requiresAll
     }
 
-    /// What is still to be found.
+    /// The words that were found so far.
     struct Progress {
         fileprivate var found: UInt64 = 0
         fileprivate var others: [Bool] = []
@@ -128,7 +128,7 @@ struct WordFinder: Sendable {
         return progress
     }
 
-    /// Whether a search without any words left is over before it begins.
+    /// True if the search has no words, so that it is over before it begins.
     var isEmpty: Bool { words.isEmpty }
 
     /// Reads a text; whether the search has found what it needs.

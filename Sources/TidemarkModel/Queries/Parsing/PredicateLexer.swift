@@ -80,7 +80,8 @@ struct PredicateLexer {
         return String(decoding: text[start..<offset], as: UTF8.self)
     }
 
-    /// What stands behind `%`: a width, a length such as `ll`, and one letter or `@`.
+    /// Reads the rest of a placeholder after `%`: a width, a length such as `ll`, and one letter or
+    /// `@`.
     private mutating func placeholder() -> String {
         let start = offset
         while let byte = current, "hlqztj.0123456789".utf8.contains(byte) { offset += 1 }
@@ -138,15 +139,15 @@ extension PredicateLexer {
         isWordStart(byte) || (48...58).contains(byte) || byte == 46
     }
 
-    /// Whether a field's name needs no quotes.
+    /// Returns true if a field's name needs no quotes.
     static func isPlainWord(_ text: String) -> Bool {
         guard let first = text.utf8.first, isWordStart(first), first < 0x80 else { return false }
         return text.utf8.allSatisfy { isWordByte($0) && $0 < 0x80 && $0 != UInt8(ascii: ":") }
     }
 
-    /// Whether a name reads as a path through several objects.
+    /// Returns true if a name has the form of a path through several objects.
     ///
-    /// The fields of a share have dots in their names and are none.
+    /// The fields of a share have dots in their names and are not paths.
     static func isKeyPath(_ text: String) -> Bool {
         text.utf8.contains(UInt8(ascii: ".")) && !text.utf8.starts(with: "cloudkit.".utf8)
     }

@@ -155,7 +155,7 @@ extension PredicateParser {
         return .distance(Query.DistanceTest(key, from: place, relation, radius))
     }
 
-    /// What `ANY` and `ALL` say about a list.
+    /// Returns the comparison of a list's elements that `ANY` or `ALL` asks for.
     private static func compareMembers(
         _ left: Side,
         _ sign: Operator,

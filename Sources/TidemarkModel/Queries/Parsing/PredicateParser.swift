@@ -5,8 +5,8 @@ extension Query.Predicate {
     /// Bytes that a predicate's text may have, and brackets and `NOT`s that may be open in it.
     package static let textByteCountLimit = 100_000
     package static let depthLimit = 64
-    /// The same of what ``description`` wrote: twice the levels that a query may have, since a `NOT` stands
-    /// before a bracket.
+    /// The same of what ``description`` wrote: twice the levels that a query may have, since a
+    /// `NOT` stands before a bracket.
     private static let writtenDepthLimit = 600
 
     /// Reads a predicate in the language of `NSPredicate`, as far as CloudKit has it, and `OR`,
@@ -25,7 +25,8 @@ extension Query.Predicate {
         }
     }
 
-    /// Reads what ``description`` wrote, of any length: lists that were given as arguments stand in it.
+    /// Reads what ``description`` wrote, of any length: lists that were given as arguments stand in
+    /// it.
     package init(written text: String) throws(SyncError) {
         let text = Array(text.utf8)
         do throws(PredicateError) {
@@ -62,9 +63,9 @@ extension Query.Predicate {
 
     /// Why a text was refused.
     package struct FormatRefusal: Error {
-        /// What a query with the text is answered.
+        /// The error of a query with the text.
         package let error: SyncError
-        /// Whether the text is no predicate at all, rather than one that asks for what there is not.
+        /// True if the text is not a predicate at all, false if it uses an unsupported construct.
         package let isSyntax: Bool
     }
 }
@@ -199,7 +200,7 @@ extension PredicateParser {
         guard try skip(symbol) else { throw unexpected("'\(symbol)'") }
     }
 
-    /// What stands here instead of what was expected.
+    /// Returns the error for a token that was found in place of the expected one.
     func unexpected(_ expected: String) -> PredicateError {
         let found =
             switch token {
@@ -218,8 +219,9 @@ extension PredicateParser {
         )
     }
 
-    /// Whether the token stands where it may in a predicate of Foundation's: as an index, in arithmetic,
-    /// in the algebra of sets.
+    /// True if a predicate of Foundation's may have the token in this place.
+    ///
+    /// It is part of an index, of arithmetic or of the algebra of sets.
     private var mayBeNSPredicate: Bool {
         switch token {
         case .symbol("["), .number: true

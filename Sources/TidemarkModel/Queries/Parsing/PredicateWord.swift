@@ -40,11 +40,11 @@ enum PredicateWord: String, CaseIterable {
 
 /// Why a text is no predicate, and where.
 struct PredicateError: Error {
-    /// What is wrong and what to do, as a sentence.
+    /// The cause and the remedy, as a sentence.
     let message: String
     /// The byte of the text at which it is.
     let offset: Int
-    /// Whether the text is no predicate at all, rather than one that asks for what there is not.
+    /// True if the text is not a predicate at all, false if it uses an unsupported construct.
     let isSyntax: Bool
 
     init(_ message: String, at offset: Int, isSyntax: Bool = false) {

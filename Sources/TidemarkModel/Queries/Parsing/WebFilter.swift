@@ -4,7 +4,7 @@
 extension Query {
     /// One filter of CloudKit Web Services (`filterBy`), its value decoded.
     public struct WebFilter: Hashable, Sendable {
-        /// How a field is compared.
+        /// The relation between a field and a value.
         ///
         /// Raw values are CloudKit's names.
         public enum Comparator: String, Hashable, CaseIterable, Sendable {
@@ -56,9 +56,9 @@ extension Query {
         public var fieldName: String?
         /// A system field, in CloudKit JS's spelling or another.
         public var systemFieldName: String?
-        /// How it is compared, as it was sent.
+        /// The name of the comparator, as it was sent.
         public var comparator: String
-        /// What it is compared with.
+        /// The value that the field is compared with.
         public var value: FieldValue
         /// The distance in metres, for `NEAR`.
         public var distance: Double?
@@ -85,7 +85,7 @@ extension Query {
         public var fieldName: String?
         /// A system field, in CloudKit JS's spelling or another.
         public var systemFieldName: String?
-        /// Whether small values come first.
+        /// True if small values come first.
         public var ascending: Bool
         /// The place from which distances are measured.
         public var relativeLocation: Location?
@@ -106,9 +106,10 @@ extension Query {
 }
 
 extension Query.Predicate {
-    /// What fulfils all filters.
+    /// Creates the predicate that is fulfilled if all filters are.
     ///
-    /// Throws `invalidArguments`, naming the filter, for what CloudKit does not have.
+    /// Throws `invalidArguments`, with the name of the filter, for a filter that CloudKit does not
+    /// have.
     public init(filters: [Query.WebFilter]) throws(SyncError) {
         var parts: [Query.Predicate] = []
         for (index, filter) in filters.enumerated() {

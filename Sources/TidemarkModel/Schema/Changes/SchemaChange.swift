@@ -24,7 +24,7 @@ public enum SchemaChange: Hashable, Sendable {
     /// A role may do something else with a record type than before.
     case permissionsChanged(Name, Schema.Role, from: Schema.Permissions, to: Schema.Permissions)
 
-    /// What it is about.
+    /// The part of the schema that changes.
     public var place: Schema.Place {
         switch self {
         case .roleAdded(let role), .roleRemoved(let role): .role(role.name)
@@ -40,7 +40,7 @@ public enum SchemaChange: Hashable, Sendable {
 }
 
 extension SchemaChange: CustomStringConvertible {
-    /// What changes, in a few words: `add field Note.title STRING QUERYABLE`.
+    /// The change in a few words: `add field Note.title STRING QUERYABLE`.
     public var description: String {
         func spaced(_ indexes: Schema.Indexes) -> String {
             indexes.isEmpty ? "no index" : "\(indexes)"

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Schema {
-    /// What makes another schema of this one: none if they are equal, and always in one order,
-    /// roles first, then record types by name.
+    /// Returns the changes that turn this schema into another; none if the two are equal.
     ///
-    /// Applied to this schema, the changes give the other. O(names of both).
+    /// The order is always the same: roles first, then record types by name. O(names of both).
     public func changes(to other: Schema) -> [SchemaChange] {
         var changes: [SchemaChange] = []
         for (old, new) in Self.pairs(roles, other.roles) {
@@ -26,7 +25,7 @@ extension Schema {
         return changes
     }
 
-    /// What two sorted lists have, side by side by name.
+    /// Returns the elements of two sorted lists, side by side by name.
     fileprivate static func pairs<Item: NamedItem>(
         _ first: [Item],
         _ second: [Item]
@@ -49,7 +48,7 @@ extension Schema {
 }
 
 extension Schema.RecordType {
-    /// What makes another record type of the same name of this one.
+    /// Returns the changes that turn this record type into another of the same name.
     fileprivate func changes(to other: Self) -> [SchemaChange] {
         var changes: [SchemaChange] = []
         for (old, new) in Schema.pairs(fields, other.fields) where old != new {

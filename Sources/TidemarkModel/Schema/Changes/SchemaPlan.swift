@@ -7,7 +7,7 @@ public struct SchemaPlan: Hashable, Sendable {
     public let current: Schema
     /// The schema as it is to be.
     public let target: Schema
-    /// What changes.
+    /// The changes.
     public let changes: [SchemaChange]
     /// Why it is refused, and what deserves a warning.
     public let problems: [SchemaProblem]
@@ -25,7 +25,8 @@ public struct SchemaPlan: Hashable, Sendable {
 
     /// Judges a change from one schema to another.
     ///
-    /// What the kept schema has must not get lost; its holder and the remedy are for texts.
+    /// The change must not remove anything that the kept schema has. The holder of that schema and
+    /// the remedy appear in error texts.
     private init(
         from current: Schema,
         to target: Schema,
@@ -75,10 +76,10 @@ public struct SchemaPlan: Hashable, Sendable {
 }
 
 extension SchemaPlan {
-    /// Making development's schema what a file says.
+    /// Plans the import of a schema file into development.
     ///
-    /// What production has must stay, and no field of development changes its type. Everything else
-    /// may come and go.
+    /// Everything that production has must stay, and no field of development changes its type. All
+    /// else may be added or removed.
     public static func importing(
         _ file: Schema,
         into development: Schema,

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who wants something in the public database.
+/// The user and the roles of a caller that accesses the public database.
 public struct Accessor: Hashable, Sendable {
     /// The user; `nil` for somebody who is not signed in.
     public var user: UserID?
@@ -14,9 +14,9 @@ public struct Accessor: Hashable, Sendable {
         self.roles = roles
     }
 
-    /// Whether a role applies, towards a record that somebody created.
+    /// Returns true if a role applies, for a record that a user created.
     ///
-    /// Custom roles need a user too.
+    /// Custom roles require a user too.
     public func has(_ role: Schema.Role, towards creator: UserID? = nil) -> Bool {
         if role == .world { return true }
         guard let user else { return false }
@@ -28,17 +28,18 @@ public struct Accessor: Hashable, Sendable {
 
 /// Why somebody may not do something with a record of the public database.
 public struct AccessRefusal: Error, Hashable, Sendable {
-    /// What was asked for: one permission.
+    /// The requested permission, exactly one.
     public let permission: Schema.Permissions
     /// The record type.
     public let recordType: Name
-    /// Who asked.
+    /// The user and roles that were refused.
     public let accessor: Accessor
-    /// Who has the permission, in the order of their names.
+    /// The roles that have the permission, in the order of their names.
     public let allowed: [Schema.Role]
 
-    /// Whether signing in might help: nobody is signed in, and what is asked needs an account or is
-    /// granted to somebody who has one.
+    /// True if signing in might help.
+    ///
+    /// The caller is not signed in, and the permission requires an account or is granted to a role.
     public var needsAccount: Bool {
         accessor.user == nil && (permission != .read || !allowed.isEmpty)
     }
@@ -69,14 +70,15 @@ public struct AccessRefusal: Error, Hashable, Sendable {
 }
 
 extension Schema {
-    /// Why somebody may not read, create or write a record of the public database; `nil` if they
-    /// may.
+    /// Returns the reason why a caller may not access a record of the public database.
     ///
-    /// What the roles of a caller may do adds up. A record type that the schema does not have grants
-    /// nothing. Creating and writing always need a user. Nothing is allocated where the answer is
-    /// `nil`.
+    /// Returns `nil` if the access is allowed, and allocates nothing in this case.
     ///
-    /// A permission is one of read, create, write. The creator is `nil` where there is none yet.
+    /// The permissions of a caller's roles add up. A record type that the schema does not have
+    /// grants nothing. Creating and writing always require a user.
+    ///
+    /// The permission is one of read, create and write. The creator is `nil` if there is no record
+    /// yet.
     public func refusal(
         of permission: Permissions,
         on recordType: Name,

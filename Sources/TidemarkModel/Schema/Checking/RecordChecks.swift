@@ -52,7 +52,8 @@ public struct RecordChecks: Sendable {
         return start..<names.count
     }
 
-    /// Whether a save fits: the record type is known, and each value has the type of its field.
+    /// Returns true if a save fits: the record type is known, and each value has the type of its
+    /// field.
     ///
     /// Removing a field always fits. O(log record types + fields of the type).
     public func admit(
@@ -65,7 +66,7 @@ public struct RecordChecks: Sendable {
         }
     }
 
-    /// Whether a record fits.
+    /// Returns true if a record fits the schema.
     package func admit(_ body: RecordBody, in scope: DatabaseScope = .private) -> Bool {
         body.recordTypeBytes.withUnsafeBytes { admit(body.fields, as: $0, in: scope) }
     }
@@ -90,7 +91,7 @@ public struct RecordChecks: Sendable {
         }
     }
 
-    /// Which rows are the fields of a record type; `nil` if there is no such type.
+    /// Returns the rows of a record type's fields; `nil` if there is no such type.
     private func fields(
         of recordType: UnsafeRawBufferPointer,
         _ names: UnsafeRawBufferPointer

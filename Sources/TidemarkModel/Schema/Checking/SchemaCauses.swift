@@ -1,9 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What saves and queries are refused for.
+/// The errors of saves and queries that do not fit the schema.
 ///
-/// The texts begin as CloudKit's do where those are known, since programs look for them.
+/// The texts begin as CloudKit's do where those are known, because programs search for them.
 extension SyncError {
     /// A record type that production does not have.
     package static func newRecordType(_ recordType: Name) -> SyncError {
@@ -149,7 +149,7 @@ extension SyncError {
 }
 
 extension Query.Key {
-    /// How CloudKit names it in an error.
+    /// CloudKit's name of the type in errors.
     fileprivate var reportedName: String {
         self == .system(.recordID) ? "recordName" : description
     }

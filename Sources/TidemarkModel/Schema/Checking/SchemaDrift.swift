@@ -1,10 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What builds of an app write or ask that production's schema does not have, seen before it
-/// fails there.
+/// The gaps between production's schema and the saves and queries of an app's builds.
 ///
-/// Gaps are counted per build. The number kept is bounded, since names come from clients.
+/// They are recorded before the app fails in production. Gaps are counted per build. The number of
+/// entries is bounded, because names come from clients.
 public struct SchemaDrift: Hashable, Sendable {
     /// Something that production lacks, or has otherwise.
     public enum Gap: Hashable, Sendable {
@@ -22,25 +22,25 @@ public struct SchemaDrift: Hashable, Sendable {
     public struct Entry: Hashable, Sendable {
         /// The build; `nil` for clients that do not say.
         public let build: Name?
-        /// What is missing.
+        /// The missing part of the schema.
         public let gap: Gap
-        /// How often it was met.
+        /// The number of times that the gap was met.
         public internal(set) var count: Int
-        /// When it was met first, in milliseconds since 1970.
+        /// The time at which the gap was first met, in milliseconds since 1970.
         public internal(set) var firstSeen: Int64
-        /// When it was met last, in milliseconds since 1970.
+        /// The time at which the gap was last met, in milliseconds since 1970.
         public internal(set) var lastSeen: Int64
     }
 
-    /// What an entry is known by.
+    /// The identity of an entry.
     private struct Key: Hashable {
         var build: Name?
         var gap: Gap
     }
 
-    /// How many entries are kept.
+    /// The maximum number of entries.
     public let capacity: Int
-    /// How often a gap was met that there was no room for.
+    /// The number of times that a gap was met and had no room.
     public private(set) var uncounted = 0
     private var entries: [Key: Entry] = [:]
 
@@ -49,7 +49,7 @@ public struct SchemaDrift: Hashable, Sendable {
         self.capacity = capacity
     }
 
-    /// Whether no gap was met.
+    /// True if no gap was met.
     public var isEmpty: Bool { entries.isEmpty && uncounted == 0 }
 
     /// Counts gaps that a build met at a time; says which of them are new for the build.
@@ -118,7 +118,7 @@ public struct SchemaDrift: Hashable, Sendable {
 }
 
 extension SchemaDrift.Gap {
-    /// Whether a schema has what this gap says is missing.
+    /// Returns true if a schema has the part that this gap reports as missing.
     package func isClosed(in schema: Schema) -> Bool {
         switch self {
         case .recordType(let name):
@@ -147,7 +147,7 @@ extension SchemaDrift.Gap {
 }
 
 extension SchemaDrift.Gap: CustomStringConvertible {
-    /// What is missing, in a few words: `field Note.due TIMESTAMP`.
+    /// The missing part in a few words: `field Note.due TIMESTAMP`.
     public var description: String {
         switch self {
         case .recordType(let name): "record type \(name)"
@@ -161,7 +161,7 @@ extension SchemaDrift.Gap: CustomStringConvertible {
 }
 
 extension Schema.DeclaredType {
-    /// Whether values of another declared type may be stored under this one.
+    /// Returns true if values of another declared type may be stored under this one.
     fileprivate func takes(_ other: Self) -> Bool {
         switch other {
         case .plain(let type): admits(type, isEncrypted: false)
@@ -172,9 +172,9 @@ extension Schema.DeclaredType {
 }
 
 extension Schema {
-    /// What this schema lacks for a save.
+    /// Returns the parts that this schema lacks for a save.
     ///
-    /// ``RecordChecks`` says faster that it lacks nothing.
+    /// ``RecordChecks`` is a faster way to find out that nothing is missing.
     public func gaps(saving fields: Fields, as recordType: Name) -> [SchemaDrift.Gap] {
         guard let own = self[recordType] else { return [.recordType(recordType)] }
         return fields.compactMap { field in
@@ -187,10 +187,11 @@ extension Schema {
         }
     }
 
-    /// What this schema lacks for a query of a record type that needs some indexes.
+    /// Returns the parts that this schema lacks for a query of a record type with index
+    /// requirements.
     ///
-    /// Keys that name no field, and indexes that a field cannot have, are the query's own mistake and
-    /// no gap.
+    /// A key that names no field, or an index that a field cannot have, is an error in the query
+    /// and not a gap.
     public func gaps(
         querying recordType: Name,
         using requirements: [Query.IndexRequirement]

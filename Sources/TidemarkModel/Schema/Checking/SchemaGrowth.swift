@@ -1,32 +1,36 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a schema grows with what is saved and asked: by itself in development, never in production.
+/// The rules by which saves and queries extend a schema.
+///
+/// A schema grows by itself in development, and never in production.
 public struct SchemaGrowth: Hashable, Sendable {
-    /// Where the schema is used.
+    /// The environment in which the schema is used.
     public var environment: Environment
-    /// Whether a new field gets every index that queries can use, as CloudKit does it.
+    /// True if a new field gets every index that queries can use, as in CloudKit.
     ///
-    /// Without them, queries in development add those that they need.
+    /// Otherwise queries in development add the indexes that they need.
     public var indexesNewFields = true
-    /// Whether the type of shares comes into being with the first share in production too.
+    /// True if the first share creates the record type of shares in production too.
     ///
-    /// CloudKit wants a share to be saved in development first, which teaches nobody anything.
+    /// CloudKit requires that a share is saved in development first. That has no use here.
     public var addsShareType = true
 
-    /// How a schema grows in an environment.
+    /// Creates the default rules of an environment.
     public init(in environment: Environment) {
         self.environment = environment
     }
 }
 
 extension SchemaGrowth {
-    /// What the schema lacks for a save; nothing if the save fits.
+    /// Returns the changes that a save requires; none if the save fits.
     ///
-    /// Removing a field needs none. Throws `invalidArguments` for what is refused: in production a
-    /// new record type or field, everywhere another type than the field has, encrypted values in the
-    /// public database, and names that are kept for the system; `limitExceeded` for one type or
-    /// field too many.
+    /// Removing a field requires none.
+    ///
+    /// Throws `invalidArguments` if the save is refused. In production this applies to a new record
+    /// type or field. Everywhere it applies to a type other than the field's, to encrypted values
+    /// in the public database, and to names that are reserved for the system. Throws
+    /// `limitExceeded` for one type or field too many.
     public func changes(
         of schema: Schema,
         saving fields: Fields,
@@ -99,14 +103,13 @@ extension SchemaGrowth {
 }
 
 extension SchemaGrowth {
-    /// What the schema lacks for a query of a record type that needs some indexes; nothing if it has
-    /// them all.
+    /// Returns the changes that a query of a record type requires; none if all indexes exist.
     ///
-    /// A search in all words needs one field that is SEARCHABLE; development makes all texts so. What
-    /// no schema can name (`parent`, `share`) needs no index.
+    /// A search in all words requires one SEARCHABLE field; in development all texts become
+    /// SEARCHABLE. The keys that no schema can name (`parent`, `share`) require no index.
     ///
-    /// Throws `unknownItem` for a record type that does not exist, `invalidArguments` for a field that
-    /// does not exist or cannot be asked for so, and in production for an index that is missing.
+    /// Throws `unknownItem` if the record type does not exist. Throws `invalidArguments` if a field
+    /// does not exist or cannot be queried in this way, and in production if an index is missing.
     public func changes(
         of schema: Schema,
         querying recordType: Name,
@@ -161,7 +164,7 @@ extension Query.Key {
         }
     }
 
-    /// Whether a schema can say something about it.
+    /// True if a schema can declare the key.
     var isInSchemas: Bool {
         guard case .system = self else { return true }
         return Schema.SystemField(schemaName) != nil

@@ -3,7 +3,7 @@
 
 /// Something that is wrong with a schema, or with a change of one.
 public struct SchemaProblem: Error, Hashable, Sendable {
-    /// How bad it is.
+    /// The severity of a problem.
     public enum Severity: Hashable, Sendable {
         /// The schema or change is refused.
         case error
@@ -11,13 +11,13 @@ public struct SchemaProblem: Error, Hashable, Sendable {
         case warning
     }
 
-    /// How bad it is.
+    /// The severity: error or warning.
     public let severity: Severity
-    /// What has the problem.
+    /// The part of the schema that has the problem.
     public let place: Schema.Place
-    /// What is wrong, as a sentence.
+    /// The cause, as a sentence.
     public let message: String
-    /// What to do about it, as a sentence.
+    /// The remedy, as a sentence.
     public let remedy: String
 
     /// Describes a problem.
@@ -30,6 +30,6 @@ public struct SchemaProblem: Error, Hashable, Sendable {
 }
 
 extension SchemaProblem: CustomStringConvertible {
-    /// How bad it is, what is wrong, what to do.
+    /// The severity, the cause and the remedy.
     public var description: String { "\(severity): \(message) \(remedy)" }
 }

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Schema {
-    /// What is wrong with this schema, in the order of its names: errors, by which it is refused,
-    /// and warnings.
+    /// Returns the problems of this schema, in the order of its names.
+    ///
+    /// An error makes a store refuse the schema; a warning does not.
     public func problems(limits: Limits = Limits()) -> [SchemaProblem] {
         var problems: [SchemaProblem] = []
         for role in roles { problems += limits.problems(of: role) }
@@ -103,7 +104,7 @@ extension Limits {
         return problems
     }
 
-    /// What is wrong with a name.
+    /// Returns the problems of a name.
     private func problems(
         of name: Name,
         _ what: String,
@@ -191,8 +192,9 @@ extension Schema.SystemField {
 }
 
 extension Name {
-    /// Whether a name that nobody knows belongs to the system: it begins with an underscore or
-    /// with `cloudkit.`.
+    /// True if an unknown name is reserved for the system.
+    ///
+    /// Such a name begins with an underscore or with `cloudkit.`.
     var isReservedForSystem: Bool {
         string.utf8.first == UInt8(ascii: "_") || string.utf8.starts(with: "cloudkit.".utf8)
     }

@@ -3,9 +3,9 @@
 
 /// A schema as it was read from a text, and where in the text everything is.
 public struct SchemaFile: Sendable {
-    /// What the text says.
+    /// The schema that the text declares.
     public let schema: Schema
-    /// Where roles, record types, fields and grants are named for the first time.
+    /// The positions at which roles, record types, fields and grants are first named.
     let positions: [Schema.Place: TextPosition]
 
     /// Reads a text of the schema language, as `.ckdb` files hold it.
@@ -36,7 +36,7 @@ public struct SchemaFile: Sendable {
         self.positions = positions
     }
 
-    /// Where something is named, or what it is part of.
+    /// Returns the position at which a part is named, or else that of its nearest container.
     public func position(of place: Schema.Place) -> TextPosition? {
         var place: Schema.Place? = place
         while let current = place {
@@ -46,7 +46,7 @@ public struct SchemaFile: Sendable {
         return nil
     }
 
-    /// What is wrong with the schema, in the order of the text.
+    /// Returns the problems of the schema, in the order of the text.
     public func problems(limits: Limits = Limits()) -> [(SchemaProblem, TextPosition)] {
         let start = TextPosition(line: 1, column: 1)
         return schema.problems(limits: limits)
@@ -66,10 +66,10 @@ extension Schema {
         case recordType(Name)
         /// A field of a record type.
         case field(Name, Name)
-        /// What a role may do with a record type.
+        /// The permissions of a role on a record type.
         case grant(Name, Role)
 
-        /// What it is part of.
+        /// The part of the schema that contains this one.
         var container: Place? {
             switch self {
             case .schema: nil

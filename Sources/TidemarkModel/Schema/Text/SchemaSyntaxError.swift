@@ -20,9 +20,9 @@ public struct TextPosition: Hashable, Sendable, CustomStringConvertible {
 
 /// Why a text is not a schema: the first thing in it that cannot be read.
 public struct SchemaSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Where it is.
+    /// The position of the error in the text.
     public let position: TextPosition
-    /// What was expected, what was found, and what to do.
+    /// The cause and the remedy: what was expected and what was found.
     public let message: String
 
     /// Describes an error.

@@ -3,14 +3,14 @@
 
 /// The words of the schema language.
 enum SchemaWords {
-    /// Whether two words are the same whatever their case, which keywords do not care about.
+    /// Returns true if two words are equal, ignoring the case of ASCII letters, as keywords do.
     static func areEqual(_ first: String, _ second: String) -> Bool {
         func lowercased(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte | 0x20 : byte }
         return first.utf8.count == second.utf8.count
             && zip(first.utf8, second.utf8).allSatisfy { lowercased($0) == lowercased($1) }
     }
 
-    /// Whether a word can be a name in double quotes alone.
+    /// Returns true if a word can only be a name in double quotes.
     static func isReserved(_ word: String) -> Bool {
         ["GRANT", "PREFERRED", "QUERYABLE", "SORTABLE", "SEARCHABLE"]
             .contains { areEqual($0, word) }
@@ -41,7 +41,7 @@ extension FieldType {
         self = found
     }
 
-    /// What somebody probably meant who wrote a type of another language.
+    /// Returns the word that was probably meant by a type name of another language.
     static func likelySchemaWord(for word: String) -> String? {
         let guesses = [
             ("BOOL", "INT64, with 0 and 1"), ("BOOLEAN", "INT64, with 0 and 1"), ("INT", "INT64"),
