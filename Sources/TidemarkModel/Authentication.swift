@@ -5,7 +5,7 @@
 ///
 /// A commit keeps it. The ids name credentials; none of them is a secret.
 public enum Authentication: Hashable, Sendable {
-    /// The program says so that has the store open: nothing was checked.
+    /// Set by the program that has the store open: nothing was checked.
     case inProcess
     /// A session that the user signed in for.
     case session(id: String)

@@ -23,8 +23,10 @@ public struct Caller: Hashable, Sendable {
     }
 
     private var buildName: Name?
-    /// Makes a request idempotent: a request that comes again under the same id by the same user
-    /// in the same database gets its first answer, and the same id with other content is refused.
+    /// The id that makes a request idempotent.
+    ///
+    /// If the same user sends a request again under the same id in the same database, it gets the
+    /// first answer. The same id with other content is refused.
     public var requestID: String? {
         get { requestIDName?.string }
         set { requestIDName = newValue.map { Name($0) } }
@@ -80,7 +82,7 @@ extension Caller: Codable {
         )
     }
 
-    /// Writes what a client says about itself.
+    /// Writes the caller as a client describes itself.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(database, forKey: .database)

@@ -8,7 +8,7 @@ public struct ChangeToken: Hashable, Sendable {
     /// The content, which only the engine reads.
     package let bytes: [UInt8]
 
-    /// Wraps what the engine made.
+    /// Wraps content that the engine made.
     package init(bytes: [UInt8]) {
         self.bytes = bytes
     }
@@ -44,10 +44,11 @@ public struct RecordChangeTag: Hashable, Sendable {
         name = Name(text)
     }
 
-    /// The tag of a version: the position of the event that made it, and the low half of the
-    /// incarnation that wrote the event, in base 36 with a hyphen between.
+    /// Creates the tag of a version.
     ///
-    /// The text is written in one go, and mostly short enough (15 bytes) to need no memory of its own.
+    /// It has the position of the event that made the version, and the low half of the incarnation
+    /// that wrote the event, in base 36 with a hyphen between them. The text is usually short
+    /// enough (15 bytes) to need no allocation.
     package init(sequence: UInt64, incarnationBits: UInt32) {
         let split = Base36.digitCount(of: sequence)
         let end = split + 1 + Base36.digitCount(of: UInt64(incarnationBits))

@@ -35,7 +35,7 @@ public struct ContainerID: Hashable, Comparable, ExpressibleByStringLiteral, Sen
 ///
 /// Raw values are on disk: never change them.
 public enum Environment: String, Hashable, CaseIterable, Sendable {
-    /// Schema comes into being as records are saved.
+    /// The environment in which saving records extends the schema.
     case development
     /// Schema is fixed until it is promoted from development.
     case production
@@ -45,7 +45,7 @@ public enum Environment: String, Hashable, CaseIterable, Sendable {
 ///
 /// Raw values are CloudKit's, and on disk.
 public enum DatabaseScope: Int, Hashable, CaseIterable, Sendable {
-    /// One per container, seen by everybody.
+    /// One per container, visible to every user.
     case `public` = 1
     /// One per user, seen by its owner.
     case `private` = 2
@@ -85,7 +85,7 @@ public struct UserID: Hashable, Comparable, ExpressibleByStringLiteral, Sendable
     /// The name of the user's record.
     public var userRecordName: String { name.string }
 
-    /// Stands for whoever asks: CloudKit's name for the current user.
+    /// CloudKit's name for the current user, the user of the caller.
     public static let current = UserID("__defaultOwner__")
 
     /// Returns true if the first sorts before the second, as bytes.
@@ -100,8 +100,9 @@ public struct DatabaseID: Hashable, Sendable {
     public var environment: Environment
     /// Public, private or shared.
     public let scope: DatabaseScope
-    /// Whose private or shared database it is; the public database belongs to nobody, and its
-    /// owner is always ``UserID/current``.
+    /// The user who owns a private or shared database.
+    ///
+    /// The public database has no owner, and its value is always ``UserID/current``.
     public let owner: UserID
 
     /// Names a database.

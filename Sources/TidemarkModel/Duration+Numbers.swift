@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Duration {
-    /// So many seconds; the nearest duration there is for what is no such number, and none for what
-    /// is no number.
+    /// Creates a duration of some seconds.
+    ///
+    /// A number out of range gives the nearest duration, and NaN gives zero.
     package init(clampingSeconds seconds: Double) {
         let limit = 1e15
         self = seconds.isNaN ? .zero : .seconds(min(max(seconds, -limit), limit))

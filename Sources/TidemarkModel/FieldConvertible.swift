@@ -18,7 +18,7 @@ public protocol FieldElement: FieldConvertible {
     /// The value in a field of a list of such values.
     static func listValue(_ list: [Self]) -> FieldValue
 
-    /// Reads a list; `nil` if the field's value is none of fitting elements.
+    /// Reads a list; `nil` if the field's value is not a list of matching elements.
     static func list(_ value: FieldValue) -> [Self]?
 }
 

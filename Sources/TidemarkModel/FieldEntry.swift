@@ -7,9 +7,9 @@
 struct FieldEntry: Sendable {
     /// The type of a field that was removed.
     static let removed: UInt8 = 0
-    /// The type of a field whose value cannot be stored: the value is the text that says why.
+    /// The type of a field whose value cannot be stored: its value is the text of the error.
     ///
-    /// Only fields on their way to a save have it, and the save is refused.
+    /// Only fields of a save that is being prepared have this type, and the save is refused.
     static let invalid: UInt8 = 0xFF
     /// The flag of a value that the client encrypted.
     static let encrypted: UInt8 = 1

@@ -100,7 +100,7 @@ extension FieldValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     }
 }
 
-/// A place on Earth, with what Core Location knows about a fix.
+/// A place on Earth, with the attributes of Core Location's fix.
 public struct Location: Hashable, Codable, Sendable {
     /// Degrees north, -90 to 90.
     public var latitude: Double
@@ -184,7 +184,7 @@ public struct Reference: Hashable, Sendable {
     public var recordName: String { name.string }
 }
 
-/// A blob that a record refers to: its bytes are stored beside the log, named by their checksum.
+/// A reference to a blob: its bytes are stored apart from the log, named by their checksum.
 public struct AssetReference: Hashable, Codable, Sendable {
     /// The SHA-256 of the blob: 32 bytes.
     public var checksum: [UInt8]

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Fields {
-    /// Sets a field, or with `nil` asks a save to remove it.
+    /// Sets a field; `nil` makes a save remove it.
     ///
     /// O(bytes).
     mutating func set(_ name: String, _ value: FieldValue?) {
@@ -84,18 +84,18 @@ extension Fields: ExpressibleByDictionaryLiteral {
 }
 
 extension Fields {
-    /// The value of a field as a Swift type; `nil` if it is absent, or is not of that type.
+    /// The value of a field as a Swift type; `nil` if it is absent or of another type.
     ///
-    /// Setting `nil` asks a save to remove the field.
+    /// Setting `nil` makes a save remove the field.
     public subscript<Value: FieldConvertible>(_ name: String) -> Value? {
         get { self[name].flatMap(Value.init(fieldValue:)) }
         set { set(name, newValue?.fieldValue) }
     }
 
-    /// The value of a field as a Swift type.
+    /// Returns the value of a field as a Swift type.
     ///
-    /// Throws `invalidArguments` with the field's name, what was expected and what was found. O(log
-    /// fields).
+    /// Throws `invalidArguments` with the field's name, the expected type and the actual type.
+    /// O(log fields).
     public func value<Value: FieldConvertible>(
         _ name: String,
         as type: Value.Type = Value.self
@@ -124,10 +124,10 @@ extension Record {
         body.fields[fieldName]
     }
 
-    /// The value of a field as a Swift type.
+    /// Returns the value of a field as a Swift type.
     ///
-    /// Throws `invalidArguments` with the field's name, what was expected and what was found. O(log
-    /// fields).
+    /// Throws `invalidArguments` with the field's name, the expected type and the actual type.
+    /// O(log fields).
     public func value<Value: FieldConvertible>(
         _ fieldName: String,
         as type: Value.Type = Value.self

@@ -1,12 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Fields by name, as their bytes (Docs/formats/record.md, "Fields"): what a record holds, or what
-/// a client asks to set and to remove.
+/// The fields of a record, or the fields that a client sets and removes.
 ///
-/// The bytes are sorted by name and have an offset table, so that a field is found by binary search
-/// and decoded when somebody asks for it. Fields of the same names, values and stamps have the
-/// same bytes. A copy shares the bytes.
+/// Fields are stored as their bytes (Docs/formats/record.md, "Fields"). The bytes are sorted by
+/// name and have an offset table, so that a field is found by binary search and decoded on access.
+/// Fields of the same names, values and stamps have the same bytes. A copy shares the bytes.
 public struct Fields: Sendable {
     /// The bytes, checked when the value was made.
     package let bytes: ArraySlice<UInt8>
@@ -39,9 +38,9 @@ public struct Fields: Sendable {
 
     /// The value of a field; `nil` if it is absent or removed.
     ///
-    /// Setting `nil` asks a save to remove the field. A value that cannot be stored, such as one
-    /// that is not a number, is refused by the save. Reading is O(log fields), then the value;
-    /// setting is O(bytes): use a ``FieldsBuilder`` for many records.
+    /// Setting `nil` makes a save remove the field. A save refuses a value that cannot be stored,
+    /// such as one that is not a number. Reading is O(log fields), then the value. Setting is
+    /// O(bytes): use a ``FieldsBuilder`` for many records.
     public subscript(_ name: String) -> FieldValue? {
         get { index(of: name).flatMap { self[$0].value } }
         set { set(name, newValue) }

@@ -27,10 +27,10 @@ public struct FieldsBuilder: Sendable {
         scratch.reserveCapacity(bytes)
     }
 
-    /// Sets a field, or with `nil` asks to remove it.
+    /// Sets a field; `nil` makes a save remove it.
     ///
     /// Throws `invalidArguments` for a value that cannot be stored, or a name of more than 255
-    /// bytes. That a name comes twice is found by ``finish()``.
+    /// bytes. ``finish()`` detects duplicate names.
     public mutating func set(
         _ name: String,
         _ value: FieldValue?,
@@ -51,7 +51,7 @@ public struct FieldsBuilder: Sendable {
         )
     }
 
-    /// Sets a field to a value that cannot be stored, so that a save says why.
+    /// Sets a field to a value that cannot be stored, so that a save reports the cause.
     mutating func setInvalid(_ name: String, because problem: String) {
         let start = scratch.count
         scratch.append(text: name)
@@ -110,7 +110,7 @@ public struct FieldsBuilder: Sendable {
         )
     }
 
-    /// Notes what ends with the buffer as a field.
+    /// Records the end of the buffer as a field.
     private mutating func add(start: Int, nameByteCount: Int, type: UInt8, flags: UInt8) {
         let piece = Piece(
             start: start,
@@ -123,7 +123,7 @@ public struct FieldsBuilder: Sendable {
         pieces.append(piece)
     }
 
-    /// Forgets what was set, and keeps the buffers.
+    /// Removes all fields, and keeps the buffers.
     public mutating func removeAll() {
         scratch.removeAll(keepingCapacity: true)
         pieces.removeAll(keepingCapacity: true)

@@ -12,9 +12,9 @@ public struct Limits: Hashable, Sendable {
     public var itemsPerRequest = 400
     /// Bytes of the names and values of all fields in one request, without those of assets.
     public var bytesPerRequest = 2_000_000
-    /// Bytes of the names and values of a record's fields, without those of assets.
+    /// The maximum bytes of the names and values of a record's fields, without those of assets.
     ///
-    /// Records from an import are held to it too. Never more than 1 GiB, whatever is set.
+    /// Also applies to records from an import. Values above 1 GiB are reduced to 1 GiB.
     public var bytesPerRecord = 1_000_000 {
         didSet { bytesPerRecord = min(bytesPerRecord, 1 << 30) }
     }
@@ -23,16 +23,16 @@ public struct Limits: Hashable, Sendable {
     /// CloudKit's web services name 15 MB on one page and 50 MB on another; its native clients name
     /// none and send more. This is the larger figure.
     public var bytesPerAsset = 50_000_000
-    /// Fields of one record, those that were removed included.
+    /// The maximum number of fields of one record, including removed ones.
     ///
-    /// CloudKit names no figure. Never more than 32,767, whatever is set, so that what two versions
-    /// have together can be written.
+    /// CloudKit documents no limit. Values above 32,767 are reduced to 32,767, so that the combined
+    /// fields of two versions can be written.
     public var fieldsPerRecord = 1_000 {
         didSet { fieldsPerRecord = min(fieldsPerRecord, Int(Int16.max)) }
     }
-    /// Elements of one list.
+    /// The maximum number of elements of one list.
     ///
-    /// CloudKit names no figure beside the record's size.
+    /// CloudKit documents no limit except the record's size.
     public var elementsPerList = 100_000
     /// References with the action delete-self to one record.
     public var deleteSelfReferencesPerTarget = 750
@@ -42,12 +42,12 @@ public struct Limits: Hashable, Sendable {
     public var ancestorsPerRecord = 1_000
     /// Participants of one share, its owner among them.
     public var participantsPerShare = 100
-    /// UTF-8 bytes of the name of a record, a zone, a user, a device or a build.
+    /// The maximum UTF-8 bytes of the name of a record, a zone, a user, a device or a build.
     ///
-    /// Never more than 65,535, and for a zone, a user and a container never more than 1,000,
-    /// whatever is set: these make up an entry of the views, which has a few thousand bytes.
+    /// Never more than 65,535. For a zone, a user and a container never more than 1,000, because
+    /// they are part of an entry of the views, which has a few thousand bytes.
     public var nameByteCount = 255
-    /// UTF-8 bytes of a record type or a field's name.
+    /// The maximum UTF-8 bytes of a record type or a field's name.
     ///
     /// Never more than 255, whatever is set.
     public var identifierByteCount = 255
@@ -61,15 +61,16 @@ public struct Limits: Hashable, Sendable {
     public var rolesPerSchema = 100
     /// UTF-8 bytes of a request id.
     public var requestIDByteCount = 255
-    /// Records in one page of a delta, where a request does not ask for fewer.
+    /// The maximum number of records in one page of a delta, if a request does not ask for fewer.
     ///
     /// Never more than 1,000,000, whatever is set.
     public var recordsPerPage = 200 {
         didSet { recordsPerPage = min(recordsPerPage, 1_000_000) }
     }
-    /// UTF-8 bytes of a subscription's id.
+    /// The maximum UTF-8 bytes of a subscription's id.
     ///
-    /// Never more than 32,767, whatever is set, so that a record can be named by it and its holder.
+    /// Never more than 32,767, whatever is set, so that the name of a record can contain the id and
+    /// its holder.
     public var subscriptionIDByteCount = 255 {
         didSet { subscriptionIDByteCount = min(subscriptionIDByteCount, Int(Int16.max)) }
     }
@@ -81,17 +82,19 @@ public struct Limits: Hashable, Sendable {
     public var notificationContentByteCount = 16_000
     /// Characters of a text that a notification brings along; the rest is cut off.
     public var charactersPerNotificationField = 100
-    /// Bytes of a notification as it is pushed; what does not fit is left out.
+    /// The maximum bytes of a pushed notification; parts that do not fit are left out.
     ///
     /// Apple's push service takes 4,096.
     public var bytesPerPush = 4_096
-    /// Unread notifications of one user in a container's environment: where there are more, the
-    /// oldest of queries are dropped, a sixteenth of these at a time.
+    /// The maximum number of unread notifications of one user in a container's environment.
     ///
-    /// CloudKit's collection of notifications is no more, and its pages named no figure.
+    /// Above it, the oldest notifications of query subscriptions are dropped, a sixteenth of the
+    /// limit at a time. CloudKit's collection of notifications no longer exists, and its pages
+    /// documented no limit.
     public var notificationsPerUser = 10_000
-    /// Records in one page of a query, where a request does not say how many; one that does gets up
-    /// to ``recordsPerPage``.
+    /// The number of records in one page of a query, if the request sets none.
+    ///
+    /// A request can set up to ``recordsPerPage``.
     public var recordsPerQueryPage = 100
     /// Bytes of all records and assets in one private database, which count against its user; `nil`
     /// leaves it to the disk.
@@ -107,12 +110,12 @@ public struct Limits: Hashable, Sendable {
 }
 
 extension Limits {
-    /// Refuses a record's name: 1 to 255 bytes, no NUL, and as an option ASCII alone.
+    /// Refuses an invalid name of a record: 1 to 255 bytes, no NUL, and optionally ASCII only.
     ///
     /// CloudKit allows ASCII that does not begin with an underscore. Any Unicode is accepted here,
-    /// since names often come from elsewhere (paths, titles, keys of another system), and bytes
-    /// compare well whatever they are. A leading underscore is accepted because user records have
-    /// one: who may write those is a question of permission.
+    /// because names often come from elsewhere (paths, titles, keys of another system), and are
+    /// compared as bytes. A leading underscore is accepted because user records have one:
+    /// permissions determine who may write those.
     package func check(recordName name: Name) throws(SyncError) {
         try check(name, as: "record name")
     }
@@ -172,7 +175,7 @@ extension Limits {
         }
     }
 
-    /// Bytes of one of the names that say where a zone is.
+    /// The maximum bytes of each name that identifies a zone.
     private var placeByteCount: Int { min(nameByteCount, 1_000) }
 
     private func check(_ name: Name, as what: String, limit: Int? = nil) throws(SyncError) {

@@ -4,9 +4,9 @@
 /// A name that is its UTF-8 bytes.
 ///
 /// Swift compares strings by Unicode equivalence: a composed and a decomposed "é" are equal. Names
-/// of records, zones, types, fields and users are not compared so: two names are the same if and
-/// only if their UTF-8 bytes are, and they are ordered as those bytes are. Whatever holds a name
-/// holds it as this type, so that the conformances which the compiler writes are right.
+/// of records, zones, types, fields and users are compared by their UTF-8 bytes, for equality and
+/// for order. Every type that stores a name uses this type, so that the conformances that the
+/// compiler synthesizes are right.
 public struct Name: Sendable {
     /// The name as text.
     public let string: String

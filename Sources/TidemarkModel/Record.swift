@@ -15,7 +15,7 @@ public struct Authorship: Hashable, Sendable {
 
     private(set) var deviceName: Name?
 
-    /// Describes when, by whom, and from where.
+    /// Creates the time, the user and the device of a change.
     public init(time: Int64, user: UserID?, device: String? = nil) {
         self.time = time
         self.user = user
@@ -23,9 +23,9 @@ public struct Authorship: Hashable, Sendable {
     }
 }
 
-/// One version of a record: where it is, which version it is, and its bytes.
+/// One version of a record: its identity, its change tag and its bytes.
 ///
-/// Nothing is decoded before somebody asks for it.
+/// Nothing is decoded before it is accessed.
 public struct Record: Hashable, Sendable {
     /// The zone it is in.
     public let zone: ZoneID

@@ -3,8 +3,8 @@
 
 /// A record as its bytes: system fields, then fields (Docs/formats/record.md).
 ///
-/// These bytes are what is stored, cached, sent and compared. Equal records have equal bytes. A
-/// body does not know the sequence number of the event that holds it. A copy shares the bytes.
+/// These bytes are stored, cached, sent and compared. Equal records have equal bytes. A body does
+/// not contain the sequence number of its event. A copy shares the bytes.
 public struct RecordBody: Sendable {
     /// The bytes, whose frame was checked when the value was made.
     package let bytes: ArraySlice<UInt8>
@@ -36,11 +36,11 @@ public struct RecordBody: Sendable {
         }
     }
 
-    /// Reads a body from bytes that a checksum vouches for.
+    /// Creates a body from bytes whose checksum was verified.
     ///
-    /// Only the frame is checked: the header, and that the texts and the table of the fields lie
-    /// within the bytes. Whatever the rest holds, no access leaves the bytes: a field that lies
-    /// elsewhere reads as removed, a value that is not of its type as `nil`. `tidemark verify`
+    /// Only the frame is checked: the header, and that the texts and the table of the fields are
+    /// within the bytes. No access leaves the bytes, whatever the rest contains: a field out of
+    /// range reads as removed, a value that does not match its type as `nil`. `tidemark verify`
     /// checks everything. O(1).
     package init(stored bytes: ArraySlice<UInt8>) throws(BodyError) {
         if let error = Self.frameError(in: bytes.span.bytes) { throw error }
@@ -166,10 +166,10 @@ extension RecordBody {
     /// The user that saved this version, as UTF-8, shared; empty if it is not known.
     package var modifiedUserBytes: ArraySlice<UInt8> { textBytes(.modifiedUser) }
 
-    /// The parent's name as UTF-8, shared; empty where there is none.
+    /// The parent's name as UTF-8, shared; empty if there is none.
     package var parentNameBytes: ArraySlice<UInt8> { textBytes(.parent) }
 
-    /// The share's name as UTF-8, shared; empty where there is none.
+    /// The share's name as UTF-8, shared; empty if there is none.
     package var shareNameBytes: ArraySlice<UInt8> { textBytes(.share) }
 
     /// The time of the record's first save, in milliseconds since 1970.

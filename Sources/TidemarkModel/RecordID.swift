@@ -6,9 +6,9 @@ public struct ZoneID: Hashable, Sendable {
     package let name: Name
     package let owner: Name
 
-    /// Names a zone.
+    /// Creates the id of a zone.
     ///
-    /// Without an owner it is a zone of whoever asks.
+    /// Without an owner it is a zone of the caller's user.
     public init(zoneName: String = ZoneID.defaultZoneName, ownerName: String = ZoneID.currentOwner)
     {
         name = Name(zoneName)
@@ -18,13 +18,13 @@ public struct ZoneID: Hashable, Sendable {
     /// The zone's name, unique for its owner.
     public var zoneName: String { name.string }
 
-    /// The user record name of the zone's owner; `__defaultOwner__` for whoever asks.
+    /// The user record name of the zone's owner; `__defaultOwner__` for the caller's user.
     public var ownerName: String { owner.string }
 
     /// The name of the zone that every public and private database has.
     public static let defaultZoneName = "_defaultZone"
 
-    /// The owner's name that stands for whoever asks.
+    /// The owner's name that stands for the caller's user.
     public static let currentOwner = "__defaultOwner__"
 
     /// The zone that every public and private database has.

@@ -1,8 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a request, or one item of it, did not do what was asked: CloudKit's code, what happened, and
-/// what to do.
+/// The reason why a request, or one item of it, failed: CloudKit's code, the cause and the remedy.
 public struct SyncError: Error, Hashable, Sendable {
     /// The identity of an item of a request.
     public enum Item: Hashable, Codable, Sendable {
@@ -62,10 +61,10 @@ public struct SyncError: Error, Hashable, Sendable {
 
     private let content: Content
 
-    /// Describes a failure.
+    /// Creates an error.
     ///
-    /// The message says what happened, where, what was expected and found. What to do is added to
-    /// what is printed: `remedy`, or else that of the code.
+    /// The message names the cause, the place, and the expected and actual values. The description
+    /// adds `remedy`, or else the remedy of the code.
     public init(
         _ code: Code,
         _ message: String,
@@ -137,7 +136,7 @@ public struct SyncError: Error, Hashable, Sendable {
 }
 
 extension SyncError: CustomStringConvertible {
-    /// The code's name and number, the message, and what to do.
+    /// The code's name and number, the message, and the remedy.
     public var description: String {
         let wait = retryAfter.map { " Retry after \($0.inSeconds) seconds." } ?? ""
         return "\(code) (\(code.rawValue)): \(message) \(remedy)\(wait)"
@@ -145,7 +144,7 @@ extension SyncError: CustomStringConvertible {
 }
 
 extension SyncError.Item: CustomStringConvertible {
-    /// The kind of the item, and what it is known by.
+    /// The kind and the identity of the item.
     public var description: String {
         switch self {
         case .record(let id): "record \(id)"

@@ -128,7 +128,7 @@ extension SyncError {
         )
     }
 
-    /// A save of a record that the same request deletes, because of what it refers to.
+    /// The error for a save of a record that the same request deletes, because of a reference.
     package static func savedAndDeleted(_ record: RecordID) -> SyncError {
         SyncError(
             .referenceViolation,
@@ -248,7 +248,7 @@ extension SyncError {
         SyncError(.changeTokenExpired, "The change token can no longer be answered: \(reason).")
     }
 
-    /// Bytes that no engine made, or a token of something else than what is asked.
+    /// The error for bytes that no engine made, or for a token of something else.
     package static func tokenInvalid(_ reason: String) -> SyncError {
         SyncError(.invalidArguments, "This is not a change token for what is asked: \(reason).")
     }

@@ -6,7 +6,7 @@ extension SyncError {
     ///
     /// Raw values are those of `CKError.Code`.
     public enum Code: Int, Hashable, CaseIterable, Codable, Sendable {
-        /// Something inside failed that a caller cannot mend.
+        /// An internal failure that a caller cannot fix.
         case internalError = 1
         /// Some items failed, the request itself worked.
         case partialFailure = 2
@@ -22,7 +22,7 @@ extension SyncError {
         case requestRateLimited = 7
         /// The app lacks an entitlement.
         case missingEntitlement = 8
-        /// Nobody is signed in.
+        /// No user is signed in.
         case notAuthenticated = 9
         /// The caller may not read or write this.
         case permissionFailure = 10
@@ -34,7 +34,7 @@ extension SyncError {
         case resultsTruncated = 13
         /// The record has changed since the client saw it.
         case serverRecordChanged = 14
-        /// The service refused for a reason without a code of its own.
+        /// The service refused for a reason that has no code.
         case serverRejectedRequest = 15
         /// An asset's file is missing on the device, or its bytes were not sent.
         case assetFileNotFound = 16
@@ -50,7 +50,7 @@ extension SyncError {
         case changeTokenExpired = 21
         /// Nothing is wrong with this item; another one of its atomic batch failed.
         case batchRequestFailed = 22
-        /// Too much is going on in the zone.
+        /// The zone is busy.
         case zoneBusy = 23
         /// The database does not do this.
         case badDatabase = 24
@@ -181,7 +181,7 @@ extension SyncError.Code {
         }
     }
 
-    /// The code that an error of CloudKit Web Services stands for; `nil` for an unknown text.
+    /// Creates the code for an error of CloudKit Web Services; `nil` for an unknown text.
     public init?(serverErrorCode: String) {
         switch serverErrorCode {
         case "ACCESS_DENIED": self = .permissionFailure

@@ -7,9 +7,9 @@ extension SyncError: Codable {
         case userDidResetEncryptedData, isHistoryPruned, remedy
     }
 
-    /// Reads `code` and `message`, and what else an error may carry.
+    /// Reads `code` and `message`, and the optional members of an error.
     ///
-    /// A code that this version does not know is `internalError`.
+    /// An unknown code is read as `internalError`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let code = Code(rawValue: try container.decode(Int.self, forKey: .code)) ?? .internalError
@@ -30,7 +30,7 @@ extension SyncError: Codable {
         )
     }
 
-    /// Writes what the error carries.
+    /// Writes the error with its optional members.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(code.rawValue, forKey: .code)

@@ -11,7 +11,7 @@ public struct TraceContext: Hashable, Sendable {
     package let traceLow: UInt64
     /// The id of the span that the request belongs to.
     package let parent: UInt64
-    /// The flags; bit 0 says that the trace is recorded.
+    /// The flags; bit 0 is set if the trace is recorded.
     package let flags: UInt8
 
     package init(traceHigh: UInt64, traceLow: UInt64, parent: UInt64, flags: UInt8) {
@@ -23,7 +23,7 @@ public struct TraceContext: Hashable, Sendable {
 
     /// Reads a `traceparent` header; `nil` if it is malformed, or names no trace or no span.
     ///
-    /// Of a version that is not known the first four parts are read, as W3C Trace Context asks.
+    /// For an unknown version, reads the first four parts, as W3C Trace Context requires.
     public init?(traceparent: String) {
         let parts = traceparent.utf8.split(separator: UInt8(ascii: "-"), maxSplits: 4)
         guard parts.count >= 4, let version = Self.number(parts[0], digitCount: 2), version != 0xFF,

@@ -7,11 +7,15 @@
 public enum ZoneDeletionReason: UInt8, Hashable, CaseIterable, Codable, Sendable {
     /// A client deleted it.
     case deleted = 0
-    /// The user removed the app's data: whoever uses the zone meets `userDeletedZone`, and asks
-    /// before making it again.
+    /// The user removed the app's data.
+    ///
+    /// Clients that use the zone get `userDeletedZone`, and ask the user before they create it
+    /// again.
     case purged = 1
-    /// The account's encryption was reset: whoever uses the zone meets `zoneNotFound` with
-    /// ``SyncError/userDidResetEncryptedData``, makes it again and uploads what it has.
+    /// The account's encryption was reset.
+    ///
+    /// Clients that use the zone get `zoneNotFound` with ``SyncError/userDidResetEncryptedData``.
+    /// They create it again and upload their data.
     case encryptedDataReset = 2
 
     /// The name in a change stream.

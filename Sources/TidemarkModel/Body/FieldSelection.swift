@@ -1,9 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The fields that a client wants to see of each record: what CloudKit calls desired keys.
+/// The fields of each record that a client requests: CloudKit's desired keys.
 ///
-/// Made once for a request, so that each record costs one walk along its rows.
+/// Created once for a request, so that each record takes one walk along its rows.
 package struct FieldSelection: Sendable {
     /// Ascending, none twice.
     private let names: [Name]
@@ -71,9 +71,9 @@ package struct FieldSelection: Sendable {
 }
 
 extension Record {
-    /// The same version with the selected fields alone; all of them where nothing is selected.
+    /// Returns the same version with the selected fields only; all of them if nothing is selected.
     package func narrowed(to selection: FieldSelection?) -> Record {
-        // Of a share everything is told: without those who take part it is none.
+        // A share is returned whole: it cannot be decoded without its participants.
         guard let selection, !body.isShare else { return self }
         return Record(zone: zone, changeTag: changeTag, body: selection.narrow(body))
     }

@@ -34,9 +34,10 @@ extension Fields {
         return count
     }
 
-    /// Checks all that finding fields relies on: the table, the order of names, types, stamps.
+    /// Checks everything that finding fields relies on: the table, the order of names, types,
+    /// stamps.
     ///
-    /// Values are not looked into. O(fields and bytes of names).
+    /// Does not read values. O(fields and bytes of names).
     static func checkStructure(_ bytes: RawSpan) throws(BodyError) {
         let count = try checkTable(bytes)
         let dataStart = FieldEntry.tableOffset + count * FieldEntry.byteCount
@@ -74,8 +75,9 @@ extension Fields {
 }
 
 extension FieldEntry {
-    /// The name's first eight bytes as a number, with zeros behind a shorter one: it orders names as
-    /// their bytes do, and says most of what is asked about them.
+    /// Returns the name's first eight bytes as a number, padded with zeros.
+    ///
+    /// The numbers sort as the names' bytes do, and answer most questions about the names.
     @inline(__always)
     fileprivate func namePrefix(in bytes: RawSpan) -> UInt64 {
         let unused = UInt64(8 * Swift.max(0, 8 - nameByteCount))

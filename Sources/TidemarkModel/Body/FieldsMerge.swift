@@ -38,10 +38,11 @@ extension Fields {
     /// The maximum number of removals in a record: those of the latest events.
     package static let keptRemovalCount = 255
 
-    /// Moves the outcomes that stay to the front and says how many they are: all of them, unless
-    /// there are more removals than a record keeps.
+    /// Moves the outcomes that stay to the front, and returns their number.
+    ///
+    /// All of them stay, unless there are more removals than a record keeps.
     private static func dropOldRemovals(_ outcomes: UnsafeMutableBufferPointer<Outcome>) -> Int {
-        // The event that is being encoded is the latest, whatever its number will be.
+        // The event that is being encoded is the latest, whatever number it will get.
         func age(_ outcome: Outcome) -> UInt64 { .max - (outcome.stamp &- 1) }
         // Counted first, because the list of them is needed in one merge of a million.
         let removalCount = outcomes.reduce(0) { $0 + ($1.isRemoval ? 1 : 0) }

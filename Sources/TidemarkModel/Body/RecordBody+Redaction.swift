@@ -8,10 +8,11 @@ extension RecordBody {
         return createdUserBytes.elementsEqual(name) || modifiedUserBytes.elementsEqual(name)
     }
 
-    /// The same version, which does not say any more that a user made it, with other values of some
-    /// fields; these keep their stamps, types and flags.
+    /// Returns the same version without a user as its creator or editor, and with other values of
+    /// some fields.
     ///
-    /// The user's device goes with the user. O(bytes).
+    /// These fields keep their stamps, types and flags. The user's device is removed with the user.
+    /// O(bytes).
     package func redacted(
         without user: UserID,
         values: [String: FieldValue] = [:]

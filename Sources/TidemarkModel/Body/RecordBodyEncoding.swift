@@ -18,7 +18,7 @@ package struct RecordHeader: Sendable {
     /// The name of the share that this record is the root of.
     package var shareName: Name?
 
-    /// Describes a record beside its fields.
+    /// Creates the part of a record beside its fields.
     ///
     /// Every text has at most 65,535 bytes.
     package init(
@@ -44,10 +44,10 @@ extension RecordBody {
         self.init(header, setting: fields, extent: .wholeRecord, over: nil, of: 0)
     }
 
-    /// Encodes the version that follows from an older one and what a client set and removed.
+    /// Encodes the version that follows from an older one and a client's changes.
     ///
-    /// `old` is the version it replaces and `oldSequence` the event that holds that; without one,
-    /// nothing was there.
+    /// `old` is the version that it replaces and `oldSequence` the event that holds it; without
+    /// `old`, the record is new.
     package init(
         _ header: RecordHeader,
         setting fields: Fields,

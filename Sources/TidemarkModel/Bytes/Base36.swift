@@ -35,7 +35,7 @@ enum Base36 {
         } while rest > 0
     }
 
-    /// The value of a digit; `nil` if it is none.
+    /// Returns the value of a digit; `nil` if the byte is not a digit.
     static func value(of byte: UInt8) -> UInt64? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(byte - UInt8(ascii: "0"))

@@ -1,8 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Little-endian words of a span. The plain ones stop the program beyond the end, so they are for
-/// places that a check has already vouched for; those that move an offset return `nil` instead.
+/// Little-endian words of a span.
+///
+/// The functions with a fixed offset trap beyond the end, so they are for offsets that were
+/// checked. The functions that advance an offset return `nil` instead.
 extension RawSpan {
     func byte(at offset: Int) -> UInt8 {
         assert(offset >= 0 && offset <= byteCount - 1, "a word lies outside its bytes")

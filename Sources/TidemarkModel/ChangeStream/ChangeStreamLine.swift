@@ -9,7 +9,7 @@ public struct ChangeStreamLine: Hashable, Sendable {
         case save(recordID: RecordID, recordType: Name, fields: Fields, parent: Name? = nil)
         /// A record is deleted, if there is one.
         case delete(RecordID)
-        /// A zone is created, if there is none.
+        /// A zone is created, if it does not exist.
         case createZone(ZoneID)
         /// A zone is deleted with all that is in it, if there is one.
         case deleteZone(ZoneID, reason: ZoneDeletionReason = .deleted)

@@ -15,9 +15,8 @@ package struct ChangeStreamReader: Sendable {
 
     /// Reads one line.
     ///
-    /// O(bytes).
-    ///
-    /// The error says what is wrong and at which byte of the line; the caller knows which line.
+    /// O(bytes). The error names the cause and the byte of the line; the caller knows the line
+    /// number.
     package mutating func read(
         _ line: some Collection<UInt8>
     ) throws(JSONError) -> ChangeStreamLine {
@@ -136,7 +135,7 @@ package struct ChangeStreamReader: Sendable {
         return try change(of: parts, in: reader, at: start)
     }
 
-    /// The change that its members say.
+    /// Returns the change that the members describe.
     private mutating func change(
         of members: ChangeMembers,
         in reader: JSONReader,
@@ -237,7 +236,7 @@ package struct ChangeStreamReader: Sendable {
     }
 }
 
-/// The members of a line that say which database it is about.
+/// The members of a line that identify its database.
 private struct DatabasePlace {
     private var container = DatabaseID.standard.container
     private var environment = DatabaseID.standard.environment

@@ -3,7 +3,7 @@
 
 /// Reading a field's value in the form of CloudKit Web Services.
 extension JSONReader {
-    /// Reads a whole number of 64 bits, and says what to write for another where it stands.
+    /// Reads a 64-bit integer; the error for any other number contains the remedy for its context.
     package mutating func int64(
         _ form: WholeNumberForm = .number
     ) throws(JSONError) -> Int64 {
@@ -23,7 +23,7 @@ extension JSONReader {
     package enum WholeNumberForm {
         /// A place that only takes an integer.
         case number
-        /// In the place of a field's value, whose type it shows.
+        /// The value of a field, whose form determines the field's type.
         case field
         /// In a list, whose type it shows.
         case list
@@ -39,7 +39,7 @@ extension JSONReader {
         }
     }
 
-    /// Reads a whole number that is written as a string, as `numbersAsStrings` asks for.
+    /// Reads an integer that is written as a string, for `numbersAsStrings`.
     private mutating func int64AsText() throws(JSONError) -> Int64 {
         let start = offset
         let text = try string()

@@ -5,8 +5,8 @@
 extension FieldsBuilder {
     /// Reads an object whose members are fields, and adds them.
     ///
-    /// Text and numbers go from the JSON into the fields' bytes without a stop between. With
-    /// `removesByNull` the value `null` asks to remove a field; otherwise it is refused.
+    /// Text and numbers are written directly from the JSON into the fields' bytes. If
+    /// `removesByNull` is true, the value `null` removes a field; otherwise it is refused.
     package mutating func readFields(
         from reader: inout JSONReader,
         removesByNull: Bool = false
@@ -72,7 +72,7 @@ extension FieldsBuilder {
         }
     }
 
-    /// Appends a value whose type is plain to see, and says which.
+    /// Appends a value whose form determines its type, and returns the type.
     private mutating func appendPlain(from reader: inout JSONReader) throws(JSONError) -> FieldType
     {
         switch try reader.peek() {
@@ -117,7 +117,7 @@ struct TypedValue {
     var value: JSONReader
     var type: FieldType?
     var isEncrypted: Bool
-    /// True if the field has no value, which only a request of CloudKit Web Services may say so.
+    /// True if the field has no value, which only requests of CloudKit Web Services may express so.
     var isAbsent = false
 }
 

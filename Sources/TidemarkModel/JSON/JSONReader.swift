@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads JSON (RFC 8259) where it lies, one piece after another, as the caller asks for it.
+/// A reader of JSON (RFC 8259) that reads one token after another in place.
 ///
-/// Strict: UTF-8 is checked, lone surrogates are refused, nothing may follow the value. No tree is
-/// built; a text is a range of the bytes until somebody copies it out. Whether an object names a
-/// member twice is for its reader to see, who knows which members there are.
+/// Strict: UTF-8 is checked, lone surrogates are refused, and nothing may follow the value. No tree
+/// is built; a text is a range of the bytes until it is copied. The caller detects duplicate
+/// members of an object.
 ///
 /// The reader borrows the bytes: it must not outlive the call that lends them. Every access is
 /// checked against their end here, in release builds too.
@@ -197,7 +197,7 @@ package struct JSONReader {
 }
 
 extension Collection<UInt8> {
-    /// Reads the bytes as one value of JSON, behind which nothing may follow.
+    /// Reads the bytes as one JSON value, after which nothing may follow.
     package func readJSON<Value>(
         _ read: (inout JSONReader) throws(JSONError) -> Value
     ) throws(JSONError) -> Value {

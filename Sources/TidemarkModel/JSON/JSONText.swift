@@ -11,8 +11,9 @@ package struct JSONText: Sendable {
     /// The top bit of each byte of a word.
     static let tops: UInt64 = 0x8080_8080_8080_8080
 
-    /// A word whose lowest set bit lies in the first byte that is a quotation mark, a backslash or
-    /// a control character; zero if there is none.
+    /// Returns a word that marks the first byte that needs an escape; zero if there is none.
+    ///
+    /// Its lowest set bit is in that byte: a quotation mark, a backslash or a control character.
     static func specialBytes(in word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let quotes = word ^ (ones &* 0x22)
@@ -153,7 +154,7 @@ extension JSONReader {
         return index - start
     }
 
-    /// Reads one of the escapes that texts are full of; `nil` if the next is none of them.
+    /// Reads one of the most frequent escapes; `nil` if the next one is another.
     private mutating func lineEndOrQuote() -> UInt8? {
         guard bytes.count - offset >= 2, bytes[offset] == UInt8(ascii: "\\") else { return nil }
         switch bytes[offset + 1] {
@@ -168,7 +169,7 @@ extension JSONReader {
         }
     }
 
-    /// Reads an escape, or refuses what ended a run of plain bytes.
+    /// Reads an escape, or throws the error for the byte that ended a run of plain bytes.
     private mutating func escape() throws(JSONError) -> Unicode.Scalar {
         let start = offset
         guard start < bytes.count else {

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writing JSON: nothing but what is needed, always the same bytes for the same values.
+/// Writing JSON in its shortest form, with the same bytes for the same values.
 extension [UInt8] {
     /// Appends text as it is, such as punctuation and member names.
     package mutating func append(literal text: StaticString) {
@@ -32,8 +32,9 @@ extension [UInt8] {
         append(UInt8(ascii: "\""))
     }
 
-    /// Appends UTF-8 as a string: quotation mark, backslash and control characters are escaped,
-    /// everything else stands for itself.
+    /// Appends UTF-8 as a string.
+    ///
+    /// Escapes quotation marks, backslashes and control characters, and copies all other bytes.
     package mutating func append(jsonUTF8 utf8: UnsafeBufferPointer<UInt8>) {
         append(UInt8(ascii: "\""))
         var start = 0

@@ -11,8 +11,9 @@ package enum RecordLine: Hashable, Sendable {
     case end
 }
 
-/// Reads records from the lines that the command line prints of them, so that what was printed can
-/// be edited and saved back.
+/// A reader of records from the lines that the command line prints.
+///
+/// So printed records can be edited and saved.
 package struct RecordLineReader: Sendable {
     private var builder = FieldsBuilder()
 
@@ -21,7 +22,7 @@ package struct RecordLineReader: Sendable {
 
     /// Reads one line.
     ///
-    /// O(bytes). The error says what is wrong and at which byte of the line.
+    /// O(bytes). The error names the cause and the byte of the line.
     package mutating func read(_ line: some Collection<UInt8>) throws(JSONError) -> RecordLine {
         do throws(JSONError) {
             return try line.readJSON { (reader) throws(JSONError) in try readLine(from: &reader) }
@@ -31,7 +32,7 @@ package struct RecordLineReader: Sendable {
         }
     }
 
-    /// Reads a line of any of the forms; its first member says which.
+    /// Reads a line of any of the forms, which its first member determines.
     private mutating func readLine(from reader: inout JSONReader) throws(JSONError) -> RecordLine {
         var ahead = reader
         var object = try ahead.openObject()

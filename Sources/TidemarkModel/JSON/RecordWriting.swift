@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension [UInt8] {
-    /// Appends a record as one line's object: `zone`, `zoneOwner` where that is not whoever asks,
-    /// `recordName`, `recordType`, `recordChangeTag`, `created`, `modified`, `parent` if it has
-    /// one, `fields`.
+    /// Appends a record as the object of one line.
+    ///
+    /// Its members are `zone`, `zoneOwner` if it is not the caller, `recordName`, `recordType`,
+    /// `recordChangeTag`, `created`, `modified`, `parent` if it has one, and `fields`.
     package mutating func append(json record: Record) {
         append(zone: record.zone)
         append(literal: ",\"recordName\":")
@@ -28,7 +29,7 @@ extension [UInt8] {
         append(literal: "}")
     }
 
-    /// Appends a deletion as a delta tells it: `zone`, `recordName`, `recordType`.
+    /// Appends a deletion in the form of a delta: `zone`, `recordName`, `recordType`.
     package mutating func append(json deletion: DeletedRecord) {
         append(zone: deletion.recordID.zone)
         append(literal: ",\"recordName\":")
@@ -38,7 +39,7 @@ extension [UInt8] {
         append(literal: "}")
     }
 
-    /// Begins an object with a zone, and its owner where that is not whoever asks.
+    /// Begins an object with a zone, and its owner if it is not the caller.
     private mutating func append(zone: ZoneID) {
         append(literal: "{\"zone\":")
         append(jsonString: zone.zoneName)

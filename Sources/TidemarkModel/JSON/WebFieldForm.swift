@@ -4,15 +4,15 @@
 /// The form of fields in a request of CloudKit Web Services, where it differs from a change
 /// stream's.
 ///
-/// Members that are not known are passed over. Numbers may be strings. A value without a type is
-/// read by what it looks like, and one that is `null` asks to remove the field.
+/// Unknown members are ignored. Numbers may be strings. The type of a value without a type is
+/// derived from its form. `null` removes the field.
 package struct WebFieldForm {
     /// The asset that a receipt is for; `nil` for a text that is no receipt.
     package let assetOfReceipt: (String) -> AssetReference?
-    /// The name of the user who asks, as the owner of zones; `nil` for nobody.
+    /// The name of the caller's user, as the owner of zones; `nil` if nobody is signed in.
     package let callerName: String?
 
-    /// Wraps what reads receipts.
+    /// Wraps a reader of receipts.
     package init(
         callerName: String?,
         assetOfReceipt: @escaping (String) -> AssetReference?
@@ -31,14 +31,16 @@ package struct WebFieldForm {
         [checksumVersion] + asset.checksum.prefix(shownByteCount)
     }
 
-    /// Tells whether a request named an asset by the checksum that clients see, so that it is still
-    /// to be found which asset of the record it is.
+    /// Returns true if a request named an asset by the checksum that clients see.
+    ///
+    /// The asset of the record must then still be looked up.
     package static func isUnresolved(_ asset: AssetReference) -> Bool {
         asset.checksum.count == byteCount
             && asset.checksum[shownByteCount...].allSatisfy { $0 == 0 }
     }
 
-    /// Tells whether a name of a type says nothing about the values: an empty list of no type.
+    /// Returns true if a name of a type says nothing about the values: an empty list without a
+    /// type.
     static func namesNoType(_ name: String) -> Bool { name == "UNKNOWN_LIST" }
 
     /// The asset that a request names.
@@ -144,8 +146,9 @@ extension JSONReader {
 }
 
 extension JSONReader {
-    /// Reads a value of a request: as it is, or as the value of a field, with or without its type;
-    /// `nil` for `null` and for an empty list of no type.
+    /// Reads a value of a request: plain, or as the value of a field, with or without its type.
+    ///
+    /// Returns `nil` for `null` and for an empty list without a type.
     package mutating func webFieldValue() throws(JSONError) -> FieldValue? {
         guard try peek() == .object else { return try webValue() }
         if let type = try objectType() { return try value(of: type) }
@@ -158,7 +161,7 @@ extension JSONReader {
 }
 
 extension FieldsBuilder {
-    /// Appends a value whose type is to be seen from it, and says which; `nil` for an empty list.
+    /// Appends a value and returns the type that its form determines; `nil` for an empty list.
     mutating func appendWebValue(from reader: inout JSONReader) throws(JSONError) -> FieldType? {
         let offset = reader.offset
         guard let value = try reader.webValue() else { return nil }

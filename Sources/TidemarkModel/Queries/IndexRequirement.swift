@@ -60,7 +60,7 @@ extension Query.Predicate {
         case .distance(let test): found.append(.init(test.key, .queryable))
         case .and(let parts) where parts.isEmpty: Query.Predicate.always.collect(&found)
         case .and(let parts):
-            // What is true anyway needs nothing beside other parts.
+            // A part that is always true needs no index if there are other parts.
             let others = parts.filter { $0 != .always }
             for part in others.isEmpty ? parts : others { part.collect(&found) }
         case .or(let parts):
@@ -73,7 +73,7 @@ extension Query.Predicate {
 }
 
 extension Query.Relation {
-    /// The kind of index that finds what is related so.
+    /// The kind of index that finds values in this relation.
     public var indexKind: Query.IndexKind {
         switch self {
         case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .between: .sortable

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Query.Predicate {
-    /// The predicate with a user in the place of `__defaultOwner__`, CloudKit's name for whoever asks.
+    /// Returns the predicate with a user in place of `__defaultOwner__`, CloudKit's name for the
+    /// caller's user.
     ///
-    /// Done where records are compared by who created or modified them, before a predicate is kept or
-    /// evaluated for somebody.
+    /// Needed where records are compared by their creator or editor, before a predicate is stored
+    /// or evaluated for a user.
     public func resolvingCurrentUser(as user: UserID) -> Query.Predicate {
         switch self {
         case .always, .never, .words, .distance: self

@@ -138,7 +138,7 @@ extension Query.TextOptions {
 extension Query.Key {
     /// The key in a predicate's text.
     ///
-    /// `#` stands before a field whose name would be taken for something else.
+    /// `#` precedes a field whose name would be read as something else.
     var text: String {
         switch self {
         case .system(let field): return field.rawValue

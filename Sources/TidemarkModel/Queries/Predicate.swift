@@ -105,7 +105,8 @@ extension Query {
         public let key: Key
         /// How.
         public let relation: Relation
-        /// With what: coordinates alone of a location, and the record's name alone of a reference.
+        /// The operand: only the coordinates of a location, and only the record's name of a
+        /// reference.
         public let operand: Operand
         /// The differences between texts that are ignored.
         public let options: TextOptions
@@ -169,7 +170,7 @@ extension Query {
 }
 
 extension Query.Operand {
-    /// Leaves out what comparisons do not look at.
+    /// Removes the parts that comparisons ignore.
     fileprivate func normalized(for key: Query.Key, _ relation: Query.Relation) -> Query.Operand {
         guard case .value(let value) = self else { return self }
         if case .system(let field) = key, field.type == .reference, relation != .beginsWith {

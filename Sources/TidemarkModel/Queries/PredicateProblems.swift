@@ -6,10 +6,9 @@ extension Query {
     /// have as many.
     private static let levelCountLimit = 256
 
-    /// Refuses a predicate that is too deep for whoever walks through it, and would take the process
-    /// down.
+    /// Refuses a predicate that is so deep that recursion would crash the process.
     ///
-    /// To be called before anything else looks into it.
+    /// Call it before any other access to the predicate.
     package func checkLevels() throws(SyncError) {
         guard predicate.hasMoreLevels(than: Self.levelCountLimit) else { return }
         throw SyncError(
@@ -84,7 +83,7 @@ extension Query.Comparison {
             if relation == .between, value.elements.count != 2 {
                 return "BETWEEN needs a list of two values; found \(value.elements.count)."
             }
-            // A list without elements has no type that anybody chose.
+            // The type of a list without elements is not a choice of the client.
             return value.elements.isEmpty ? keyProblem(nil) : problem(scalar: element)
         case .equal, .notEqual:
             if let element = value.type.element {

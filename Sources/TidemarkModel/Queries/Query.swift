@@ -9,10 +9,10 @@ public struct Query: Hashable, Codable, Sendable {
     private var typeName: Name
     /// The condition that a record must fulfil.
     public var predicate: Predicate
-    /// The order of the results: by the first, then by the second, and so on.
+    /// The order of the results: by the first criterion, then by the second, and so on.
     ///
-    /// Records that are equal by all of them, and all records where there is none, are in the order
-    /// of their names' bytes.
+    /// Records that are equal by all of them, and all records if there is none, are in the order of
+    /// their names' bytes.
     public var sortDescriptors: [SortDescriptor]
 
     private enum CodingKeys: String, CodingKey {
@@ -20,7 +20,7 @@ public struct Query: Hashable, Codable, Sendable {
         case typeName = "recordType"
     }
 
-    /// Asks for the records of a type that fulfil a predicate.
+    /// Creates a query for the records of a type that fulfil a predicate.
     public init(
         recordType: String,
         predicate: Predicate = .always,
@@ -78,8 +78,8 @@ extension Query {
 }
 
 extension Location {
-    /// The place without what a fix knows beside its coordinates.
+    /// The place without the fix's other attributes.
     ///
-    /// Queries look at nothing else.
+    /// Queries read nothing else.
     package var coordinates: Location { Location(latitude: latitude, longitude: longitude) }
 }

@@ -17,7 +17,7 @@ extension Query {
         private enum Content: Sendable {
             case format(String, [Query.Operand])
             case predicate(Query.Predicate)
-            /// A value stands within quotes.
+            /// A value is within quotes.
             case quoted(String)
         }
 
@@ -29,8 +29,8 @@ extension Query {
             content = .predicate(predicate)
         }
 
-        /// Takes a text in which `%@` stands for the next value, and `%K` for the next as a field's
-        /// name.
+        /// Creates a filter from a text: `%@` takes the next value, and `%K` takes the next as a
+        /// field's name.
         public init(format: String, _ arguments: (any FieldConvertible)?...) {
             content = .format(format, arguments.map(Query.Operand.init(argument:)))
         }
@@ -48,9 +48,9 @@ extension Query {
                 : .format(stringInterpolation.format, stringInterpolation.arguments)
         }
 
-        /// The predicate that it is.
+        /// Returns the predicate of the filter.
         ///
-        /// Throws `invalidArguments` with the place, what was expected and what to do.
+        /// Throws `invalidArguments` with the place, the expected token and the remedy.
         public func predicate() throws(SyncError) -> Query.Predicate {
             switch content {
             case .predicate(let predicate): return predicate

@@ -9,10 +9,10 @@ extension Query {
         /// A field that every record has.
         case system(SystemField)
 
-        /// Reads a key of CloudKit's.
+        /// Creates a key from its CloudKit name.
         ///
         /// `creationDate` and the other names of ``SystemField`` in either spelling are system
-        /// fields, whether or not a record has a field of that name; all else is a field.
+        /// fields, even if a record has a field of that name. Every other name is a field.
         public init(_ text: String) {
             self = SystemField(text).map(Key.system) ?? .field(Name(text))
         }

@@ -14,7 +14,7 @@ extension Schema {
 
         /// Anyone, signed in or not.
         public static let world = Role("_world")
-        /// Anyone who is signed in.
+        /// All users who are signed in.
         public static let icloud = Role("_icloud")
         /// The creator of the record.
         public static let creator = Role("_creator")

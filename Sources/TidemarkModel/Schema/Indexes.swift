@@ -55,8 +55,7 @@ extension Schema.DeclaredType {
         case refused(String)
     }
 
-    /// The type of the values, as predicates are checked against it; `nil` for what they cannot look
-    /// into.
+    /// The type of the values for checking predicates; `nil` for types that predicates cannot read.
     package var queriedType: FieldType? {
         switch self {
         case .plain(let type): type
@@ -83,8 +82,9 @@ extension Schema.DeclaredType {
         }
     }
 
-    /// The indexes that a field gets by itself when a record brings it: all that queries use, but for
-    /// the order of references, which hardly any query asks for.
+    /// The indexes that a new field gets automatically.
+    ///
+    /// They are all those that queries use, except the order of references, which is rarely needed.
     public var automaticIndexes: Schema.Indexes {
         if self == .plain(.reference) { return .queryable }
         return Schema.Indexes(Schema.Indexes.all.each.filter { use(of: $0) == .used })

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Schema {
-    /// A record type: its fields and who may use it in the public database.
+    /// A record type: its fields and its permissions in the public database.
     ///
-    /// The six system fields are among the fields, as every record has them.
+    /// The fields include the six system fields, which every record has.
     public struct RecordType: NamedItem, Hashable, Sendable {
         /// The type's name.
         public let name: Name
@@ -38,8 +38,7 @@ extension Schema {
             grants.place(of: role.name).found.map { grants[$0].permissions } ?? []
         }
 
-        /// Adds a field, or puts it in the place of the one of that name; a system field keeps its
-        /// type.
+        /// Adds a field, or replaces the one of that name; a system field keeps its type.
         public mutating func set(_ field: Field) {
             fields.set(field.withSystemType)
         }
@@ -54,7 +53,7 @@ extension Schema {
             }
         }
 
-        /// Says what a role may do, instead of what it might before.
+        /// Sets the permissions of a role, replacing previous ones.
         public mutating func set(_ permissions: Permissions, for role: Role) {
             if !permissions.isEmpty {
                 grants.set(Grant(permissions, to: role))
@@ -64,7 +63,7 @@ extension Schema {
         }
     }
 
-    /// A field: its name, what its values are, and how it can be asked for.
+    /// A field: its name, its type and its indexes.
     public struct Field: NamedItem, Hashable, Sendable {
         /// The field's name.
         public let name: Name

@@ -38,17 +38,17 @@ public struct Schema: Hashable, Sendable {
         role.isBuiltIn || roles.place(of: role.name).found != nil
     }
 
-    /// Adds a record type, or puts it in the place of the one of that name.
+    /// Adds a record type, or replaces the one of that name.
     public mutating func set(_ recordType: RecordType) {
         recordTypes.set(recordType)
     }
 
-    /// Adds a custom role if there is none of that name.
+    /// Adds a custom role unless there is one of that name.
     public mutating func set(_ role: Role) {
         roles.set(role)
     }
 
-    /// Removes a record type if there is one; `Users` becomes what it is in a new container.
+    /// Removes a record type if it exists; `Users` is reset to its initial state.
     public mutating func remove(recordType name: Name) {
         if name == RecordType.users.name {
             recordTypes.set(.users)

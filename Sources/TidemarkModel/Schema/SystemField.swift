@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Schema {
-    /// The fields that every record has by itself.
+    /// The fields that every record has automatically.
     ///
-    /// A schema names them to say which indexes they have.
+    /// A schema names them to set their indexes.
     public enum SystemField: String, Hashable, CaseIterable, Sendable {
         /// The time of the record's first save.
         case createTime = "___createTime"

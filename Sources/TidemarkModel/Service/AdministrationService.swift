@@ -1,12 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that an operator asks of a service, or has it do: a value that a process elsewhere can
-/// answer.
+/// An operator's request to a service, as a value that another process can answer.
 ///
-/// The name of a call and those of its members are lasting. A client and a server may be of
-/// different versions: a member that is new is optional. A path in a call is one on the machine of
-/// the service.
+/// The names of a call and of its members are permanent. A client and a server may be of different
+/// versions, so new members are optional. A path in a call is a path on the machine of the service.
 public protocol AdministrationCall: Codable, Sendable {
     /// The parts of an answer that comes part by part.
     associatedtype Piece: Codable & Sendable = Never
@@ -17,12 +15,12 @@ public protocol AdministrationCall: Codable, Sendable {
     static var name: String { get }
     /// True if the call may not be repeated after a lost connection.
     static var writes: Bool { get }
-    /// The call as it may be kept on record: without secrets.
+    /// The call as it may be recorded: without secrets.
     var recorded: Self { get }
 }
 
 extension AdministrationCall {
-    /// A call that only reads, unless it says otherwise.
+    /// False by default: a call that only reads.
     public static var writes: Bool { false }
 
     /// The call itself.
@@ -57,7 +55,7 @@ public protocol AdministrationService: Sendable {
 }
 
 extension AdministrationService {
-    /// Answers a call, and reports nothing meanwhile.
+    /// Answers a call without reporting progress.
     public func answer<Call: AdministrationCall>(
         _ call: Call,
         receive: (Call.Piece) async throws -> Void
@@ -90,7 +88,7 @@ package struct CallHandler<Context: Sendable, Call: AdministrationCall>: Sendabl
 }
 
 extension SyncError {
-    /// Nobody here answers a call of the name.
+    /// The error for a call that this service does not answer.
     package static func noCall(_ name: String) -> SyncError {
         SyncError(
             .invalidArguments,

@@ -3,7 +3,7 @@
 
 /// Sends the bytes of an asset, before the save that names it.
 public struct UploadAssetRequest: Hashable, Codable, Sendable {
-    /// The zone of the record that is to name it: it says whose database keeps the bytes.
+    /// The zone of the record that will name the asset; its database stores the bytes.
     public var zone: ZoneID
     /// The hash and size that the client announces in advance.
     ///
@@ -17,7 +17,7 @@ public struct UploadAssetRequest: Hashable, Codable, Sendable {
     }
 }
 
-/// Asks which assets need not be sent, because the database holds their bytes already.
+/// A request for the assets whose bytes the database already holds and that need not be sent.
 public struct HeldAssetsRequest: Hashable, Codable, Sendable {
     /// The zone of the records that are to name them.
     public var zone: ZoneID
@@ -31,7 +31,7 @@ public struct HeldAssetsRequest: Hashable, Codable, Sendable {
     }
 }
 
-/// Asks for the bytes of an asset that a record names.
+/// A request for the bytes of an asset that a record names.
 public struct DownloadAssetRequest: Hashable, Codable, Sendable {
     /// The record.
     public var recordID: RecordID
@@ -74,12 +74,13 @@ public struct AssetDownload: AsyncSequence, Sendable {
     public let byteCount: UInt64
     /// The range of the asset's bytes that the response contains.
     public let range: Range<UInt64>
-    /// The version of the record that names the asset, under which a download that broke off goes
-    /// on; `nil` where no record was asked about.
+    /// The version of the record that names the asset; `nil` if the request named no record.
+    ///
+    /// An interrupted download resumes under this version.
     public let changeTag: RecordChangeTag?
     private let next: @Sendable () async throws(SyncError) -> [UInt8]?
 
-    /// Wraps what gives the pieces, one after another, `nil` after the last.
+    /// Wraps a source of pieces, which returns one after another, and `nil` after the last.
     public init(
         byteCount: UInt64,
         range: Range<UInt64>,
@@ -109,7 +110,7 @@ public struct AssetDownload: AsyncSequence, Sendable {
         }
     }
 
-    /// Begins to take the pieces, or goes on.
+    /// Begins to read the pieces, or continues.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(take: next)
     }

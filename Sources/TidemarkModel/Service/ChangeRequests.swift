@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Asks what changed in a zone.
+/// A request for the changes in a zone.
 public struct ZoneChangesRequest: Hashable, Codable, Sendable {
     /// The zone.
     public var zone: ZoneID
@@ -11,14 +11,14 @@ public struct ZoneChangesRequest: Hashable, Codable, Sendable {
     ///
     /// A store may answer fewer.
     public var limit: Int?
-    /// At most how many bytes of records to answer; `nil` leaves it to the store.
+    /// The maximum bytes of records in the response; `nil` leaves it to the store.
     ///
-    /// A page ends with the record that reaches it. A store whose pages are limited to so many records
-    /// answers more of them to a request that says this, unless it is strict.
+    /// A page ends with the record that reaches it. If a store limits its pages to a number of
+    /// records, it returns more of them to a request with this limit, unless it is strict.
     public var byteLimit: Int?
-    /// The names of the fields to answer; `nil` for all of them.
+    /// The names of the fields to return; `nil` for all of them.
     ///
-    /// They narrow what is told about a record, never which records are told.
+    /// They limit the content of each record, not the set of records.
     public var desiredKeys: [String]?
 
     /// Describes a request.
@@ -91,7 +91,7 @@ public struct ZoneChanges: Hashable, Codable, Sendable {
     }
 }
 
-/// Asks which zones of the caller's database changed.
+/// A request for the zones of the caller's database that changed.
 public struct DatabaseChangesRequest: Hashable, Codable, Sendable {
     /// The token of the last fetch; `nil` fetches everything.
     public var since: ChangeToken?

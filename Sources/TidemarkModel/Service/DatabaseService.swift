@@ -1,27 +1,29 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The one way in: what apps, the CloudKit module and servers ask.
+/// The interface of a store, for apps, the CloudKit module and servers.
 ///
-/// A `Store` is one; so is a client of a store that another process has open. Every call says who
-/// asks. A call throws where the request as a whole failed; an item that failed has its error in
-/// the result.
+/// A `Store` implements it, and so does a client of a store that another process has open. Every
+/// call has a caller. A call throws if the request as a whole failed. If only an item failed, its
+/// error is in the result.
 ///
-/// **Repeating a call.** A connection can be lost before or after a call was done. A call that only
-/// reads may be repeated as it is. A call that *writes*, as its comment says, may be repeated under
-/// the same ``Caller/requestID``: what the first one did is not done again, and its answer comes
-/// again. Without a request id it may not be repeated, because what others did in between would
-/// count as what the caller saw. An upload may be repeated with the same bytes. The two streams are
-/// resumed by asking for them again, ``notifications(since:as:)`` with the token of the last
-/// notification.
+/// **Repeating a call.** A connection can be lost before or after a call was performed. A call that
+/// only reads may be repeated as it is. A call that *writes*, as its comment says, may be repeated
+/// under the same ``Caller/requestID``: its changes are not made again, and the first answer is
+/// returned again. Without a request id it may not be repeated, because changes by others in
+/// between would be treated as seen by the caller. An upload may be repeated with the same bytes.
+/// The two streams are resumed by a new request, ``notifications(since:as:)`` with the token of the
+/// last notification.
 public protocol DatabaseService: Sendable {
-    /// Saves and deletes records; writes. What is in the answer as done is durable.
+    /// Saves and deletes records; writes.
+    ///
+    /// Every item that the result reports as done is durable.
     func modifyRecords(
         _ request: ModifyRecordsRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifyRecordsResult
 
-    /// Fetches records by identity: for each, in order, the record or why there is none.
+    /// Fetches records by identity: for each, in order, the record or its error.
     func fetchRecords(
         _ request: FetchRecordsRequest,
         as caller: Caller
@@ -39,7 +41,9 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> DatabaseChanges
 
-    /// Creates and deletes zones; writes. What is in the answer as done is durable.
+    /// Creates and deletes zones; writes.
+    ///
+    /// Every item that the result reports as done is durable.
     func modifyZones(
         _ request: ModifyZonesRequest,
         as caller: Caller
@@ -58,9 +62,9 @@ public protocol DatabaseService: Sendable {
 
     // MARK: Assets
 
-    /// Takes in the bytes of an asset, piece by piece, and answers with what a save names it by.
+    /// Uploads the bytes of an asset, piece by piece, and returns the reference for a save.
     ///
-    /// They are durable when it returns.
+    /// The bytes are durable when it returns.
     func uploadAsset<Pieces: AsyncSequence>(
         _ pieces: Pieces,
         _ request: UploadAssetRequest,
@@ -95,7 +99,7 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> [UserIdentity?]
 
-    /// Those of the caller's contacts who want to be found.
+    /// Returns those of the caller's contacts who are discoverable.
     func contacts(as caller: Caller) async throws(SyncError) -> [UserIdentity]
 
     // MARK: Sharing
@@ -110,13 +114,14 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> ShareMetadata
 
-    /// Asks to take part in a share; writes.
+    /// Requests access to a share; writes.
     func requestShareAccess(_ link: String, as caller: Caller) async throws(SyncError)
 
     // MARK: Subscriptions
 
-    /// Saves and deletes subscriptions of the caller; writes. What is in the answer as done is
-    /// durable.
+    /// Saves and deletes subscriptions of the caller; writes.
+    ///
+    /// Every item that the result reports as done is durable.
     func modifySubscriptions(
         _ request: ModifySubscriptionsRequest,
         as caller: Caller
@@ -125,7 +130,7 @@ public protocol DatabaseService: Sendable {
     /// The caller's subscriptions in the caller's database, in the order of their ids' bytes.
     func subscriptions(as caller: Caller) async throws(SyncError) -> [Subscription]
 
-    /// Subscriptions by their ids: for each, in order, the subscription or why there is none.
+    /// Fetches subscriptions by their ids: for each, in order, the subscription or its error.
     func fetchSubscriptions(
         _ ids: [String],
         as caller: Caller
@@ -138,18 +143,21 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> NotificationChanges
 
-    /// Marks notifications as read, which the user's other clients hear of; for each, in order, its
-    /// id or why it could not be. Writes, and may be repeated without a request id.
+    /// Marks notifications as read: for each, in order, its id or its error.
+    ///
+    /// The user's other clients are notified. Writes, and may be repeated without a request id.
     func markNotificationsRead(
         _ ids: [String],
         as caller: Caller
     ) async throws(SyncError) -> [Result<String, SyncError>]
 
-    /// A token behind all of the caller's notifications of now, without reading them.
+    /// Returns the token after all current notifications of the caller, without reading them.
     func notificationToken(as caller: Caller) async throws(SyncError) -> ChangeToken
 
-    /// The caller's notifications after a token, as they come, pruned to what a push may hold. Ends
-    /// when the service is closed.
+    /// Returns the caller's notifications after a token, then future ones, pruned to the size of a
+    /// push.
+    ///
+    /// Ends when the service is closed.
     func notifications(
         since token: ChangeToken,
         as caller: Caller

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Asks for the records that fulfil a query, one page of them.
+/// A request for one page of the records that fulfil a query.
 public struct QueryRequest: Hashable, Codable, Sendable {
     /// The search, with its order.
     public var query: Query
@@ -42,7 +42,7 @@ public struct QueryPageCursor: Hashable, Sendable {
     }
 }
 
-/// One page of what a query found.
+/// One page of the results of a query.
 public struct QueryPageResult: Hashable, Codable, Sendable {
     /// The records, in the query's order.
     public let records: [Record]

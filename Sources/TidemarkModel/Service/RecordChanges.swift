@@ -4,8 +4,8 @@
 /// The lines of one page of a zone's delta, oldest first.
 ///
 /// A page from a store refers to the log's blocks that hold its records. A line, its record and its
-/// change tag are made when the line is asked for, in O(1) and without copying the record. Whoever
-/// keeps a record of a page keeps the block that holds it, usually 16 KiB.
+/// change tag are created on access, in O(1) and without copying the record. A record of a page
+/// retains its block, usually 16 KiB.
 public struct RecordChanges: Sendable {
     private enum Storage: Sendable {
         case rows(RecordRows, zone: ZoneID, FieldSelection?)
@@ -26,7 +26,7 @@ public struct RecordChanges: Sendable {
         storage = .rows(rows, zone: zone, selection)
     }
 
-    /// The rows that are shown, for those who write them as bytes; `nil` for lines that were made
+    /// The rows of the page, for code that writes them as bytes; `nil` for lines that were created
     /// one by one.
     package var table: (rows: RecordRows, zone: ZoneID, selection: FieldSelection?)? {
         if case .rows(let rows, let zone, let selection) = storage {
@@ -70,9 +70,9 @@ extension RecordChanges: RangeReplaceableCollection {
         storage = .lines([])
     }
 
-    /// Replaces some lines, as one who collects pages does.
+    /// Replaces some lines, to collect several pages.
     ///
-    /// Every line of the page is made. O(lines).
+    /// Creates every line of the page. O(lines).
     public mutating func replaceSubrange(
         _ range: Range<Int>,
         with lines: some Collection<RecordChange>
@@ -83,7 +83,7 @@ extension RecordChanges: RangeReplaceableCollection {
         storage = .lines(all)
     }
 
-    /// Adds lines behind the last one.
+    /// Adds lines after the last one.
     public mutating func append(contentsOf lines: some Sequence<RecordChange>) {
         var all: [RecordChange]
         switch storage {

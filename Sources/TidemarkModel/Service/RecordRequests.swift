@@ -15,11 +15,12 @@ public enum SavePolicy: UInt8, Hashable, CaseIterable, Codable, Sendable {
     /// Never compares versions; the record is replaced as a whole, and fields that are not named
     /// are removed: `forceReplace` in CloudKit Web Services.
     case replace = 3
-    /// Beyond CloudKit: succeeds if none of the fields that are named was set or removed on the
-    /// server since the version whose change tag the save holds; fields that are not named stay.
-    /// A parent, or what a share shares with whom, must be as it was then if the save names it.
+    /// Beyond CloudKit: succeeds if none of the named fields changed on the server since the base
+    /// version.
     ///
-    /// Without a tag, only if there is no record.
+    /// The base version is that of the save's change tag. Fields that are not named stay. If the
+    /// save names a parent or a share's content, that must be unchanged too. Without a tag, the
+    /// save succeeds only if there is no record.
     case merge = 4
     /// Compares versions as ``ifServerRecordUnchanged`` and replaces the record as a whole as
     /// ``replace``: `replace` in CloudKit Web Services.
@@ -54,7 +55,7 @@ public struct RecordSave: Hashable, Codable, Sendable {
         set { typeName = Name(newValue) }
     }
 
-    /// The record's type, for those who look at thousands of saves where they are.
+    /// The record's type, for code that reads thousands of saves in place.
     package private(set) var typeName: Name
 
     /// True if the record is the record of a share.
@@ -67,7 +68,7 @@ public struct RecordSave: Hashable, Codable, Sendable {
     public var parent: ParentChange
     /// The policy if the record exists.
     public var policy: SavePolicy
-    /// For a share's record, what is shared with whom; `nil` leaves that as it is.
+    /// The content of a share, for a share's record; `nil` leaves it unchanged.
     public var share: ShareContent? {
         get { if case .content(let content) = boxedShare { content } else { nil } }
         set { boxedShare = newValue.map { .content($0) } ?? .none }

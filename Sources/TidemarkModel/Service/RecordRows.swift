@@ -12,7 +12,7 @@ package struct RecordRows: Sendable {
         case changed
         /// The record is gone; the row refers to its name, then its type.
         case deleted
-        /// The record is gone for the reader, whatever the body says that the row refers to.
+        /// The record is gone for the reader, whatever the body of the row contains.
         case gone
     }
 
@@ -124,7 +124,7 @@ package struct RecordRows: Sendable {
         )
     }
 
-    /// Appends a row of the same table once more.
+    /// Appends a copy of a row of the same table.
     package mutating func append(again row: Row) {
         rows.append(row)
     }
@@ -134,7 +134,7 @@ package struct RecordRows: Sendable {
         rows.removeLast(count)
     }
 
-    /// Takes the rows out, and keeps what they refer to.
+    /// Takes the rows out, and keeps the blocks that they refer to.
     package mutating func removeRows() -> [Row] {
         defer { rows = [] }
         return rows

@@ -47,7 +47,7 @@ extension ModifySubscriptionsResult {
     }
 }
 
-/// Asks for the notifications of the caller that came after a token, and have not been read.
+/// A request for the caller's unread notifications after a token.
 public struct NotificationChangesRequest: Hashable, Codable, Sendable {
     /// The token of the last fetch; `nil` fetches everything.
     public var since: ChangeToken?
@@ -63,9 +63,9 @@ public struct NotificationChangesRequest: Hashable, Codable, Sendable {
 
 /// One page of a user's notifications, oldest first.
 public struct NotificationChanges: Hashable, Codable, Sendable {
-    /// Whole, not pruned.
+    /// The notifications, whole and not pruned.
     ///
-    /// A page can be empty although more is coming: what the asking client did itself is left out.
+    /// A page can be empty although there are more: the client's own changes are left out.
     public let notifications: [Subscription.Notification]
     /// The token that this response reaches.
     public let token: ChangeToken

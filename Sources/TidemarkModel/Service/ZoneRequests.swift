@@ -19,7 +19,7 @@ public struct Zone: Hashable, Codable, Sendable {
         public static let fetchChanges = Capabilities(rawValue: 1)
         /// Requests can be all or nothing.
         public static let atomic = Capabilities(rawValue: 2)
-        /// Records can be shared with what is under them.
+        /// Records can be shared with their descendants.
         public static let sharing = Capabilities(rawValue: 4)
         /// The zone can be shared as a whole.
         public static let zoneWideSharing = Capabilities(rawValue: 8)
@@ -45,7 +45,7 @@ public struct ModifyZonesRequest: Hashable, Codable, Sendable {
     public var saves: [ZoneID]
     /// Zones to delete, with all that is in them.
     public var deletions: [ZoneID]
-    /// Why they are deleted: clients hear of it.
+    /// The reason for the deletion, which clients receive.
     public var deletionReason: ZoneDeletionReason
 
     /// Describes a request.

@@ -15,13 +15,13 @@ public struct Share: Hashable, Sendable {
     ///
     /// With ``SharePermission/none``, only invited users take part.
     public var publicPermission: SharePermission
-    /// Those who take part or are invited; the owner first.
+    /// The participants and the invited users; the owner first.
     public var participants: [ShareParticipant]
     /// True if users who have the link may request access.
     public var allowsAccessRequests: Bool
-    /// Users who asked to take part.
+    /// Users who requested access.
     public var requesters: [UserID]
-    /// Users who may not ask.
+    /// Users who may not request access.
     public var blocked: [UserID]
     /// The end of the share's link.
     public var token: String
@@ -45,7 +45,7 @@ public struct Share: Hashable, Sendable {
         self.token = token
     }
 
-    /// The participant that a user is; `nil` if they are none.
+    /// Returns the participant of a user; `nil` if there is none.
     public func participant(_ user: UserID) -> ShareParticipant? {
         participants.first { $0.user == user }
     }
@@ -57,15 +57,15 @@ public struct ShareContent: Hashable, Codable, Sendable {
     public var root: String?
     /// The permission of everyone who has the link.
     public var publicPermission: SharePermission
-    /// All who are to take part: who is left out is removed.
+    /// All participants; the save removes everyone who is left out.
     ///
     /// The owner may be left out.
     public var participants: [ShareParticipant]
     /// True if users who have the link may request access.
     public var allowsAccessRequests: Bool
-    /// Those of the requesters who are to stay on the list; `nil` for all of them.
+    /// The requesters who stay on the list; `nil` for all of them.
     public var requesters: [UserID]?
-    /// Users who may not ask; `nil` leaves the list as it is.
+    /// Users who may not request access; `nil` leaves the list unchanged.
     public var blocked: [UserID]?
     /// The end of a new share's link; `nil` generates one.
     ///
@@ -77,7 +77,7 @@ public struct ShareContent: Hashable, Codable, Sendable {
         case root, publicPermission, participants, allowsAccessRequests, requesters, blocked
     }
 
-    /// Describes what a share is to be.
+    /// Creates the content of a share.
     public init(
         root: String? = nil,
         publicPermission: SharePermission = .none,

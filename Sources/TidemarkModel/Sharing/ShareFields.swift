@@ -124,10 +124,10 @@ extension Share {
         )
     }
 
-    /// The fields of a share's record that name a user, as they are without the user; none if they do
+    /// Returns the fields of a share's record that name a user, without the user; none if they do
     /// not.
     ///
-    /// Whoever took part stays a participant, of whom nothing is known but the role.
+    /// A former participant stays a participant, with nothing but the role.
     package static func redactions(
         of fields: Fields,
         without isMeant: (UserLookup) -> Bool
@@ -161,7 +161,8 @@ extension Share {
         return values
     }
 
-    /// The fields of a share's record: those of its own that a save names, and what holds the share.
+    /// Returns the fields of a share's record: the save's own fields, and those that hold the
+    /// share.
     package func fields(beside own: Fields) throws(SyncError) -> Fields {
         var builder = FieldsBuilder()
         try builder.set(own.withoutShare())
@@ -194,7 +195,7 @@ extension Record {
     /// The share that a share record describes; `nil` for every other record.
     public var share: Share? { body.isShare ? Share(body.fields) : nil }
 
-    /// The share that this record is the root of; `nil` if it is none.
+    /// The share whose root this record is; `nil` if there is none.
     public var shareID: RecordID? {
         body.shareName.map { RecordID(recordName: $0, zone: zone) }
     }

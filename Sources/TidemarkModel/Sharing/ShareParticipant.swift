@@ -19,11 +19,11 @@ public enum SharePermission: Int, Hashable, CaseIterable, Codable, Sendable {
 public enum ShareRole: Int, Hashable, CaseIterable, Codable, Sendable {
     /// Whose zone it is.
     case owner = 1
-    /// May change the share: who takes part, and what they may do.
+    /// A participant who may change the share: its participants and their permissions.
     case administrator = 2
     /// Was invited.
     case privateUser = 3
-    /// Came by the link of a share that is open to whoever has it.
+    /// A participant who joined by the link of a public share.
     case publicUser = 4
 }
 
@@ -37,9 +37,9 @@ public enum ShareAcceptance: Int, Hashable, CaseIterable, Codable, Sendable {
     case accepted = 2
 }
 
-/// One who takes part in a share, or is invited to.
+/// A user who takes part in a share, or is invited to.
 public struct ShareParticipant: Hashable, Codable, Sendable {
-    /// Tells the participant from others of the share; a client that adds one may leave it empty.
+    /// The identity of the participant within the share; a client that adds one may leave it empty.
     public var id: String
     /// The user; `nil` while it is only known how to reach them.
     public var user: UserID?
@@ -66,7 +66,7 @@ public struct ShareParticipant: Hashable, Codable, Sendable {
     /// Empty if there is no such link, and for every reader except the owner and administrators.
     public var linkToken: String
 
-    /// Describes somebody to invite.
+    /// Creates a participant to invite.
     public init(
         id: String = "",
         user: UserID? = nil,

@@ -9,7 +9,7 @@ public struct ShareMetadata: Hashable, Codable, Sendable {
     public var share: Record
     /// The record whose tree is shared; `nil` for a whole zone.
     public var root: RecordID?
-    /// That record, if it was asked for.
+    /// The root record, if it was requested.
     public var rootRecord: Record?
     /// Whose zone it is.
     public var owner: UserID
@@ -20,7 +20,7 @@ public struct ShareMetadata: Hashable, Codable, Sendable {
     /// The caller's permission, now or after accepting.
     public var permission: SharePermission
 
-    /// Describes what a link leads to.
+    /// Creates the metadata of a share.
     public init(
         container: ContainerID,
         share: Record,

@@ -49,8 +49,8 @@ extension Subscription {
         public var recordID: RecordID?
         /// The zone; `nil` for databases, or where there was no room for it.
         public var zone: ZoneID?
-        /// The fields that the subscription asked for and the record has; a text has 100 characters at
-        /// most.
+        /// The fields that the subscription requests and the record has; a text has at most 100
+        /// characters.
         public var fields = Fields()
         /// The content to show, with the names of fields replaced by their values.
         public var content = NotificationContent()
@@ -69,14 +69,14 @@ extension Subscription {
         public var priority: Priority { content.priority }
     }
 
-    /// A notification on its way to one client: pruned to what a push may hold.
+    /// A notification for one client, pruned to the size of a push.
     public struct Push: Hashable, Codable, Sendable {
         /// The notification.
         public let notification: Notification
         /// The token of the client after it has handled this notification.
         public let token: ChangeToken
 
-        /// Pairs a notification with the token behind it.
+        /// Pairs a notification with the token after it.
         public init(_ notification: Notification, token: ChangeToken) {
             self.notification = notification
             self.token = token
@@ -85,10 +85,11 @@ extension Subscription {
 }
 
 extension Subscription.Notification {
-    /// Leaves out one thing after another, in CloudKit's order, until the notification has so many
-    /// bytes as JSON; then ``isPruned`` says so.
+    /// Returns the notification without some parts, in CloudKit's order, so that its JSON fits a
+    /// number of bytes.
     ///
-    /// In the end there is nothing but whose it is, its kind and its subscription.
+    /// If anything is left out, ``isPruned`` is true. In the end only its user, its kind and its
+    /// subscription are left.
     public func pruned(toByteCount limit: Int) -> Self {
         var pruned = self
         var steps = Self.pruning[...]

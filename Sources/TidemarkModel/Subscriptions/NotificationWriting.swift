@@ -1,8 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Subscriptions and notifications as JSON, in the words of CloudKit Web Services where those have
-/// one; members that say nothing are left out.
+/// Subscriptions and notifications as JSON.
+///
+/// The names are those of CloudKit Web Services where it has one. Empty members are left out.
 extension [UInt8] {
     /// Appends a notification as an object.
     package mutating func append(json notification: Subscription.Notification) {

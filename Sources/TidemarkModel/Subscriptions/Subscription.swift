@@ -1,10 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A user's wish to hear of changes in one of their databases (Docs/subscriptions.md).
+/// A user's request for notifications of changes in one of their databases (Docs/subscriptions.md).
 ///
-/// It belongs to the user who saved it, in the database it was saved in; its notifications go to
-/// all of that user's clients but the one that made the change.
+/// It belongs to the user who saved it and to the database in which it was saved. Its notifications
+/// go to all of that user's clients except the one that made the change.
 public struct Subscription: Hashable, Codable, Sendable {
     private var idName: Name
     /// The changes that the subscription is for.
@@ -75,7 +75,7 @@ public struct Subscription: Hashable, Codable, Sendable {
             case typeName = "recordType"
         }
 
-        /// Describes records and what has to happen to them.
+        /// Creates the records and the changes that fire a subscription.
         public init(
             recordType: String,
             predicate: Query.Predicate = .always,
@@ -176,7 +176,7 @@ public struct NotificationContent: Hashable, Codable, Sendable {
     /// True if an extension of the app may change the notification before it is shown.
     public var isMutable = false
 
-    /// Nothing: a notification that shows nothing and wakes nobody.
+    /// Creates empty content: a notification that shows nothing and wakes no app.
     public init() {}
 
     /// The urgency of a notification.
@@ -192,7 +192,7 @@ extension Subscription {
     public enum Priority: String, Hashable, CaseIterable, Sendable {
         /// Delivered when it is convenient.
         case low
-        /// Delivered at once: the user sees or hears it.
+        /// Delivered at once: it shows or plays something.
         case high
     }
 }

@@ -5,13 +5,13 @@
 ///
 /// Raw values are CloudKit's.
 public enum AccountStatus: Int, Hashable, CaseIterable, Codable, Sendable {
-    /// Nobody can say at the moment.
+    /// The status cannot be determined at the moment.
     case couldNotDetermine = 0
     /// It can.
     case available = 1
     /// A policy forbids it.
     case restricted = 2
-    /// Nobody is signed in.
+    /// No user is signed in.
     case noAccount = 3
     /// There is one, which is not ready yet.
     case temporarilyUnavailable = 4
@@ -21,7 +21,7 @@ extension AccountStatus {
     /// The status as text, such as `available`: in a store's records and on the command line.
     package var name: String { "\(self)" }
 
-    /// Reads what ``name`` made.
+    /// Creates the status from its ``name``.
     package init?(name: String) {
         guard let status = Self.allCases.first(where: { $0.name == name }) else { return nil }
         self = status

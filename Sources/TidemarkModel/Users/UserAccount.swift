@@ -17,15 +17,15 @@ public struct UserAccount: Hashable, Codable, Sendable {
     public var isDiscoverable = false
     /// The availability of the account.
     public var status = AccountStatus.available
-    /// Whom the user has in their contacts.
+    /// The contacts of the user.
     public var contacts: [UserLookup] = []
 
-    /// Describes a user about whom nothing was said.
+    /// Creates an account without settings.
     public init(_ user: UserID) {
         self.user = user
     }
 
-    /// The e-mail addresses and phone numbers, as they are looked up.
+    /// The e-mail addresses and phone numbers, in the form for lookups.
     package var addresses: [UserLookup] {
         emails.map { UserLookup.email($0).normalized }
             + phones.map { UserLookup.phone($0).normalized }

@@ -10,8 +10,10 @@ public enum UserLookup: Hashable, Codable, Sendable {
     /// The name of the user's record.
     case user(UserID)
 
-    /// Reads what a person writes: an address has an `@`, a number begins with a plus sign or a
-    /// digit, everything else is the name of a record.
+    /// Creates a lookup from a person's input.
+    ///
+    /// An address has an `@`. A number begins with a plus sign or a digit. Any other text is the
+    /// name of a record.
     public init(_ text: String) {
         if text.utf8.contains(UInt8(ascii: "@")) {
             self = .email(text)

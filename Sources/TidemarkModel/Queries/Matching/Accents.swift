@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Letters without their accents.
+/// A table of letters without their accents.
 ///
-/// Unicode's canonical decompositions (version 14), as far as they take a letter apart into another
-/// one and marks that ``isMark(_:)`` knows. The standard library does not offer them, and
-/// Foundation is not used here.
+/// It has Unicode's canonical decompositions (version 14) of a letter into another letter and marks
+/// that ``isMark(_:)`` knows. The standard library does not offer them, and Foundation is not used
+/// here.
 enum Accents {
     /// Returns true if a character is a mark that is left out.
     ///
@@ -41,7 +41,7 @@ enum Accents {
             return group.dropFirst().map { (UInt16(truncatingIfNeeded: $0), base) }
         }.sorted { $0.0 < $1.0 }
 
-    /// Groups of a letter and what is composed of it.
+    /// Groups of a letter and the letters that are composed from it.
     private static let groups = letters.unicodeScalars.map(\.value)
 
     private static let letters = """

@@ -132,7 +132,7 @@ private struct FoldedCharacter {
 }
 
 extension UTF8Text {
-    /// The character at an offset, which moves behind it; U+FFFD for a byte that begins none.
+    /// Returns the character at an offset, and advances the offset; U+FFFD for an invalid byte.
     static func scalar(in bytes: RawSpan, at offset: inout Int, end: Int) -> UInt32 {
         let lead = bytes.byte(at: offset)
         offset += 1

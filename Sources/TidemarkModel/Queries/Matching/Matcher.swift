@@ -4,8 +4,8 @@
 extension Query {
     /// A predicate prepared for many records.
     ///
-    /// Looking at a record decodes the fields that the predicate names, where they lie, and needs no
-    /// memory. A copy shares what was prepared.
+    /// Matching a record decodes the fields that the predicate names in place, and allocates
+    /// nothing. A copy shares the prepared state.
     public struct Matcher: Sendable {
         private enum Step: Sendable {
             case always
@@ -22,16 +22,16 @@ extension Query {
             case distance([UInt8], Coordinates, Relation, Double)
         }
 
-        /// The tree, parts behind what they are part of.
+        /// The tree, each part after the part that contains it.
         private var steps: [Step] = []
-        /// The fields that a search in all words looks at; `nil` for all.
+        /// The fields that a search in all words reads; `nil` for all.
         private let searchedFields: [[UInt8]]?
 
         /// Prepares a predicate.
         ///
-        /// `now` is the time for `now()`, in milliseconds since 1970; `searchedFields` are the fields
-        /// that a search in all words looks at, if not all of them. Throws `invalidArguments` for a
-        /// predicate that makes no sense.
+        /// `now` is the time for `now()`, in milliseconds since 1970. `searchedFields` are the
+        /// fields that a search in all words reads, if not all of them. Throws `invalidArguments`
+        /// if the predicate makes no sense.
         public init(
             _ predicate: Predicate,
             now: Int64,
@@ -87,7 +87,7 @@ extension Query {
             return evaluate(&index, body, body.textEnd)
         }
 
-        /// Evaluates the part at an index, which moves behind it.
+        /// Evaluates the part at an index, and advances the index.
         private func evaluate(_ index: inout Int, _ body: RecordBody, _ fieldsAt: Int) -> Bool {
             let step = index
             index += 1
@@ -160,7 +160,7 @@ extension Query {
 }
 
 extension WordFinder {
-    /// Reads a text, or the texts of a list; whether the search has found what it needs.
+    /// Reads a text, or the texts of a list; returns true if the search has found all it needs.
     fileprivate func look(
         at value: StoredValue,
         in bytes: RawSpan,

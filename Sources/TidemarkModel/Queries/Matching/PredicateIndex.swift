@@ -1,13 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Many predicates by what they demand, so that a record is evaluated only against those that it
-/// may fulfil.
+/// An index of many predicates, so that a record is evaluated only against candidates.
 ///
-/// A predicate such as `list == "work" AND done == 0` is kept under the hash of one of its
-/// equalities; finding candidates hashes each such field of the record once. Predicates without an
-/// equality are candidates of every record. Which of the candidates a record fulfils is for a
-/// ``Query/Matcher`` to say.
+/// A predicate such as `list == "work" AND done == 0` is stored under the hash of one of its
+/// equalities. Finding candidates hashes each such field of the record once. Predicates without an
+/// equality are candidates for every record. To evaluate a candidate, use a ``Query/Matcher``.
 package struct PredicateIndex: Sendable {
     /// The predicates that are found by the value of one field.
     private struct Terms: Sendable {
@@ -26,7 +24,7 @@ package struct PredicateIndex: Sendable {
     /// An index of no predicates.
     package init() {}
 
-    /// Adds a predicate under a number of its own.
+    /// Adds a predicate under its number.
     package mutating func insert(_ id: Int, _ predicate: Query.Predicate) {
         guard let demands = Demand.of(predicate) else {
             others.append(id)
@@ -94,8 +92,7 @@ private struct Demand {
     let key: Query.Key
     let hash: Int
 
-    /// Demands of which a record meets at least one if it fulfils a predicate; `nil` where there
-    /// are none.
+    /// Returns demands of which a matching record fulfils at least one; `nil` if there are none.
     static func of(_ predicate: Query.Predicate) -> [Demand]? {
         switch predicate {
         case .never: return []

@@ -35,9 +35,10 @@ extension Query {
             return order == 0 ? first.zone < second.zone : order < 0
         }
 
-        /// Below zero, zero or above it, as a record comes before, with or after another.
+        /// Compares two records: negative, zero or positive if the first sorts before, with or
+        /// after the second.
         ///
-        /// Zones are not looked at.
+        /// Ignores zones.
         package func compare(_ first: RecordBody, _ second: RecordBody) -> Int {
             for criterion in criteria {
                 let order = criterion.compare(first, second)
@@ -64,7 +65,7 @@ extension Query.RecordOrder.Criterion {
                 in: right
             )
         }
-        // Infinity puts records without a place behind all others.
+        // Infinity sorts records without a place last.
         let near = value(in: first)?.coordinates(in: left).map(origin.distance) ?? .infinity
         let far = value(in: second)?.coordinates(in: right).map(origin.distance) ?? .infinity
         return Number.order(near, far)
@@ -78,8 +79,8 @@ extension Query.RecordOrder.Criterion {
     }
 }
 
-/// A value by which records are ordered: absent, numbers, times, texts, references; and what has no
-/// order.
+/// A value by which records are ordered: absent, numbers, times, texts, references; then values
+/// without an order.
 private enum SortKey {
     case absent
     case number(Number)

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Comparing texts by their bytes, folded where asked.
+/// Comparisons of texts by their bytes, folded on request.
 enum TextOrder {
     /// Below zero, zero or above it, as a text comes before, with or after a folded one.
     static func compare(

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The words of a text: what lies between white space, without punctuation at both ends.
+/// The words of a text: its parts between white space, without punctuation at both ends.
 ///
 /// So "Hello, world!" has `Hello` and `world`, and `user@example.com`, `don't` and `C++` are one
 /// word each.
@@ -83,9 +83,9 @@ extension Query.WordSearch {
         return words.enumerated().filter { $0 == 0 || words[$0 - 1] != $1 }.map(\.element)
     }
 
-    /// Calls for each word of a text, folded, in the order in which they come.
+    /// Calls a closure with each word of a text, folded and in order.
     ///
-    /// Whoever keeps an index of words fills it with these.
+    /// An index of words is filled with these.
     package static func forEachWord(in text: RawSpan, _ body: (RawSpan) -> Void) {
         var ranges = WordRanges(0..<text.byteCount)
         // One room for all words, since there are millions.
@@ -131,7 +131,7 @@ struct WordFinder: Sendable {
     /// True if the search has no words, so that it is over before it begins.
     var isEmpty: Bool { words.isEmpty }
 
-    /// Reads a text; whether the search has found what it needs.
+    /// Reads a text; returns true if the search has found all it needs.
     func look(
         at range: Range<Int>,
         in bytes: RawSpan,

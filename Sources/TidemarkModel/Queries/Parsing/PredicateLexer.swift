@@ -6,7 +6,7 @@ struct PredicateLexer {
     enum Token: Hashable {
         /// Letters, digits, underscores, dots and colons.
         case word(String)
-        /// A field's name behind `#`.
+        /// A field's name after `#`.
         case escapedName(String)
         case string(String)
         case number(FieldValue)
@@ -34,7 +34,7 @@ struct PredicateLexer {
         offset += byteCount
     }
 
-    /// Skips what is between tokens, and says where the next one begins.
+    /// Skips white space, and returns the offset of the next token.
     mutating func skipSpace() -> Int {
         while let byte = current, byte == 32 || (9...13).contains(byte) { offset += 1 }
         return offset

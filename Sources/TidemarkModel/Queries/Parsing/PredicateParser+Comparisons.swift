@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension PredicateParser {
-    /// An operator, its options, and where it stands.
+    /// An operator, its options and its offset.
     private struct Operator {
         var relation: Query.Relation
         var options: Query.TextOptions = []
@@ -197,9 +197,9 @@ extension Query.Predicate {
 }
 
 extension Query.Relation {
-    /// The relation that holds with both sides exchanged; `nil` where there is none.
+    /// The relation with both sides exchanged; `nil` if there is none.
     ///
-    /// `value IN field` asks whether a list holds a value.
+    /// `value IN field` tests if a list contains a value.
     fileprivate var reversed: Query.Relation? {
         switch self {
         case .equal, .notEqual, .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:

@@ -54,7 +54,7 @@ extension PredicateParser {
         }
     }
 
-    /// Reads a key that somebody wrote, or gave as the argument of `%K`.
+    /// Reads a key from the text or from the argument of `%K`.
     static func key(_ text: String, at offset: Int) throws(PredicateError) -> Query.Key {
         guard !PredicateLexer.isKeyPath(text) else {
             throw PredicateError(

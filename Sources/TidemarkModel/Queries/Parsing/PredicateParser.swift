@@ -5,18 +5,18 @@ extension Query.Predicate {
     /// Bytes that a predicate's text may have, and brackets and `NOT`s that may be open in it.
     package static let textByteCountLimit = 100_000
     package static let depthLimit = 64
-    /// The same of what ``description`` wrote: twice the levels that a query may have, since a
-    /// `NOT` stands before a bracket.
+    /// The depth limit for a text that ``description`` wrote: twice the levels of a query, because
+    /// a `NOT` precedes a bracket.
     private static let writtenDepthLimit = 600
 
-    /// Reads a predicate in the language of `NSPredicate`, as far as CloudKit has it, and `OR`,
-    /// `NOT`, `NONE`, `nil` and options such as `==[cd]` beyond.
+    /// Parses a predicate in the language of `NSPredicate`.
     ///
-    /// `%@` stands for the next argument, as `%d`, `%f` and the other numeric ones do; `%K` for the
-    /// next argument as a key. Arguments that nothing stands for are left out of account.
+    /// The language is CloudKit's subset with these additions: `OR`, `NOT`, `NONE`, `nil` and
+    /// options such as `==[cd]`. `%@`, `%d`, `%f` and the other numeric placeholders take the next
+    /// argument as a value; `%K` takes it as a key. Surplus arguments are ignored.
     ///
-    /// Throws `invalidArguments` with the place, what was expected and what to do, also for what
-    /// CloudKit does not have, such as `LIKE`. O(bytes).
+    /// Throws `invalidArguments` with the place, the expected token and the remedy, also for
+    /// constructs that CloudKit does not have, such as `LIKE`. O(bytes).
     public init(format: String, _ arguments: [Query.Operand] = []) throws(SyncError) {
         do throws(FormatRefusal) {
             self = try Self.reading(format, arguments)
@@ -25,8 +25,8 @@ extension Query.Predicate {
         }
     }
 
-    /// Reads what ``description`` wrote, of any length: lists that were given as arguments stand in
-    /// it.
+    /// Parses a text that ``description`` wrote, of any length: it contains lists that were
+    /// arguments.
     package init(written text: String) throws(SyncError) {
         let text = Array(text.utf8)
         do throws(PredicateError) {
@@ -37,7 +37,7 @@ extension Query.Predicate {
         }
     }
 
-    /// As ``init(format:_:)``, and says of a text that is refused whether it is a predicate.
+    /// Parses like ``init(format:_:)``, and reports for a refused text if it is a predicate.
     package static func reading(
         _ format: String,
         _ arguments: [Query.Operand] = []
@@ -71,10 +71,10 @@ extension Query.Predicate {
 }
 
 extension Query.SortDescriptor {
-    /// Reads what ``description`` writes: a key, or
-    /// `distanceToLocation:fromLocation:(key, place)`, and `ASC` or `DESC` where wanted.
+    /// Parses a text that ``description`` wrote.
     ///
-    /// Throws `invalidArguments` with the place and what was expected.
+    /// It is a key, or `distanceToLocation:fromLocation:(key, place)`, optionally followed by `ASC`
+    /// or `DESC`. Throws `invalidArguments` with the place and the expected token.
     public init(text: String) throws(SyncError) {
         let bytes = Array(text.utf8)
         do throws(PredicateError) {
@@ -148,7 +148,7 @@ struct PredicateParser {
         return try comparison()
     }
 
-    /// Reads what begins here and may hold more of its kind: every recursion goes through here.
+    /// Reads a nested part: every recursion goes through this function.
     mutating func nested<Part>(
         _ read: (inout PredicateParser) throws(PredicateError) -> Part
     ) throws(PredicateError) -> Part {
@@ -230,7 +230,7 @@ extension PredicateParser {
         }
     }
 
-    /// The argument that a placeholder stands for.
+    /// Returns the argument of a placeholder.
     mutating func nextArgument(_ letters: String) throws(PredicateError) -> Query.Operand {
         guard let argument = arguments.popFirst() else {
             throw PredicateError(

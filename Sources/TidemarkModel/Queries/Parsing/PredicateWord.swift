@@ -29,7 +29,7 @@ enum PredicateWord: String, CaseIterable {
     case itself = "SELF"
     case allTokens = "ALLTOKENS"
 
-    /// The word that a text is, whatever its case; `nil` for any other text.
+    /// Creates the word of a text, ignoring case; `nil` for any other text.
     init?(_ text: String) {
         guard text.utf8.count <= 14, text.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         let upper = text.uppercased()
@@ -55,7 +55,7 @@ struct PredicateError: Error {
 }
 
 extension SyncError {
-    /// A predicate's text that cannot be understood, or asks for what there is not.
+    /// The error for a predicate's text that cannot be parsed or uses an unsupported construct.
     static func invalidPredicate(_ error: PredicateError, in text: [UInt8]) -> SyncError {
         let before = String(decoding: text[..<min(error.offset, text.count)], as: UTF8.self)
         var shown = String(decoding: text, as: UTF8.self)
@@ -67,7 +67,7 @@ extension SyncError {
         )
     }
 
-    /// A predicate that asks for what there is not.
+    /// The error for a predicate that uses an unsupported construct.
     static func invalidPredicate(_ predicate: Query.Predicate, _ problem: String) -> SyncError {
         var shown = predicate.description
         if shown.count > 200 { shown = shown.prefix(200) + "…" }

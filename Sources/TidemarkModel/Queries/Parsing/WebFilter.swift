@@ -28,7 +28,7 @@ extension Query {
             case containsAnyTokens = "CONTAINS_ANY_TOKENS"
             /// The field is one of the values.
             case `in` = "IN"
-            /// The field is none of the values.
+            /// The field equals none of the values.
             case notIn = "NOT_IN"
             /// The list holds the value.
             case listContains = "LIST_CONTAINS"

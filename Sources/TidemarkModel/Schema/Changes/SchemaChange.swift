@@ -13,7 +13,7 @@ public enum SchemaChange: Hashable, Sendable {
     case recordTypeAdded(Schema.RecordType)
     /// A record type goes, with its fields and grants.
     case recordTypeRemoved(Name)
-    /// A field comes to a record type.
+    /// A field is added to a record type.
     case fieldAdded(Name, Schema.Field)
     /// A field goes from a record type.
     case fieldRemoved(Name, Name)

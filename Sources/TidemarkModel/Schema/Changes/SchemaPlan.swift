@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A change of a schema that somebody asked for, judged before it is made.
+/// A requested change of a schema, with its problems, before it is made.
 public struct SchemaPlan: Hashable, Sendable {
     /// The schema as it is.
     public let current: Schema
@@ -9,7 +9,7 @@ public struct SchemaPlan: Hashable, Sendable {
     public let target: Schema
     /// The changes.
     public let changes: [SchemaChange]
-    /// Why it is refused, and what deserves a warning.
+    /// The reasons to refuse the change, and warnings.
     public let problems: [SchemaProblem]
 
     /// Why it is refused; none if it is allowed.
@@ -96,10 +96,10 @@ extension SchemaPlan {
         )
     }
 
-    /// Making production's schema what development's is.
+    /// Plans the change of production's schema to development's.
     ///
-    /// Record types and fields are only added and keep their types; indexes, roles and grants become
-    /// what they are in development.
+    /// Record types and fields are only added and keep their types. Indexes, roles and grants
+    /// become those of development.
     public static func promoting(
         _ development: Schema,
         to production: Schema,

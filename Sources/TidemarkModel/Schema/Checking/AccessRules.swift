@@ -3,12 +3,12 @@
 
 /// The user and the roles of a caller that accesses the public database.
 public struct Accessor: Hashable, Sendable {
-    /// The user; `nil` for somebody who is not signed in.
+    /// The user; `nil` if nobody is signed in.
     public var user: UserID?
     /// The custom roles that the user has.
     public var roles: [Schema.Role]
 
-    /// Describes who asks.
+    /// Creates an accessor.
     public init(_ user: UserID?, roles: [Schema.Role] = []) {
         self.user = user
         self.roles = roles
@@ -26,7 +26,7 @@ public struct Accessor: Hashable, Sendable {
     }
 }
 
-/// Why somebody may not do something with a record of the public database.
+/// The reason why a caller may not access a record of the public database.
 public struct AccessRefusal: Error, Hashable, Sendable {
     /// The requested permission, exactly one.
     public let permission: Schema.Permissions
@@ -44,9 +44,10 @@ public struct AccessRefusal: Error, Hashable, Sendable {
         accessor.user == nil && (permission != .read || !allowed.isEmpty)
     }
 
-    /// The error for the caller, with or without the rule that refused.
+    /// Returns the error for the caller, with or without the rule that refused.
     ///
-    /// The rule is for those who may know how the container is set up: in development anybody.
+    /// The rule is only for callers who may see the container's configuration: in development every
+    /// caller.
     public func error(explained: Bool) -> SyncError {
         let operation = "\(permission) operation not permitted"
         guard explained else {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Query {
-    /// Why the query cannot be answered whatever the records are: it is for records of users, or what
-    /// it asks makes no sense for the types of the fields; `nil` if it can.
+    /// Returns the error if the query cannot be answered whatever the records are; `nil` if it can.
     ///
-    /// `type` says the type of a field, or `nil` for one that is not known, which fits everything.
+    /// Either it is for records of users, or it makes no sense for the types of the fields. `type`
+    /// returns the type of a field, or `nil` for an unknown field, which fits every query.
     package func refusal(_ type: (Name) -> FieldType?) -> SyncError? {
         if Name(recordType) == Schema.RecordType.users.name { return .usersNotQueried }
         if let problem = predicate.problem ?? predicate.mismatch(type) {
@@ -31,8 +31,10 @@ extension Query {
         return nil
     }
 
-    /// The indexes that a schema must have for the query: ``requirements``, but for those of fields
-    /// of bytes and assets, which have none and can be asked for their absence.
+    /// Returns the indexes that a schema must have for the query.
+    ///
+    /// They are those of ``requirements``, except for fields of bytes and assets. These have no
+    /// indexes, and can be queried for their absence.
     package func schemaRequirements(_ type: (Name) -> FieldType?) -> [IndexRequirement] {
         requirements.filter { requirement in
             guard requirement.kind == .queryable, case .field(let name)? = requirement.key else {

@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A schema made ready to check records, once for each schema.
+/// A schema prepared to check records, once for each schema.
 ///
 /// A check allocates nothing: a record's fields and a type's fields are both in the order of their
-/// names' bytes, so both are walked once, side by side. It says only whether a record fits;
-/// ``SchemaGrowth`` says what is missing or why it is refused.
+/// names' bytes, so one walk compares them side by side. It only reports if a record fits;
+/// ``SchemaGrowth`` reports what is missing or the reason for a refusal.
 public struct RecordChecks: Sendable {
     /// A record type: its name, and which rows are its fields.
     private struct TypeRow {
@@ -110,10 +110,10 @@ public struct RecordChecks: Sendable {
         return nil
     }
 
-    /// Walks the fields of a save beside those of its type.
+    /// Walks the fields of a save and those of its type side by side.
     ///
-    /// Reads the rows of the offset table (``FieldEntry``) straight from the bytes, whose structure
-    /// was checked when the fields were made.
+    /// Reads the rows of the offset table (``FieldEntry``) directly from the bytes, whose structure
+    /// was checked when the fields were created.
     private static func walk(
         _ saved: UnsafeRawBufferPointer,
         _ rows: UnsafeBufferPointer<FieldRow>,

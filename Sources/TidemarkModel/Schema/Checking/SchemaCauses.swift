@@ -116,7 +116,7 @@ extension SyncError {
         )
     }
 
-    /// A query by a field that nobody can ask for in this way.
+    /// The error for a query by a field that cannot have the required index.
     package static func cannotIndex(
         _ key: Query.Key,
         _ type: Schema.DeclaredType,

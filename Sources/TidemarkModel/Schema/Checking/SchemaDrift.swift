@@ -20,7 +20,7 @@ public struct SchemaDrift: Hashable, Sendable {
 
     /// A gap, and how often a build met it.
     public struct Entry: Hashable, Sendable {
-        /// The build; `nil` for clients that do not say.
+        /// The build; `nil` for clients that do not report one.
         public let build: Name?
         /// The missing part of the schema.
         public let gap: Gap
@@ -52,7 +52,7 @@ public struct SchemaDrift: Hashable, Sendable {
     /// True if no gap was met.
     public var isEmpty: Bool { entries.isEmpty && uncounted == 0 }
 
-    /// Counts gaps that a build met at a time; says which of them are new for the build.
+    /// Counts gaps that a build met at a time; returns those that are new for the build.
     @discardableResult
     public mutating func note(_ gaps: [Gap], build: Name?, at time: Int64) -> [Gap] {
         gaps.filter { gap in
@@ -60,7 +60,7 @@ public struct SchemaDrift: Hashable, Sendable {
         }
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds the counts of another value.
     public mutating func merge(_ other: SchemaDrift) {
         uncounted += other.uncounted
         for entry in other.sortedEntries { merge(entry) }
@@ -85,7 +85,7 @@ public struct SchemaDrift: Hashable, Sendable {
         return groups
     }
 
-    /// Adds an entry to what is there; says whether it is new.
+    /// Adds an entry to the present ones; returns true if it is new.
     @discardableResult
     private mutating func merge(_ entry: Entry) -> Bool {
         let key = Key(build: entry.build, gap: entry.gap)

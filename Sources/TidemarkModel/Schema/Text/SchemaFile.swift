@@ -8,10 +8,10 @@ public struct SchemaFile: Sendable {
     /// The positions at which roles, record types, fields and grants are first named.
     let positions: [Schema.Place: TextPosition]
 
-    /// Reads a text of the schema language, as `.ckdb` files hold it.
+    /// Parses a text of the schema language, as in `.ckdb` files.
     ///
-    /// The first thing that cannot be read is an error; whether names, indexes and limits are right
-    /// is asked with ``problems(limits:)``. O(bytes) and the sorting of names.
+    /// Throws at the first syntax error. To check names, indexes and limits, use
+    /// ``problems(limits:)``. O(bytes) and the sorting of names.
     public init(_ text: String) throws(SchemaSyntaxError) {
         try self.init(bytes: Array(text.utf8)[...])
     }

@@ -34,7 +34,7 @@ struct SchemaScanner {
         index = self.bytes.startIndex
     }
 
-    /// The next word; of the kind `end` once there is none.
+    /// Returns the next word; its kind is `end` at the end of the text.
     mutating func next() throws(SchemaSyntaxError) -> Token {
         try skipSpaceAndComments()
         let start = position

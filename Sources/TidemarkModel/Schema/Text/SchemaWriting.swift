@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Schema {
-    /// The schema in the schema language, as CloudKit exports it: sorted, one item to a line, names
-    /// of a record type's fields padded to one width, every system field named.
+    /// The schema in the schema language, as CloudKit exports it.
     ///
-    /// Equal schemas have equal texts, and reading the text gives the schema.
+    /// Sorted, one item per line, with the names of a record type's fields padded to one width and
+    /// all system fields. Equal schemas have equal texts, and parsing the text gives the schema.
     public var text: String {
         var text = "DEFINE SCHEMA\n\n"
         for role in roles { text += role.text }
