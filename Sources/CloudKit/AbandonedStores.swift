@@ -5,12 +5,12 @@ import Dispatch
 import Foundation
 import Tidemark
 
-/// Temporary stores that processes left behind which were killed.
+/// The temporary stores of processes that were killed.
 enum AbandonedStores {
     private static let prefix = "cloudkit-"
     private static let suffix = ".tide"
-    /// Seconds that a folder is left alone since it changed: whoever makes a store has it locked by
-    /// then.
+    /// The seconds for which a changed folder is left alone: a process that creates a store has
+    /// locked it by then.
     static let graceSeconds = 60.0
 
     /// The path of a new temporary store.
@@ -18,7 +18,7 @@ enum AbandonedStores {
         folder + prefix + UUID().uuidString + suffix
     }
 
-    /// Removes what was left in the folder for temporary files, once in a process, in the
+    /// Removes abandoned stores from the folder for temporary files, once per process, in the
     /// background.
     static let sweepOnce: Void = DispatchQueue.global(qos: .utility).async {
         sweep(NSTemporaryDirectory())

@@ -9,7 +9,7 @@ import TidemarkCloudKit
 struct EmbeddedStore: CloudSource {
     let path: String
     let options: StoreOptions
-    /// True if it is removed once nobody uses it.
+    /// True if the store is removed when it is no longer used.
     let isTemporary: Bool
     let userNames: TidemarkCloud.UserNames
 

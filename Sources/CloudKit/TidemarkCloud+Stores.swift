@@ -25,10 +25,10 @@ extension TidemarkCloud {
         self.init(.source(store), userNames: userNames)
     }
 
-    /// Points at a new store in the folder for temporary files, for tests.
+    /// Creates a cloud for a new store in the folder for temporary files, for tests.
     ///
-    /// It is removed when it is closed, when its devices and containers are gone, or when the
-    /// process exits. The next process removes the stores of one that was killed.
+    /// The store is removed when it is closed, when its devices and containers are gone, or when
+    /// the process exits. If a process is killed, the next process removes its stores.
     ///
     /// Unless `options` say otherwise, nothing waits for the disk.
     public static func temporary(
@@ -50,14 +50,14 @@ extension TidemarkCloud {
     }
 }
 
-/// The stores of this process, for the device that a program has without saying anything.
+/// The stores of this process, for the default device of a program.
 private final class StoresOfProcess: EmbeddedStores {
     func cloud(storeAt path: String, userNames: TidemarkCloud.UserNames) -> TidemarkCloud {
         TidemarkCloud(storeAt: path, userNames: userNames)
     }
 }
 
-/// Makes what `TidemarkCloudKit` looks for by this name; see `CDefaultCloud`.
+/// Creates the object that `TidemarkCloudKit` looks up by this name; see `CDefaultCloud`.
 @_cdecl("tidemark_cloudkit_embedded_stores")
 public func makeEmbeddedStores() -> UnsafeMutableRawPointer {
     Unmanaged.passRetained(StoresOfProcess()).toOpaque()

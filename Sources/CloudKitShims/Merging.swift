@@ -7,7 +7,7 @@ public import OpenCombine
 // Operators of Combine that OpenCombine does not have.
 
 extension Publishers {
-    /// Publishes what any of several publishers publishes.
+    /// Publishes the values of several publishers.
     public struct MergeMany<Upstream: Publisher>: Publisher {
         /// The values that the publishers publish.
         public typealias Output = Upstream.Output
@@ -37,7 +37,7 @@ extension Publishers {
         }
     }
 
-    /// Publishes what either of two publishers publishes.
+    /// Publishes the values of two publishers.
     public struct Merge<A: Publisher, B: Publisher>: Publisher
     where A.Output == B.Output, A.Failure == B.Failure {
         /// The values that the publishers publish.
@@ -105,7 +105,7 @@ extension Publishers {
 }
 
 extension Publisher {
-    /// Publishes what this publisher or another one publishes.
+    /// Publishes the values of this publisher and another one.
     public func merge<Other: Publisher>(with other: Other) -> Publishers.Merge<Self, Other> {
         Publishers.Merge(self, other)
     }
@@ -117,7 +117,7 @@ extension Publisher {
         Publishers.CombineLatest(self, other)
     }
 
-    /// Publishes what is made of the newest values of this publisher and another one.
+    /// Publishes a value made from the latest values of this publisher and another one.
     public func combineLatest<Other: Publisher, Value>(
         _ other: Other,
         _ transform: @escaping (Output, Other.Output) -> Value

@@ -23,7 +23,7 @@ public struct OSLogType: RawRepresentable, Hashable, Sendable {
     public static let `default` = OSLogType(0x00)
     /// Details that may help.
     public static let info = OSLogType(0x01)
-    /// Details for whoever works on the program.
+    /// Details for developers of the program.
     public static let debug = OSLogType(0x02)
     /// Something failed.
     public static let error = OSLogType(0x10)
@@ -80,7 +80,7 @@ public final class OSLog: NSObject, Sendable {
     /// A log that nothing comes of.
     public static let disabled = OSLog(subsystem: "", category: "", isDisabled: true)
 
-    /// Tells whether messages of a type go anywhere.
+    /// Returns true if messages of a type are logged.
     public func isEnabled(type: OSLogType) -> Bool { !isDisabled }
 
     /// The function that gets every message of the process.

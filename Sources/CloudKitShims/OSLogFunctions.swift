@@ -3,8 +3,8 @@
 
 import Foundation
 
-// What programs wrote before there was `Logger`. The arguments are no C arguments, since text is
-// none on Linux.
+// The functions that programs used before `Logger`. The arguments are not C arguments, because text
+// is not one on Linux.
 
 // swift-format-ignore: AlwaysUseLowerCamelCase
 /// Writes a message whose places are filled with arguments, as `printf` does.
@@ -50,7 +50,8 @@ struct OSLogFormat {
         self.format = format.description[...]
     }
 
-    /// The text with arguments at its places; what has no argument stays as it is.
+    /// Returns the text with arguments in place of its placeholders; a placeholder without an
+    /// argument stays.
     func text(_ arguments: [Any]) -> String {
         var (result, rest, arguments) = ("", format, arguments[...])
         while let percent = rest.firstIndex(of: "%") {

@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// Tells whether a value may stand in a log.
+/// The permission to log a value.
 public struct OSLogPrivacy: Sendable {
-    /// The text that stands for a value that may not be logged.
+    /// The text in place of a value that may not be logged.
     public enum Mask: Sendable {
         /// A number that equal values share.
         case hash

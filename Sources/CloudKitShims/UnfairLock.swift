@@ -23,7 +23,7 @@ public struct OSAllocatedUnfairLock<State>: @unchecked Sendable {
         storage = Storage(uncheckedState)
     }
 
-    /// Runs a body with the state, whatever the body hands out.
+    /// Runs a body with the state, without checking that the result can be sent.
     public func withLockUnchecked<Result>(
         _ body: (inout State) throws -> Result
     ) rethrows -> Result {
@@ -57,7 +57,7 @@ extension OSAllocatedUnfairLock where State == Void {
     /// Releases the lock.
     public func unlock() { storage.lock.unlock() }
 
-    /// Takes the lock if nobody holds it.
+    /// Takes the lock if it is free, and returns true if it did.
     public func lockIfAvailable() -> Bool { storage.lock.try() }
 
     /// Runs a body under the lock.

@@ -4,26 +4,24 @@
 import Foundation
 package import TidemarkModel
 
-/// A place behind a cloud that is opened when the cloud is first asked for something: a store, or a
-/// server.
+/// The source of a cloud's service, a store or a server, which is opened at the first request.
 package protocol CloudSource: Sendable {
     /// The words for it in errors, as `store at notes.tide`.
     var title: String { get }
 
-    /// The folder for what devices keep; `nil` for one that goes with the process.
+    /// The folder for the state of devices; `nil` for a temporary one that the process removes.
     var deviceFolder: URL? { get }
 
-    /// Opens it; fails with an error that says what to do.
+    /// Opens the source; an error contains the remedy.
     func open() async -> Result<any DatabaseService, SyncError>
 
     /// Closes a service that ``open()`` made.
     func close(_ service: any DatabaseService) async
 
-    /// Removes what is left when nobody uses it any more, whether it was opened or not.
+    /// Removes temporary files when the source is no longer used, even if it was never opened.
     func remove()
 
-    /// Returns the name that an account's user has in a container; opens the service only where it
-    /// has to be asked.
+    /// Returns the name of an account's user in a container; opens the service only if it must.
     func user(
         _ account: UserID,
         in container: ContainerID,

@@ -12,7 +12,7 @@ public import TidemarkTesting
 /// faulty.failNext(.save, with: .zoneBusy, retryAfter: 0.1)
 /// ```
 extension FaultyService {
-    /// Stands in front of what a cloud has.
+    /// Creates a service in front of the service of a cloud.
     public convenience init(_ cloud: TidemarkCloud) {
         self.init { () async throws(SyncError) in try await cloud.service() }
     }

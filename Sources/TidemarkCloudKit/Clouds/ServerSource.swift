@@ -8,12 +8,12 @@ import TidemarkLock
 public import TidemarkModel
 
 extension TidemarkCloud {
-    /// Points at a server, such as `https://sync.example.org`.
+    /// Creates a cloud for a server, such as `https://sync.example.org`.
     ///
     /// Containers belong to the API token: it opens one container in one environment. Private and
-    /// shared databases need the web auth token of a user who has signed in; the device's user is
-    /// that user. Nothing is sent before something is asked. `devicesIn` is the folder for what
-    /// devices keep; without it that goes with the process.
+    /// shared databases require the web auth token of a user who has signed in; the device's user
+    /// is that user. Nothing is sent before the first request. `devicesIn` is the folder for the
+    /// state of devices; without it, the state ends with the process.
     public convenience init(
         serverAt address: String,
         apiToken: String,
@@ -35,7 +35,7 @@ extension TidemarkCloud {
     }
 }
 
-/// A server behind a cloud, asked over HTTP.
+/// A server as the source of a cloud, over HTTP.
 final class ServerSource: CloudSource {
     let address: String
     let apiToken: String
@@ -61,8 +61,7 @@ final class ServerSource: CloudSource {
 
     var title: String { "server at \(address)" }
 
-    /// A folder for this server and token: what a device knows of one server means nothing to
-    /// another.
+    /// The folder of this server and token: the state of a device is only valid for one server.
     var deviceFolder: URL? {
         folder.map { folder in
             // FNV-1a: the same in every process, which Swift's own hashes are not.
@@ -94,7 +93,7 @@ final class ServerSource: CloudSource {
 
     func remove() {}
 
-    /// Returns the name of the user who has signed in: the server knows it.
+    /// Returns the name of the signed-in user, as the server reports it.
     func user(
         _ account: UserID,
         in container: ContainerID,

@@ -28,20 +28,20 @@ package final class TemporaryPaths: Sendable {
         paths.withLock { _ = $0.insert(path) }
     }
 
-    /// Removes what is at a path.
+    /// Removes the file or folder at a path.
     package func remove(_ path: String) {
         try? FileManager.default.removeItem(atPath: path)
         paths.withLock { _ = $0.remove(path) }
     }
 
-    /// Removes what is at a path after a while, or when the process exits.
+    /// Removes the file or folder at a path after a while, or when the process exits.
     func removeSoon(_ path: String) {
         DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + seconds) {
             self.remove(path)
         }
     }
 
-    /// Removes what is at all paths.
+    /// Removes all paths.
     func removeAll() {
         for path in paths.withLock({ $0 }) { remove(path) }
     }

@@ -11,7 +11,7 @@ public import TidemarkModel
 public final class TidemarkCloud: Sendable {
     /// The source of the service.
     package enum Place: Sendable {
-        /// A place that is opened when it is first asked.
+        /// A source that is opened at the first request.
         case source(any CloudSource)
         /// Something that is open already.
         case service(any DatabaseService)
@@ -46,7 +46,7 @@ public final class TidemarkCloud: Sendable {
     public let userNames: UserNames
     package let place: Place
     private let opened = Lock(Opened.not)
-    /// Names that were looked up: a name stays what it is as long as the store is open.
+    /// The names that were looked up: a name does not change while the store is open.
     private let names = Lock<[ContainerUser: UserID]>([:])
 
     package init(_ place: Place, userNames: UserNames = .same) {
@@ -54,10 +54,9 @@ public final class TidemarkCloud: Sendable {
         self.userNames = userNames
     }
 
-    /// The name of the record of an account's user in a container.
+    /// Returns the record name of an account's user in a container.
     ///
-    /// Opens the store or server if that has not been done, and throws what keeps it from being
-    /// opened.
+    /// Opens the store or server if it is not open, and throws the error of opening it.
     public func userRecordName(
         of account: String,
         in container: String
@@ -74,7 +73,8 @@ public final class TidemarkCloud: Sendable {
             try await service()
         }
         return names.withLock { names in
-            // The first answer holds: two devices of one account may ask at the same time.
+            // The first answer wins: two devices of one account may request the name at the same
+            // time.
             if let known = names[key] { return known }
             names[key] = name
             return name
@@ -135,8 +135,8 @@ public final class TidemarkCloud: Sendable {
 
     /// Closes the store or the connections, and removes a temporary store.
     ///
-    /// Later calls fail. A service is left as it is: whoever made it closes it. A program that ends
-    /// without closing loses nothing; its store is recovered when it is opened again.
+    /// Later calls fail. A service that was passed in stays open: its creator closes it. If a
+    /// program ends without closing, nothing is lost: the next open recovers the store.
     public func close() async {
         await end()?.value
     }

@@ -11,7 +11,7 @@ import Foundation
 extension NSCoder {
     private static let archiveKey = "TidemarkArchive"
 
-    /// Writes what an object consists of.
+    /// Writes the content of an object.
     func encode(archive content: some Encodable) {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
@@ -19,7 +19,7 @@ extension NSCoder {
         encode(NSData(data: data), forKey: Self.archiveKey)
     }
 
-    /// Reads what an object consists of; `nil` if the archive holds something else.
+    /// Reads the content of an object; `nil` if the archive contains something else.
     func archive<Content: Decodable>(of type: Content.Type) -> Content? {
         guard allowsKeyedCoding, containsValue(forKey: Self.archiveKey),
             let data = archivedBytes

@@ -64,7 +64,7 @@ struct ArchiveReader {
         self.bytes = bytes
     }
 
-    /// Tells whether all bytes have been read.
+    /// True if all bytes have been read.
     var isAtEnd: Bool { offset == bytes.count }
 
     private mutating func take(_ count: Int) throws -> Range<Int> {
@@ -114,7 +114,7 @@ struct ArchiveReader {
         try byte() == 0 ? nil : try body(&self)
     }
 
-    /// As many values as a count says.
+    /// Reads a count, and that number of values.
     mutating func list<Value>(
         _ body: (inout Self) throws -> Value
     ) throws -> [Value] {

@@ -3,15 +3,14 @@
 
 import Foundation
 
-/// An object of a keyed archive, read as the property list that it is.
+/// An object of a keyed archive, read as a property list.
 ///
-/// Foundation's unarchiver on Linux stops the program at an object whose class is not expected and
-/// at objects that contain each other, and archives of other systems are input that nobody has
-/// checked. So their objects are not decoded but looked up, one level at a time: whatever is wrong
-/// is `nil`.
+/// Foundation's unarchiver on Linux traps on an object of an unexpected class and on objects that
+/// contain each other, and archives of other systems are unchecked input. So their objects are not
+/// decoded but looked up, one level at a time. Any error gives `nil`.
 ///
-/// The unarchiver does not show its property list, so it is found by reflection. If a version of
-/// Foundation keeps it in other places, such archives cannot be read, and nothing else changes.
+/// The unarchiver does not expose its property list, so it is found by reflection. If a version of
+/// Foundation stores it elsewhere, such archives cannot be read, and nothing else changes.
 struct KeyedObject {
     private let fields: [String: Any]
     private let objects: [Any]
@@ -69,7 +68,7 @@ struct KeyedObject {
         return Date(timeIntervalSinceReferenceDate: seconds)
     }
 
-    /// An object under a key; `nil` if it is of another class than the one asked for.
+    /// Returns the object under a key; `nil` if it is not of the given class.
     func object(_ key: String, _ className: String? = nil) -> KeyedObject? {
         guard let fields = value(key) as? [String: Any] else { return nil }
         let object = KeyedObject(fields, objects)

@@ -6,13 +6,13 @@ import TidemarkModel
 
 /// The availability of the signed-in user's account.
 public enum CKAccountStatus: Int, Sendable {
-    /// Nobody can say at the moment.
+    /// The status cannot be determined at the moment.
     case couldNotDetermine = 0
     /// It can.
     case available = 1
     /// A policy forbids it.
     case restricted = 2
-    /// Nobody is signed in.
+    /// No user is signed in.
     case noAccount = 3
     /// There is one, which is not ready yet.
     case temporarilyUnavailable = 4

@@ -23,7 +23,7 @@ extension CKContainer {
 
     /// The user's decision about a permission.
     public enum ApplicationPermissionStatus: Int, Sendable {
-        /// The user was not asked.
+        /// The user has not been asked.
         case initialState = 0
         /// It could not be found out.
         case couldNotComplete = 1
@@ -33,7 +33,7 @@ extension CKContainer {
         case granted = 3
     }
 
-    /// Hears whether a user has allowed something.
+    /// A callback with the user's decision about a permission.
     public typealias ApplicationPermissionBlock =
         @Sendable (ApplicationPermissionStatus, (any Error)?) -> Void
 
@@ -43,14 +43,14 @@ extension CKContainer {
         public typealias Permissions = CKContainer.ApplicationPermissions
         /// The user's decision about a permission.
         public typealias PermissionStatus = CKContainer.ApplicationPermissionStatus
-        /// Hears whether a user has allowed something.
+        /// A callback with the user's decision about a permission.
         public typealias PermissionBlock = CKContainer.ApplicationPermissionBlock
     }
 
-    /// Asks whether the signed-in user allows something.
+    /// Fetches the signed-in user's decision about a permission.
     ///
-    /// It is in its initial state until it is requested. Whether others find the user is what an
-    /// operator says of them (`Store.setUser`, `tidemark users`).
+    /// It is in its initial state until the permission is requested. The operator determines if
+    /// others can find the user (`Store.setUser`, `tidemark users`).
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     @preconcurrency
     public func status(
@@ -70,7 +70,8 @@ extension CKContainer {
         try await answer { askingPermission(applicationPermission, $0) }
     }
 
-    /// Asks the signed-in user to allow something: granted, since there is no window to ask by.
+    /// Requests a permission from the signed-in user: always granted, because there is no dialog to
+    /// ask with.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     @preconcurrency
     public func requestApplicationPermission(
@@ -82,7 +83,8 @@ extension CKContainer {
         }
     }
 
-    /// Asks the signed-in user to allow something: granted, since there is no window to ask by.
+    /// Requests a permission from the signed-in user: always granted, because there is no dialog to
+    /// ask with.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     public func requestApplicationPermission(
         _ applicationPermission: ApplicationPermissions
@@ -111,7 +113,7 @@ extension CKContainer {
 // MARK: One user
 
 extension CKContainer {
-    /// Finds the user who has an e-mail address.
+    /// Finds a user by an e-mail address.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     @preconcurrency
     public func discoverUserIdentity(
@@ -123,7 +125,7 @@ extension CKContainer {
         }
     }
 
-    /// Finds the user who has a phone number.
+    /// Finds a user by a phone number.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     @preconcurrency
     public func discoverUserIdentity(
@@ -147,19 +149,19 @@ extension CKContainer {
         }
     }
 
-    /// The user who has an e-mail address; `nil` if nobody was found.
+    /// Returns the user with an e-mail address; `nil` if none was found.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     public func userIdentity(forEmailAddress email: String) async throws -> CKUserIdentity? {
         try await answer { discovering(.init(emailAddress: email), $0) }
     }
 
-    /// The user who has a phone number; `nil` if nobody was found.
+    /// Returns the user with a phone number; `nil` if none was found.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     public func userIdentity(forPhoneNumber phoneNumber: String) async throws -> CKUserIdentity? {
         try await answer { discovering(.init(phoneNumber: phoneNumber), $0) }
     }
 
-    /// The user whose record it is; `nil` if nobody was found.
+    /// Returns the user of a user record; `nil` if none was found.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     public func userIdentity(
         forUserRecordID userRecordID: CKRecord.ID
@@ -213,7 +215,7 @@ extension CKContainer {
         discovering(userRecordIDs, { .init(userRecordID: $0) }, completionHandler)
     }
 
-    /// Those who were found by e-mail addresses.
+    /// Returns the users that were found by e-mail addresses.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     public func userIdentities(
         forEmailAddresses emails: [String]
@@ -221,7 +223,7 @@ extension CKContainer {
         try await answer { discovering(emails, { .init(emailAddress: $0) }, $0) }
     }
 
-    /// Those who were found by phone numbers.
+    /// Returns the users that were found by phone numbers.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     public func userIdentities(
         forPhoneNumbers phoneNumbers: [String]
@@ -229,7 +231,7 @@ extension CKContainer {
         try await answer { discovering(phoneNumbers, { .init(phoneNumber: $0) }, $0) }
     }
 
-    /// Those who were found by the names of their records.
+    /// Returns the users that were found by the names of their records.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     public func userIdentities(
         forUserRecordIDs userRecordIDs: [CKRecord.ID]
@@ -262,7 +264,7 @@ extension CKContainer {
         )
     }
 
-    /// Finds those of the signed-in user's contacts who want to be found.
+    /// Finds the discoverable contacts of the signed-in user.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     @preconcurrency
     public func discoverAllIdentities(
@@ -271,7 +273,7 @@ extension CKContainer {
         discoveringContacts { completionHandler($0.value, $0.error) }
     }
 
-    /// Those of the signed-in user's contacts who want to be found.
+    /// Returns the discoverable contacts of the signed-in user.
     @available(*, deprecated, message: "Apple's service finds nobody any more")
     public func allUserIdentitiesFromContacts() async throws -> [CKUserIdentity] {
         try await answer { discoveringContacts($0) }

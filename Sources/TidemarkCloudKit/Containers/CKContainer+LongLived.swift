@@ -17,10 +17,10 @@ extension CKContainer {
         longLivedIDs()
     }
 
-    /// Finds a long-lived operation; `nil` if it has ended, was cancelled, or is too old.
+    /// Finds a long-lived operation; `nil` if it has ended, was cancelled, or has expired.
     ///
-    /// Set its blocks and add it again: they hear what the service has answered, or it is asked; it
-    /// does nothing a second time.
+    /// Set its blocks and add it again. They receive the service's response, or the request is sent
+    /// if there is none. No change is made twice.
     @preconcurrency
     public func fetchLongLivedOperation(
         withID operationID: CKOperation.ID,
@@ -29,17 +29,17 @@ extension CKContainer {
         callBack { completionHandler(KeptOperation.operation(operationID, of: self), nil) }
     }
 
-    /// A long-lived operation; `nil` if it has ended, was cancelled, or is too old.
+    /// Returns a long-lived operation; `nil` if it has ended, was cancelled, or has expired.
     ///
-    /// Set its blocks and add it again: they hear what the service has answered, or it is asked; it
-    /// does nothing a second time.
+    /// Set its blocks and add it again. They receive the service's response, or the request is sent
+    /// if there is none. No change is made twice.
     public func longLivedOperation(for operationID: CKOperation.ID) async throws -> CKOperation? {
         KeptOperation.operation(operationID, of: self)
     }
 
     private func longLivedIDs() -> [CKOperation.ID] { KeptOperation.ids(of: self) }
 
-    /// Runs a callback where nobody waits for it.
+    /// Runs a callback on a queue that no caller waits on.
     private func callBack(_ body: @escaping @Sendable () -> Void) {
         DispatchQueue(label: "CloudKit.callbacks").async { self.device.run(body) }
     }

@@ -27,7 +27,7 @@ extension CKContainer {
         accepting(metadatas, completionHandler)
     }
 
-    /// Takes part in shares: what became of each.
+    /// Accepts shares, and returns the result for each.
     public func accept(
         _ metadatas: [CKShare.Metadata]
     ) async throws -> [CKShare.Metadata: Result<CKShare, any Error>] {
@@ -66,7 +66,7 @@ extension CKContainer {
         }
     }
 
-    /// Finds out what links lead to.
+    /// Fetches the metadata of the shares that links lead to.
     @preconcurrency
     public func fetchShareMetadatas(
         for urls: [URL],
@@ -104,14 +104,14 @@ extension CKContainer {
 // MARK: Participants
 
 extension CKContainer {
-    /// A participant for whoever has an e-mail address.
+    /// Returns a participant for the user with an e-mail address.
     public func shareParticipant(
         forEmailAddress emailAddress: String
     ) async throws -> CKShare.Participant {
         try await answer { fetchingParticipant(.init(emailAddress: emailAddress), $0) }
     }
 
-    /// A participant for whoever has a phone number.
+    /// Returns a participant for the user with a phone number.
     public func shareParticipant(
         forPhoneNumber phoneNumber: String
     ) async throws -> CKShare.Participant {
@@ -125,7 +125,7 @@ extension CKContainer {
         try await answer { fetchingParticipant(.init(userRecordID: userRecordID), $0) }
     }
 
-    /// Makes participants of those who have e-mail addresses.
+    /// Fetches participants for the users with e-mail addresses.
     @preconcurrency
     public func fetchShareParticipants(
         forEmailAddresses emails: [String],
@@ -137,7 +137,7 @@ extension CKContainer {
         fetchingParticipants(emails, { .init(emailAddress: $0) }, completionHandler)
     }
 
-    /// Makes participants of those who have phone numbers.
+    /// Fetches participants for the users with phone numbers.
     @preconcurrency
     public func fetchShareParticipants(
         forPhoneNumbers phoneNumbers: [String],
@@ -161,14 +161,14 @@ extension CKContainer {
         fetchingParticipants(userRecordIDs, { .init(userRecordID: $0) }, completionHandler)
     }
 
-    /// Participants for those who have e-mail addresses.
+    /// Returns participants for the users with e-mail addresses.
     public func shareParticipants(
         forEmailAddresses emails: [String]
     ) async throws -> [String: Result<CKShare.Participant, any Error>] {
         try await answer { fetchingParticipants(emails, { .init(emailAddress: $0) }, $0) }
     }
 
-    /// Participants for those who have phone numbers.
+    /// Returns participants for the users with phone numbers.
     public func shareParticipants(
         forPhoneNumbers phoneNumbers: [String]
     ) async throws -> [String: Result<CKShare.Participant, any Error>] {

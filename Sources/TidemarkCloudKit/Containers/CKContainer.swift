@@ -6,7 +6,7 @@ import TidemarkModel
 
 /// An app's container: its public database, and the private and shared ones of the signed-in user.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKContainer: NSObject, @unchecked Sendable {
     /// The device that it belongs to.
     let device: TidemarkDevice
@@ -111,7 +111,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
 
     // MARK: The user
 
-    /// Asks whether the signed-in user's account can be used.
+    /// Fetches the availability of the signed-in user's account.
     @preconcurrency
     open func accountStatus(
         completionHandler: @escaping @Sendable (CKAccountStatus, (any Error)?) -> Void
@@ -124,7 +124,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Asks for the identity of the signed-in user's record.
+    /// Fetches the identity of the signed-in user's record.
     @preconcurrency
     open func fetchUserRecordID(
         completionHandler: @escaping @Sendable (CKRecord.ID?, (any Error)?) -> Void
@@ -146,7 +146,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Finds out what a link leads to.
+    /// Fetches the metadata of the share that a link leads to.
     @preconcurrency
     open func fetchShareMetadata(
         with url: URL,
@@ -158,7 +158,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Makes a participant of whoever has an e-mail address.
+    /// Fetches a participant for the user with an e-mail address.
     @preconcurrency
     open func fetchShareParticipant(
         withEmailAddress emailAddress: String,
@@ -169,7 +169,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Makes a participant of whoever has a phone number.
+    /// Fetches a participant for the user with a phone number.
     @preconcurrency
     open func fetchShareParticipant(
         withPhoneNumber phoneNumber: String,

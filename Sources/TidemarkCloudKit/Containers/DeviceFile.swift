@@ -5,7 +5,7 @@ import Foundation
 
 /// The small files that a device keeps: private to the user, and read within a bound.
 enum DeviceFile {
-    /// Many times what a device writes; a longer file was damaged.
+    /// The maximum size, many times that of a device's file; a longer file is damaged.
     static let byteLimit = 64 << 20
 
     /// The bytes of a file; `nil` if it cannot be read, or has more than ``byteLimit``.
@@ -25,8 +25,8 @@ enum DeviceFile {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
     }
 
-    /// Makes a folder that nobody else can read, with those above it; leaves one that is there as
-    /// it is.
+    /// Creates a folder that other users cannot read, with its parents; leaves an existing one
+    /// unchanged.
     static func makeFolder(_ folder: URL) throws {
         try FileManager.default.createDirectory(
             at: folder,

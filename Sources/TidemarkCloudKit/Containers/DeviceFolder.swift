@@ -8,8 +8,10 @@ import TidemarkModel
 struct DeviceFolder: Sendable {
     let url: URL
 
-    /// The folder that was named; or one in that of the source, as `NAME.devices/DEVICE` beside a
-    /// store; or one for temporary files.
+    /// Determines the folder of a device.
+    ///
+    /// It is the given path, or a folder of the source, as `NAME.devices/DEVICE` next to a store,
+    /// or a folder for temporary files.
     init(path: String?, of device: String, _ place: TidemarkCloud.Place) {
         if let path {
             url = URL(fileURLWithPath: path, isDirectory: true)

@@ -4,10 +4,10 @@
 public import Foundation
 
 extension FileManager {
-    /// A token that stands for the user who is signed in; `nil` if nobody is.
+    /// A token for the signed-in user; `nil` if nobody is signed in.
     ///
-    /// Foundation has this on Apple's systems, where programs ask by it whether there is an
-    /// account: compare tokens by `isEqual`.
+    /// Foundation has this property on Apple's systems, where programs use it to check if there is
+    /// an account. Compare tokens with `isEqual`.
     public var ubiquityIdentityToken: (any NSCoding & NSCopying & NSObjectProtocol)? {
         TidemarkDevice.current.user.map { NSString(string: $0) }
     }
@@ -16,7 +16,8 @@ extension FileManager {
 extension Foundation.Notification.Name {
     // Foundation's name.
     // swift-format-ignore: AlwaysUseLowerCamelCase
-    /// Another user is signed in, or nobody is any more: `FileManager.ubiquityIdentityToken` is
-    /// another.
+    /// Posted when another user has signed in, or the user has signed out.
+    ///
+    /// `FileManager.ubiquityIdentityToken` has changed.
     public static let NSUbiquityIdentityDidChange = Self("NSUbiquityIdentityDidChangeNotification")
 }

@@ -3,10 +3,10 @@
 
 import TidemarkModel
 
-/// Begins to hear of something, and tries again for as long as the service is too busy or cannot be
-/// reached; says whether that took more than one try.
+/// Subscribes to a feed, and retries while the service is too busy or cannot be reached.
 ///
-/// `nil` once the task is cancelled, or if the service refuses for good or is closed.
+/// Returns the feed, and true if that took more than one try. Returns `nil` if the task is
+/// cancelled, if the service refuses permanently, or if the service is closed.
 func beginHearing<Feed>(
     _ begin: () async throws(SyncError) -> Feed
 ) async -> (feed: Feed, isLate: Bool)? {

@@ -15,7 +15,7 @@ final class KeptValues: Sendable {
         values = Lock(nil)
     }
 
-    /// The value of a name; `nil` if there is none.
+    /// The value under a name; `nil` if there is none.
     subscript(name: String) -> Data? {
         values.withLock { values in
             let all = values ?? Self.read(file)

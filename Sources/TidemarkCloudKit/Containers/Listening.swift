@@ -16,7 +16,7 @@ final class Listening: Sendable {
     private let beginning: Task<[Task<Void, Never>], Never>
     private let ending = End()
 
-    /// The end of listening: once it is reached, nothing more is to be heard.
+    /// The end of listening: after it, no more events are delivered.
     private final class End: Sendable {
         let isReached = Lock(false)
     }
@@ -62,7 +62,7 @@ final class Listening: Sendable {
         _ = await beginning.value
     }
 
-    /// Hears nothing more: what comes from now on is for who listens next.
+    /// Stops the delivery of events; later events are for the next listener.
     func end() {
         ending.isReached.withLock { $0 = true }
         let beginning = beginning
@@ -71,7 +71,7 @@ final class Listening: Sendable {
         }
     }
 
-    /// Takes what a stream brings, or one that begins later, where the first try has failed.
+    /// Takes the elements of a stream, or of a stream that begins later if the first try failed.
     private static func feed<Element: Sendable>(
         _ first: AsyncThrowingStream<Element, any Error>?,
         orLater begin:
@@ -95,7 +95,7 @@ final class Listening: Sendable {
     ) async {
         // The first is the status as it is, which is no change.
         var isFirst = true
-        // A feed that fails has no more to say: the device hears again when its user changes.
+        // A feed that fails is over: the device listens again when its user changes.
         try? await statuses.takeAll { _ in
             if !isFirst { owner()?.postAccountChanged() }
             isFirst = false
@@ -115,8 +115,8 @@ final class Listening: Sendable {
             guard !Task.isCancelled else { return }
             let device = owner()
             queue.async {
-                // The task is cancelled some time after the end; nothing may be taken from who
-                // follows.
+                // The task is cancelled some time after the end, and must not take events from the
+                // next listener.
                 if end.isReached.withLock(\.self) { return }
                 let notification = push.notification
                 let dictionary = notification.remoteDictionary(

@@ -5,10 +5,10 @@ public import Foundation
 
 extension NotificationCenter {
     // Foundation's own is to be taken once it is there.
-    /// Notifications as they come, from when somebody begins to wait for them.
+    /// Returns notifications as they come, from the moment that iteration begins.
     ///
-    /// Foundation has this on Apple's systems, where programs wait for `CKAccountChanged` by it. The
-    /// sequence does not end by itself.
+    /// Foundation has this on Apple's systems, where programs use it to wait for
+    /// `CKAccountChanged`. The sequence does not end by itself.
     @_disfavoredOverload
     public func notifications(
         named name: Notification.Name,
@@ -61,7 +61,7 @@ extension NotificationCenter {
     }
 }
 
-/// Unchecked: whoever waits gets what was posted, as an observer's block does.
+/// Unchecked: the waiting task gets the posted notification, as an observer's block does.
 private struct Posted: @unchecked Sendable {
     let notification: Notification
 }

@@ -15,15 +15,16 @@ struct NotificationPlaces: Sendable {
         badges = KeptValues("badges", in: folder)
     }
 
-    /// The caller's notifications that the device has not heard; those from now on, where it never
-    /// heard any or what is kept cannot be answered any more.
+    /// Returns the caller's notifications that the device has not received.
+    ///
+    /// If the device has never received any, or its token has expired, the notifications begin now.
     func notifications(
         of service: any DatabaseService,
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {
         if let place = place(of: caller) {
             do throws(SyncError) {
-                // The feed itself asks for nothing before it is waited for.
+                // The feed itself sends no request before iteration begins.
                 let next = NotificationChangesRequest(since: place, limit: 1)
                 _ = try await service.notificationChanges(next, as: caller)
                 return try await service.notifications(since: place, as: caller)
@@ -40,7 +41,7 @@ struct NotificationPlaces: Sendable {
         places[caller.placeName].flatMap { ChangeToken(String(decoding: $0, as: UTF8.self)) }
     }
 
-    /// Takes note that the device has heard everything up to a token.
+    /// Records that the device has received everything up to a token.
     func take(_ token: ChangeToken, of caller: Caller) {
         places.change { $0[caller.placeName] = Data(token.description.utf8) }
     }
@@ -53,7 +54,7 @@ struct NotificationPlaces: Sendable {
         return badge + 1
     }
 
-    /// Says what the app's badge shows.
+    /// Sets the number that the app's badge shows.
     func setBadge(_ badge: Int, of caller: Caller) {
         badges.change { $0[caller.placeName] = Data("\(badge)".utf8) }
     }

@@ -106,7 +106,7 @@ extension TidemarkDevice {
         func path(_ name: String) -> String? {
             environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil }
         }
-        // Foundation asks the system's list of users, whatever HOME says.
+        // Foundation reads the system's list of users, whatever HOME is.
         let home = (path("HOME") ?? NSHomeDirectory()) + "/.local/share"
         let folder = path("XDG_DATA_HOME") ?? home
         return "\(folder)/\(ProcessInfo.processInfo.processName)"

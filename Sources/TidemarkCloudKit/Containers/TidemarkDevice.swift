@@ -97,7 +97,7 @@ public final class TidemarkDevice: Sendable {
         permissions = GrantedPermissions(self.folder)
         state = Lock(State(user: user.map { UserID($0) }))
         operations.name = "CloudKit on \(name)"
-        // One of its own, which gets a thread also where all those of the global queues wait.
+        // The queue has its own thread, even if all threads of the global queues are waiting.
         operations.underlyingQueue = operationStarts
     }
 
@@ -166,8 +166,10 @@ extension TidemarkDevice {
         try Self.$bound.withValue(self) { try body() }
     }
 
-    /// Runs code as this device: containers that it and its child tasks make by Apple's names are
-    /// this device's, and so are those that callbacks of their operations make.
+    /// Runs code as this device.
+    ///
+    /// Containers that the code and its child tasks create by Apple's names belong to this device.
+    /// So do those that callbacks of their operations create.
     public nonisolated(nonsending) func run<Answer>(
         _ body: () async throws -> Answer
     ) async rethrows -> Answer {
@@ -178,13 +180,13 @@ extension TidemarkDevice {
 // MARK: Who is signed in
 
 extension TidemarkDevice {
-    /// The name of the signed-in user's record; `nil` if nobody is.
+    /// The name of the signed-in user's record; `nil` if nobody is signed in.
     public var user: String? { userID?.userRecordName }
 
     /// The signed-in user; `nil` if nobody is signed in.
     var userID: UserID? { state.withLock { $0.user } }
 
-    /// Signs a user in, in place of whoever was; posts `CKAccountChanged`.
+    /// Signs a user in, in place of the previous one; posts `CKAccountChanged`.
     public func signIn(_ userRecordName: String) {
         change(to: UserID(userRecordName))
     }
@@ -205,7 +207,7 @@ extension TidemarkDevice {
         postAccountChanged()
     }
 
-    /// Tells the program that the account or its status is not what it was.
+    /// Notifies the program that the account or its status has changed.
     func postAccountChanged() {
         run { NotificationCenter.default.post(name: .CKAccountChanged, object: self) }
     }
@@ -223,27 +225,28 @@ extension Foundation.Notification.Name {
 // MARK: What it hears
 
 extension TidemarkDevice {
-    /// Says what is to hear of changes that the user has subscribed to, in place of the app
-    /// delegate; `nil` for nobody.
+    /// Sets the handler of notifications for the user's subscriptions, in place of the app
+    /// delegate; `nil` removes it.
     ///
-    /// It gets the dictionaries that `CKNotification(fromRemoteNotificationDictionary:)` reads, one
-    /// after another, on a queue of its own: those of the containers that the device uses.
+    /// The handler receives the dictionaries that
+    /// `CKNotification(fromRemoteNotificationDictionary:)` reads, one after another, on its own
+    /// queue. They come from the containers that the device uses.
     ///
-    /// A device that hears of a container for the first time hears what happens from then on;
-    /// later, also after a restart, it goes on where it has come to.
+    /// The first time, a device receives notifications of a container from that moment on. Later,
+    /// also after a restart, it resumes at its last notification.
     public func onRemoteNotification(_ handler: RemoteNotificationHandler?) {
         state.withLock { $0.handler = handler }
         listenAnew()
     }
 
-    /// Waits until the device hears of a container's changes.
+    /// Waits until the device receives a container's notifications.
     ///
-    /// Operations do so before they begin: what a subscription that they save fires for is then
-    /// heard.
+    /// Operations do so before they begin, so that notifications of a subscription that they save
+    /// are received.
     func listen(to container: ContainerID, _ service: any DatabaseService) async {
         while true {
             let account = userID
-            // A store that cannot say who the user is has nothing to tell either.
+            // A store that cannot name the user has no notifications either.
             guard let caller = try? await caller(of: container, .private, account) else { return }
             let listening = state.withLock { state -> Listening? in
                 if let listening = state.listening[container] { return listening }
@@ -256,7 +259,7 @@ extension TidemarkDevice {
         }
     }
 
-    /// Ends what was heard by the user or handler before, and begins again.
+    /// Stops listening for the previous user or handler, and starts again.
     private func listenAnew() {
         let before = state.withLock { state in
             defer { state.listening = [:] }
@@ -274,7 +277,7 @@ extension TidemarkDevice {
 // MARK: As whom it asks
 
 extension TidemarkDevice {
-    /// The device's user, asking for one of their databases.
+    /// Returns the device's user as the caller of one of their databases.
     func caller(
         of container: ContainerID,
         _ scope: DatabaseScope

@@ -53,7 +53,7 @@ extension CKDatabase {
         }
     }
 
-    /// A page of what happened to zones.
+    /// One page of the changes to zones.
     public typealias ZonesPage = (
         modifications: [DatabaseChange.Modification],
         deletions: [DatabaseChange.Deletion],
@@ -61,7 +61,7 @@ extension CKDatabase {
         moreComing: Bool
     )
 
-    /// A page of what happened to records.
+    /// One page of the changes to records.
     public typealias RecordsPage = (
         modificationResultsByID: [CKRecord.ID: Result<RecordZoneChange.Modification, any Error>],
         deletions: [RecordZoneChange.Deletion],
@@ -122,7 +122,7 @@ extension CKDatabase {
 
     // MARK: Records
 
-    /// Fetches what changed in a zone after a token.
+    /// Fetches the changes in a zone after a token.
     @preconcurrency
     public func fetchRecordZoneChanges(
         inZoneWith zoneID: CKRecordZone.ID,

@@ -4,7 +4,7 @@
 import Foundation
 
 extension CKDatabase {
-    /// A page of what a query found, and where to go on.
+    /// One page of the results of a query, with the cursor of the next page.
     public typealias QueryMatches = (
         matchResults: [(CKRecord.ID, Result<CKRecord, any Error>)],
         queryCursor: CKQueryOperation.Cursor?

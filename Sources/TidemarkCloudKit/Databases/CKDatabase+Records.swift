@@ -17,8 +17,8 @@ extension CKDatabase {
         try await answer { fetching(recordID, $0) }
     }
 
-    /// Saves a record, if nobody else has saved it since it was fetched; answers with what the
-    /// service has then.
+    /// Saves a record, unless another client has saved it since it was fetched; returns the saved
+    /// record.
     @discardableResult
     public func save(_ record: CKRecord) async throws -> CKRecord {
         try await answer { saving(record, $0) }
@@ -72,7 +72,7 @@ extension CKDatabase {
         fetching(recordIDs, desiredKeys, completionHandler)
     }
 
-    /// Records by their identities: each, or why there is none.
+    /// Returns records by their identities: each, or its error.
     public func records(
         for ids: [CKRecord.ID],
         desiredKeys: [CKRecord.FieldKey]? = nil
@@ -114,9 +114,9 @@ extension CKDatabase {
         ) { completionHandler($0.refusing(atomically)) }
     }
 
-    /// Saves and deletes records: what became of each.
+    /// Saves and deletes records, and returns the result of each.
     ///
-    /// Throws `partialFailure` where an item failed of what was to be done as a whole.
+    /// Throws `partialFailure` if an item of an atomic request failed.
     public func modifyRecords(
         saving recordsToSave: [CKRecord],
         deleting recordIDsToDelete: [CKRecord.ID] = [],
@@ -133,7 +133,7 @@ extension CKDatabase {
         }
     }
 
-    /// Saves and deletes records: what became of each, whether or not it was to be done as a whole.
+    /// Saves and deletes records, and returns the result of each, for an atomic request too.
     func outcomes(
         saving saves: [CKRecord],
         deleting deletions: [CKRecord.ID],
@@ -171,7 +171,7 @@ extension CKDatabase {
 }
 
 extension Result<CKDatabase.ModifiedRecords, any Error> {
-    /// The failure of the whole where an item failed of what was to be done as a whole.
+    /// Returns the failure of the whole request if it was atomic and an item failed.
     fileprivate func refusing(_ atomically: Bool) -> Self {
         guard atomically, case .success(let items) = self else { return self }
         var errors: [AnyHashable: any Error] = [:]

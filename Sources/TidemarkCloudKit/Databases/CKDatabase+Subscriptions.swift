@@ -68,7 +68,7 @@ extension CKDatabase {
         fetchingSubscriptions(subscriptionIDs, completionHandler)
     }
 
-    /// Subscriptions by their ids: each, or why there is none.
+    /// Returns subscriptions by their ids: each, or its error.
     public func subscriptions(
         for ids: [CKSubscription.ID]
     ) async throws -> [CKSubscription.ID: Result<CKSubscription, any Error>] {
@@ -123,7 +123,7 @@ extension CKDatabase {
         )
     }
 
-    /// Saves and deletes subscriptions: what became of each.
+    /// Saves and deletes subscriptions, and returns the result of each.
     public func modifySubscriptions(
         saving subscriptionsToSave: [CKSubscription],
         deleting subscriptionIDsToDelete: [CKSubscription.ID] = []

@@ -19,7 +19,7 @@ extension CKDatabase {
         }
     }
 
-    /// Creates a zone, unless it is there; answers with what the service has then.
+    /// Creates a zone, unless it exists; returns the zone of the service.
     @discardableResult
     public func save(_ zone: CKRecordZone) async throws -> CKRecordZone {
         try await answer { savingZone(zone, $0) }
@@ -49,7 +49,8 @@ extension CKDatabase {
     ) -> CKOperation {
         modifyingZones(deleting: [zoneID]) { result in
             let outcome = result.map(\.deleteResults).item(zoneID)
-            // The operation says that the zone is missing; programs expect that this call does not.
+            // The operation reports that the zone is missing; programs expect that this call does
+            // not.
             if (outcome.error as? CKError)?.code == .zoneNotFound {
                 handler(.success(zoneID))
             } else {
@@ -72,7 +73,7 @@ extension CKDatabase {
         fetchingZones(zoneIDs, completionHandler)
     }
 
-    /// Zones by their identities: each, or why there is none.
+    /// Returns zones by their identities: each, or its error.
     public func recordZones(
         for ids: [CKRecordZone.ID]
     ) async throws -> [CKRecordZone.ID: Result<CKRecordZone, any Error>] {
@@ -126,7 +127,7 @@ extension CKDatabase {
         )
     }
 
-    /// Creates and deletes zones: what became of each.
+    /// Creates and deletes zones, and returns the result of each.
     public func modifyRecordZones(
         saving recordZonesToSave: [CKRecordZone],
         deleting recordZoneIDsToDelete: [CKRecordZone.ID] = []

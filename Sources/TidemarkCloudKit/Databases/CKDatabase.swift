@@ -8,7 +8,7 @@ import TidemarkModel
 ///
 /// Each call that is named here runs the operation of the same purpose.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKDatabase: NSObject, @unchecked Sendable {
     /// One of the databases that a user sees.
     public typealias Scope = CKDatabaseScope
@@ -112,7 +112,7 @@ open class CKDatabase: NSObject, @unchecked Sendable {
         fetching(recordID) { completionHandler($0.value, $0.error) }
     }
 
-    /// Saves a record, if nobody else has saved it since it was fetched.
+    /// Saves a record, unless another client has saved it since it was fetched.
     @preconcurrency
     open func save(
         _ record: CKRecord,

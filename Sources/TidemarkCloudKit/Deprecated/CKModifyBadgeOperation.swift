@@ -4,11 +4,11 @@
 import Foundation
 import TidemarkModel
 
-/// Says what the app's badge shows, from which the device goes on counting.
+/// Sets the number that the app's badge shows, from which the device continues to count.
 ///
-/// Apple's service counts no more, and its framework has the class no more.
+/// Apple's service no longer counts, and its framework no longer has the class.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 @available(*, deprecated, message: "Apple's framework has it no more")
 open class CKModifyBadgeOperation: CKOperation, @unchecked Sendable {
     /// Shows none.

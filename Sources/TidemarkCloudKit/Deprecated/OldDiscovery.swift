@@ -7,7 +7,7 @@ import TidemarkModel
 // How users were found before there was `CKUserIdentity`.
 
 extension CKContainer {
-    /// Finds those of the signed-in user's contacts who want to be found.
+    /// Finds the discoverable contacts of the signed-in user.
     @available(*, deprecated, renamed: "discoverAllIdentities(completionHandler:)")
     @preconcurrency
     public func discoverAllContactUserInfos(
@@ -16,7 +16,7 @@ extension CKContainer {
         discoverAllIdentities(completionHandler: completionHandler)
     }
 
-    /// Finds the user who has an e-mail address.
+    /// Finds a user by an e-mail address.
     @available(
         *,
         deprecated,
@@ -45,15 +45,15 @@ extension CKContainer {
     }
 }
 
-/// Finds those of the signed-in user's contacts who want to be found.
+/// Finds the discoverable contacts of the signed-in user.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 @available(*, deprecated, renamed: "CKDiscoverAllUserIdentitiesOperation")
 open class CKDiscoverAllContactsOperation: CKOperation, @unchecked Sendable {
     /// Finds all of them.
     public override init() {}
 
-    /// Called at the end, with those who were found.
+    /// Called at the end, with the users that were found.
     open var discoverAllContactsCompletionBlock: (([CKDiscoveredUserInfo]?, (any Error)?) -> Void)?
 
     private var found: [CKUserIdentity]?
@@ -72,7 +72,7 @@ open class CKDiscoverAllContactsOperation: CKOperation, @unchecked Sendable {
 
 /// Finds users by their addresses and the names of their records.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 @available(*, deprecated, renamed: "CKDiscoverUserIdentitiesOperation")
 open class CKDiscoverUserInfosOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
@@ -90,7 +90,7 @@ open class CKDiscoverUserInfosOperation: CKOperation, @unchecked Sendable {
     /// The users' records.
     open var userRecordIDs: [CKRecord.ID]?
 
-    /// Called at the end, with those who were found.
+    /// Called at the end, with the users that were found.
     open var discoverUserInfosCompletionBlock:
         (
             (

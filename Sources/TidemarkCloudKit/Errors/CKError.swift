@@ -3,12 +3,11 @@
 
 public import Foundation
 
-/// Why a request, or one item of it, did not do what was asked.
+/// The reason why a request, or one item of it, failed.
 ///
 /// As an `NSError` it has the domain `CKErrorDomain`, the code's number and the same `userInfo`.
 ///
-/// Unchecked: nothing of it changes, and this module puts nothing into `userInfo` that cannot be
-/// sent.
+/// Unchecked: immutable, and this module puts only sendable values into `userInfo`.
 public struct CKError: CustomNSError, @unchecked Sendable {
     /// The kind of failure.
     public let code: Code
@@ -43,7 +42,7 @@ public struct CKError: CustomNSError, @unchecked Sendable {
     /// The same as ``userInfo``.
     public var errorUserInfo: [String: Any] { userInfo }
 
-    // What `Error` has on Apple's systems, where older programs look.
+    // A requirement of `Error` on Apple's systems, which older programs use.
     // swift-format-ignore: NoLeadingUnderscores
     /// The same as ``userInfo``.
     public var _userInfo: AnyObject? { NSDictionary(dictionary: userInfo) }
@@ -61,7 +60,7 @@ public struct CKError: CustomNSError, @unchecked Sendable {
         userInfo[CKErrorRetryAfterKey] as? Double
     }
 
-    /// Why single items failed, by what names them: a record's, zone's or subscription's ID, or a
+    /// The errors of single items, by their identity: a record's, zone's or subscription's ID, or a
     /// URL.
     public var partialErrorsByItemID: [AnyHashable: any Error]? {
         userInfo[CKPartialErrorsByItemIDKey] as? [AnyHashable: any Error]
@@ -82,13 +81,14 @@ extension CKError: Hashable {
 }
 
 extension CKError: CustomStringConvertible {
-    /// The code's name and number, and what happened.
+    /// The code's name and number, and the cause.
     public var description: String {
         "<CKError \(errorCode) (\(code)): \(localizedDescription)>"
     }
 }
 
-// What a cast between the two looks for. Without it, an NSError would not cast to this type.
+// A requirement for casts between the two types. Without it, an NSError would not cast to this
+// type.
 // swift-format-ignore: NoLeadingUnderscores
 extension CKError: _ObjectiveCBridgeable {
     /// The error as an object.

@@ -6,7 +6,7 @@ import Foundation
 extension CKError {
     /// The kind of failure.
     public enum Code: Int, Sendable {
-        /// Something inside failed that a caller cannot mend.
+        /// An internal failure that a caller cannot fix.
         case internalError = 1
         /// Some items failed, the request itself worked.
         case partialFailure = 2
@@ -22,7 +22,7 @@ extension CKError {
         case requestRateLimited = 7
         /// The app lacks an entitlement.
         case missingEntitlement = 8
-        /// Nobody is signed in.
+        /// No user is signed in.
         case notAuthenticated = 9
         /// The caller may not read or write this.
         case permissionFailure = 10
@@ -34,7 +34,7 @@ extension CKError {
         case resultsTruncated = 13
         /// The record has changed since the client saw it.
         case serverRecordChanged = 14
-        /// The service refused for a reason without a code of its own.
+        /// The service refused for a reason that has no code.
         case serverRejectedRequest = 15
         /// An asset's file is missing on the device, or its bytes were not sent.
         case assetFileNotFound = 16
@@ -50,7 +50,7 @@ extension CKError {
         case changeTokenExpired = 21
         /// Nothing is wrong with this item; another one of its atomic batch failed.
         case batchRequestFailed = 22
-        /// Too much is going on in the zone.
+        /// The zone is busy.
         case zoneBusy = 23
         /// The database does not do this.
         case badDatabase = 24
@@ -93,7 +93,7 @@ extension CKError.Code {
 }
 
 extension CKError {
-    /// Something inside failed that a caller cannot mend.
+    /// An internal failure that a caller cannot fix.
     public static var internalError: Code { .internalError }
     /// Some items failed, the request itself worked.
     public static var partialFailure: Code { .partialFailure }
@@ -109,7 +109,7 @@ extension CKError {
     public static var requestRateLimited: Code { .requestRateLimited }
     /// The app lacks an entitlement.
     public static var missingEntitlement: Code { .missingEntitlement }
-    /// Nobody is signed in.
+    /// No user is signed in.
     public static var notAuthenticated: Code { .notAuthenticated }
     /// The caller may not read or write this.
     public static var permissionFailure: Code { .permissionFailure }
@@ -123,7 +123,7 @@ extension CKError {
     public static var resultsTruncated: Code { .resultsTruncated }
     /// The record has changed since the client saw it.
     public static var serverRecordChanged: Code { .serverRecordChanged }
-    /// The service refused for a reason without a code of its own.
+    /// The service refused for a reason that has no code.
     public static var serverRejectedRequest: Code { .serverRejectedRequest }
     /// An asset's file is missing on the device, or its bytes were not sent.
     public static var assetFileNotFound: Code { .assetFileNotFound }
@@ -139,7 +139,7 @@ extension CKError {
     public static var changeTokenExpired: Code { .changeTokenExpired }
     /// Nothing is wrong with this item; another one of its atomic batch failed.
     public static var batchRequestFailed: Code { .batchRequestFailed }
-    /// Too much is going on in the zone.
+    /// The zone is busy.
     public static var zoneBusy: Code { .zoneBusy }
     /// The database does not do this.
     public static var badDatabase: Code { .badDatabase }

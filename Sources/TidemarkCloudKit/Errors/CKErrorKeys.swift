@@ -16,5 +16,5 @@ public let CKRecordChangedErrorAncestorRecordKey = "AncestorRecord"
 public let CKRecordChangedErrorServerRecordKey = "ServerRecord"
 /// The key in `userInfo` of the record that was to be saved.
 public let CKRecordChangedErrorClientRecordKey = "ClientRecord"
-/// The key in `userInfo` that says that a zone is gone because the account's encryption was reset.
+/// The key in `userInfo` for a zone that is gone because the account's encryption was reset.
 public let CKErrorUserDidResetEncryptedDataKey = "CKErrorUserDidResetEncryptedDataKey"

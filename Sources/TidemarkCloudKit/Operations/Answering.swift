@@ -5,7 +5,7 @@ import Foundation
 import TidemarkLock
 import TidemarkModel
 
-/// Waits for what an operation hands over; cancelling the task cancels the operation.
+/// Waits for the result of an operation; cancelling the task cancels the operation.
 func answer<Value: Sendable>(
     _ begin: (@escaping @Sendable (Result<Value, any Error>) -> Void) -> CKOperation
 ) async throws -> Value {

@@ -5,7 +5,7 @@ import Foundation
 
 /// Work in one database.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
     /// The database; without one, the private one of the app's container.
     open var database: CKDatabase? {

@@ -5,17 +5,17 @@ public import Foundation
 import TidemarkLock
 import TidemarkModel
 
-/// Work that a service does: an asynchronous Foundation operation.
+/// Work of a service: an asynchronous Foundation operation.
 ///
-/// Callbacks come one after another on a queue of the operation's own: first those of single items,
-/// in order, then that of the whole, then `completionBlock`. None comes on the stack of whoever
-/// adds the operation.
+/// Callbacks run one after another on a queue of the operation: first those of single items, in
+/// order, then that of the whole operation, then `completionBlock`. None runs on the stack of the
+/// code that adds the operation.
 ///
-/// Unchecked: what says how far it has come is behind a lock. What a program sets is set before the
-/// operation is added to a queue and not afterwards, and is read after it was started: the queue
+/// Unchecked: the progress is behind a lock. A program sets properties before it adds the operation
+/// to a queue and not afterwards, and they are read after the operation was started: the queue
 /// orders the two.
 open class CKOperation: Operation, @unchecked Sendable {
-    /// Tells an operation from every other.
+    /// The identity of an operation.
     public typealias ID = String
 
     private enum Step {
@@ -51,7 +51,7 @@ open class CKOperation: Operation, @unchecked Sendable {
 
     // MARK: What a program sets
 
-    /// Tells the operation from every other.
+    /// The identity of the operation.
     public internal(set) var operationID: ID
 
     // Apple's declaration: setting `nil` goes back to the defaults.
@@ -64,7 +64,8 @@ open class CKOperation: Operation, @unchecked Sendable {
 
     private var ownConfiguration = Configuration()
 
-    /// The group it belongs to, whose configuration counts where its own says nothing.
+    /// The group of the operation, whose configuration supplies the settings that the operation
+    /// does not set.
     open var group: CKOperationGroup?
 
     /// Called when a long-lived operation is kept and will be found again after a restart.
@@ -118,7 +119,7 @@ open class CKOperation: Operation, @unchecked Sendable {
 
     // MARK: What the queue sees
 
-    /// True: it goes on after `start()` has returned.
+    /// True: the operation continues after `start()` has returned.
     open override var isAsynchronous: Bool { true }
 
     /// True if the operation has begun and not ended.
@@ -140,9 +141,9 @@ open class CKOperation: Operation, @unchecked Sendable {
         callbacks.async { self.main() }
     }
 
-    /// Does the work, and returns before it is done: what `start()` calls.
+    /// Does the work, and returns before it is done; called by `start()`.
     ///
-    /// Subclasses that say only here what is to be done call this one then.
+    /// Subclasses that override this method to set their properties call it at the end.
     open override func main() {
         begin()
     }
@@ -194,16 +195,16 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// The default is for operations that belong to no database.
     var scope: CKDatabase.Scope { .private }
 
-    /// Does the work, and tells of items by ``tell(_:)``.
+    /// Does the work, and reports items with ``tell(_:)``.
     func perform(_ session: Session) async throws(CKError) {}
 
-    /// Tells of the whole: with the reason why it was not done, or without one.
+    /// Reports the end of the whole operation, with or without an error.
     func complete(_ error: (any Error)?) {}
 
-    /// Takes note of what is to be told, and calls a program's blocks for it.
+    /// Applies a report, and calls the program's blocks for it.
     func deliver(_ report: OperationReport) {}
 
-    /// Tells of an item, and keeps what is told where the operation is long-lived.
+    /// Reports an item, and stores the report if the operation is long-lived.
     func tell(_ report: OperationReport) {
         if kept != nil { reports.withLock { $0.append(report) } }
         tell { self.deliver(report) }
@@ -217,17 +218,17 @@ open class CKOperation: Operation, @unchecked Sendable {
         }
     }
 
-    /// Writes down what `perform` rests on, where it can be run again after a restart.
+    /// Writes the state that `perform` needs, if the operation can be run again after a restart.
     func keep(in request: inout KeptRequest) {}
 
-    /// Takes over what ``keep(in:)`` has written down.
+    /// Restores the state that ``keep(in:)`` has written.
     func restore(from request: KeptRequest) {}
 }
 
 // MARK: Running
 
 extension CKOperation {
-    /// Whom it asks.
+    /// The device of the operation.
     var device: TidemarkDevice {
         place?.device ?? settings.container?.device ?? birthplace
     }
@@ -302,7 +303,7 @@ extension CKOperation {
             try await perform(session)
             keepAnswer(nil)
         } catch {
-            // Of what did not reach the service there is no answer: it is asked again.
+            // A request that did not reach the service has no response: it is sent again.
             if !error.isOfWholeRequest { keepAnswer(error) }
             throw error
         }

@@ -22,7 +22,7 @@ extension CKOperation {
             var timeoutIntervalForRequest: TimeInterval?
             var timeoutIntervalForResource: TimeInterval?
 
-            /// These settings, and where they say nothing the others.
+            /// Returns these settings, completed by others.
             func over(_ others: Settings?) -> Settings {
                 guard let others else { return self }
                 var settings = self

@@ -9,7 +9,7 @@ public import Foundation
 open class CKOperationGroup: NSObject, NSSecureCoding, @unchecked Sendable {
     /// The expected size of a transfer.
     public enum TransferSize: Int, Sendable {
-        /// Nobody knows.
+        /// The size is unknown.
         case unknown = 0
         /// Less than a megabyte.
         case kilobytes = 1
@@ -27,7 +27,7 @@ open class CKOperationGroup: NSObject, NSSecureCoding, @unchecked Sendable {
         case hundredsOfGigabytes = 7
     }
 
-    /// Tells the group from every other.
+    /// The identity of the group.
     public let operationGroupID: String
 
     private var ownConfiguration = CKOperation.Configuration()
@@ -78,7 +78,7 @@ open class CKOperationGroup: NSObject, NSSecureCoding, @unchecked Sendable {
         var receiveSize: Int
     }
 
-    /// Writes what the group is known by; its configuration is not kept.
+    /// Writes the identity of the group without its configuration.
     open func encode(with coder: NSCoder) {
         coder.encode(
             archive: Archive(

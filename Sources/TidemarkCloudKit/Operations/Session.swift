@@ -39,7 +39,7 @@ extension Duration {
     }
 }
 
-/// Whom an operation asks, and as whom.
+/// The service and the caller of an operation.
 struct Session: Sendable {
     let device: TidemarkDevice
     let service: any DatabaseService
@@ -48,7 +48,7 @@ struct Session: Sendable {
     private let rules: RetryRules
     private let end: ContinuousClock.Instant
 
-    /// Opens the store if that has not been done, and waits until the device hears of changes.
+    /// Opens the store if it is not open, and waits until the device receives notifications.
     static func begin(
         as device: TidemarkDevice,
         _ container: ContainerID,
@@ -83,10 +83,10 @@ struct Session: Sendable {
         try await self.call(caller, timeout: .networkFailure, call)
     }
 
-    /// Makes a call that changes something: repeated under the same id, it is done once.
+    /// Makes a call that changes data: repeated under the same id, it is performed once.
     ///
-    /// `part` tells the changes of one operation apart. Throws `serverResponseLost` where the time is
-    /// up: nobody knows then whether it was done.
+    /// `part` distinguishes the changes of one operation. Throws `serverResponseLost` on a timeout:
+    /// then it is unknown if the change was made.
     func change<Value: Sendable>(
         _ part: String = "",
         _ call: @escaping ServiceCall<Value>
@@ -147,7 +147,9 @@ final class FirstOutcome<Value: Sendable>: Sendable {
 
     private let state = Lock(State.none)
 
-    /// Runs a body for so many seconds at most; what it does then goes on without being waited for.
+    /// Runs a body for at most some seconds.
+    ///
+    /// After the timeout the body continues in the background.
     static func of(
         seconds: Double,
         late: SyncError,

@@ -22,9 +22,9 @@ open class CKQuery: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
         var descriptors: [NSSortDescriptor]?
     }
 
-    /// Asks for the records of a type that fulfil a predicate.
+    /// Creates a query for the records of a type that fulfil a predicate.
     ///
-    /// A predicate that queries cannot answer is refused when the query is run.
+    /// A predicate that queries do not support is refused when the query is run.
     public init(recordType: CKRecord.RecordType, predicate: NSPredicate) {
         self.recordType = recordType
         self.predicate = predicate
@@ -41,7 +41,7 @@ open class CKQuery: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
         }
     }
 
-    /// A query that asks for the same.
+    /// Returns a query with the same content.
     open func copy(with zone: NSZone? = nil) -> Any {
         let copy = CKQuery(recordType: recordType, predicate: predicate)
         copy.sortDescriptors = sortDescriptors
@@ -83,7 +83,7 @@ open class CKQuery: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
 
     /// The query for the service.
     ///
-    /// Throws `invalidArguments` for what queries do not have.
+    /// Throws `invalidArguments` for constructs that queries do not support.
     var model: Query {
         get throws(CKError) {
             var descriptors: [Query.SortDescriptor] = []

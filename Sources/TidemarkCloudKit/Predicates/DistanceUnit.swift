@@ -22,10 +22,10 @@ extension TidemarkCloud {
         DistanceUnit(environment: ProcessInfo.processInfo.environment["TIDEMARK_DISTANCE_UNIT"])
     )
 
-    /// The unit of distances in predicates that are made from now on.
+    /// The unit of distances in predicates that are created from now on.
     ///
-    /// Metres, unless the environment variable `TIDEMARK_DISTANCE_UNIT` says `kilometers`. Another
-    /// value of it than the two names stops the program with the first predicate.
+    /// Metres, unless the environment variable `TIDEMARK_DISTANCE_UNIT` is `kilometers`. Any other
+    /// value than the two names stops the program with the first predicate.
     public static var distanceUnit: DistanceUnit {
         get { unit.withLock { $0 } }
         set { unit.withLock { $0 = newValue } }

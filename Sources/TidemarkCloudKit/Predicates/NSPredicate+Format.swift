@@ -9,20 +9,20 @@ import TidemarkModel
 // references are no variable arguments of C there.
 
 extension NSPredicate {
-    /// Reads a predicate in the language of predicates; `%@`, `%K`, `%d`, `%f` and the others stand
-    /// for the arguments, in their order.
+    /// Parses a predicate; `%@`, `%K`, `%d`, `%f` and the others stand for the arguments, in their
+    /// order.
     ///
-    /// A text that is no predicate stops the program. One that asks for what queries do not have is
-    /// refused by the query, with `invalidArguments`.
+    /// A text that is not a predicate stops the program. A query refuses unsupported constructs
+    /// with `invalidArguments`.
     public convenience init(format predicateFormat: String, _ args: Any?...) {
         self.init(reading: predicateFormat, args)
     }
 
-    /// Reads a predicate in the language of predicates; `%@`, `%K`, `%d`, `%f` and the others stand
-    /// for the elements of the array, in their order.
+    /// Parses a predicate; `%@`, `%K`, `%d`, `%f` and the others stand for the array's elements, in
+    /// their order.
     ///
-    /// A text that is no predicate stops the program. One that asks for what queries do not have is
-    /// refused by the query, with `invalidArguments`.
+    /// A text that is not a predicate stops the program. A query refuses unsupported constructs
+    /// with `invalidArguments`.
     public convenience init(format predicateFormat: String, argumentArray arguments: [Any]?) {
         self.init(reading: predicateFormat, arguments ?? [])
     }
@@ -31,10 +31,10 @@ extension NSPredicate {
         self.init(PredicateTree(format, arguments))
     }
 
-    /// A predicate that a query finds the tree of again.
+    /// Creates a predicate from which a query can get the tree again.
     ///
-    /// Foundation's predicates have no room for a tree. A block has: it hands the tree to whoever asks
-    /// with a probe, and evaluates it for everybody else.
+    /// Foundation's predicates have no property for a tree. A block can carry it: the block passes
+    /// the tree to a probe, and evaluates it for any other object.
     convenience init(_ tree: PredicateTree) {
         self.init(block: { object, bindings in
             if let probe = bindings?[PredicateProbe.name] as? PredicateProbe {
@@ -95,13 +95,13 @@ struct PredicateTree: Sendable {
         }
     }
 
-    /// Finds what a predicate means.
+    /// Determines the tree of a predicate.
     init(_ predicate: NSPredicate) {
         if let compound = predicate as? NSCompoundPredicate {
             self.init(compound)
             return
         }
-        // Before the probe: these have no block to ask.
+        // Before the probe: these predicates have no block.
         if predicate.isEqual(NSPredicate(value: true)) {
             self.init(.always)
             return
@@ -138,7 +138,7 @@ struct PredicateTree: Sendable {
 
     /// The predicate for the service.
     ///
-    /// Throws `invalidArguments` for what queries do not have.
+    /// Throws `invalidArguments` for constructs that queries do not support.
     var predicate: Query.Predicate {
         get throws(CKError) {
             do {

@@ -4,7 +4,7 @@
 import Foundation
 
 extension CKError {
-    /// An error as it lies on disk, with what programs look for in it.
+    /// An error as it is stored on disk, with the entries that programs look up.
     struct Archive: Codable {
         /// Why one item failed.
         struct Item: Codable {

@@ -15,11 +15,11 @@ extension CKError {
         }
     }
 
-    /// A failure that the service reports.
+    /// Creates the error for a failure that the service reports.
     ///
-    /// `client` is the record that was to be saved, as the program has it, and `met` are the
-    /// records of the service in a conflict, with the files of their assets. Records of the service
-    /// go by `reader` where they were made by whoever asks.
+    /// `client` is the record to save, as the program has it. `met` are the records of the service
+    /// in a conflict, with the files of their assets. In records of the service, `reader` is the
+    /// current user.
     init(
         _ error: SyncError,
         client: CKRecord? = nil,

@@ -32,7 +32,7 @@ extension CKRecord {
         for (key, value) in keyedValues { setValue(value, forKey: key) }
     }
 
-    /// The values of several fields; `NSNull` where there is none.
+    /// Returns the values of several fields; `NSNull` for a field without a value.
     public func dictionaryWithValues(forKeys keys: [String]) -> [String: Any] {
         Dictionary(
             keys.map { ($0, value(forKey: $0) ?? NSNull()) },
@@ -96,7 +96,7 @@ extension CKRecord {
         public static let share: CKRecord.RecordType = "cloudkit.share"
     }
 
-    /// Names that predicates, sort descriptors and records have for what the service knows.
+    /// The names of system fields in predicates, sort descriptors and records.
     public enum SystemFieldKey {
         /// The parent.
         public static let parent: CKRecord.FieldKey = "___parent"

@@ -20,7 +20,7 @@ extension CKRecord {
         let model: RecordSave
         /// The number of the last change that is in it.
         let changeCount: Int
-        /// The fields that have a number beside their date afterwards.
+        /// The fields that have a number with the exact date after the save.
         let exactDates: Set<String>
     }
 
@@ -53,7 +53,7 @@ extension CKRecord {
                     try builder.set(exact.key, exact.value, isEncrypted: true)
                     exactDates.insert(key)
                 } else if exactDates.remove(key) != nil {
-                    // Else it would still say what the date was.
+                    // Otherwise the number would still hold the old date.
                     try builder.set(ExactDates.key(beside: key), nil)
                 }
             } catch {
@@ -146,7 +146,7 @@ extension CKRecord {
 extension RecordContent {
     init(_ model: Record, _ reader: UserID?) {
         for field in model.fields.present {
-            // What a share says lies in fields that no client can save.
+            // The content of a share is in fields that no client can save.
             guard let value = field.value, !field.name.hasPrefix("___") else { continue }
             fields[field.name] = Field(
                 value: RecordValue(value, in: model.zone),
@@ -166,7 +166,7 @@ extension RecordContent {
         share = model.shareID.map { CKReference(recordID: CKRecordID($0), action: .none) }
     }
 
-    /// Takes over what the service knows of another version.
+    /// Takes the system fields from another version.
     fileprivate mutating func takeSystemFields(of saved: RecordContent) {
         changeTag = saved.changeTag
         creationDate = saved.creationDate

@@ -5,11 +5,11 @@ public import Foundation
 import TidemarkLock
 import TidemarkModel
 
-/// A record: its names, its fields, and what the service knows of it.
+/// A record: its names, its fields, and its system fields.
 ///
 /// Two records are equal if they are the same object.
 ///
-/// Unchecked: what changes is behind a lock.
+/// Unchecked: the mutable state is behind a lock.
 open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// A field's name.
     public typealias FieldKey = String
@@ -127,19 +127,20 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// True.
     public static var supportsSecureCoding: Bool { true }
 
-    /// Writes the record with its fields and what was changed.
+    /// Writes the record with its fields and changes.
     open func encode(with coder: NSCoder) {
         coder.encode(RecordArchive(self, withFields: true))
     }
 
-    /// Writes the record without its fields: its names and version, from which a program makes the
-    /// record anew, sets its fields and saves it.
+    /// Writes the record without its fields.
+    ///
+    /// From its names and version a program creates the record again, sets its fields and saves it.
     open func encodeSystemFields(with coder: NSCoder) {
         coder.encode(RecordArchive(self, withFields: false))
     }
 
-    /// Reads what `encode(with:)` or `encodeSystemFields(with:)` wrote, also what Apple's framework
-    /// wrote with the latter.
+    /// Reads the output of `encode(with:)` or `encodeSystemFields(with:)`, including that of the
+    /// latter in Apple's framework.
     public required init?(coder: NSCoder) {
         guard let archive = coder.recordArchive else { return nil }
         recordType = archive.recordType
@@ -155,6 +156,6 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The content of a share to save; `nil` for every other record.
     func shareContent(seenBy reader: UserID?) -> ShareContent? { nil }
 
-    /// Takes over what the service says of a share.
+    /// Takes the content of a share from the service.
     func take(_ share: Share, seenBy reader: UserID?) {}
 }

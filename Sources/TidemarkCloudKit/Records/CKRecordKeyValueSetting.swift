@@ -18,8 +18,7 @@ public protocol CKRecordKeyValueSetting: NSObjectProtocol {
 }
 
 extension CKRecordKeyValueSetting {
-    /// The value of a field as an object, where the members of objects are asked for; `nil` if it
-    /// has none.
+    /// The value of a field as an object, for code that requires objects; `nil` if it has none.
     @_disfavoredOverload
     public subscript(key: String) -> (any __CKRecordObjCValue)? {
         object(forKey: key) as? any __CKRecordObjCValue
@@ -35,10 +34,10 @@ extension CKRecordKeyValueSetting {
 // MARK: Records
 
 extension CKRecord: CKRecordKeyValueSetting {
-    /// The value of a field; `nil` if it has none, or an encrypted one.
+    /// Returns the value of a field; `nil` if it has none, or an encrypted one.
     ///
-    /// It is an object of Foundation's, which casts to Swift's values. Under the names of
-    /// `CKRecord.SystemFieldKey` lies what the service knows.
+    /// It is a Foundation object, which casts to Swift's values. The names of
+    /// `CKRecord.SystemFieldKey` return system fields.
     public func object(forKey key: CKRecord.FieldKey) -> (any CKRecordValueProtocol)? {
         if key.hasPrefix("___") { return systemValue(key) as? any CKRecordValueProtocol }
         return read { $0.value(key, isEncrypted: false) }?.object
@@ -89,7 +88,7 @@ extension CKRecord: CKRecordKeyValueSetting {
 }
 
 extension RecordValue {
-    /// Takes what a program sets, and stops it where no record can hold that.
+    /// Takes a value that a program sets, and stops the program if no record can hold the value.
     init(setting value: Any, forKey key: String) {
         guard let taken = RecordValue(value) else {
             preconditionFailure(

@@ -1,10 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The records of the service that a save met, with the files of their assets.
+/// The service's records in a conflict, with the files of their assets.
 ///
-/// A program that merges them saves one of them again, or takes assets from it: without its file,
-/// an asset that the program keeps would be replaced by the program's own, older one.
+/// A program that merges them saves one of them again, or takes assets from it. Without the asset's
+/// file, the program's own, older asset would replace it.
 struct ConflictingRecords {
     let server: CKRecord
     let ancestor: CKRecord?

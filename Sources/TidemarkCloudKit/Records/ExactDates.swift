@@ -18,7 +18,7 @@ import TidemarkModel
 enum ExactDates {
     private static let suffix = "_tidemarkExactDate"
 
-    /// The number beside a date, by the name of its field; `nil` for a date that needs none.
+    /// Returns the number for a date and the name of its field; `nil` for a date that needs none.
     static func beside(_ key: String, _ date: Date) -> (key: String, value: FieldValue)? {
         guard let milliseconds = try? date.milliseconds, Date(milliseconds: milliseconds) != date,
             key.utf8.count + suffix.utf8.count <= 255
@@ -27,11 +27,11 @@ enum ExactDates {
         return (key + suffix, .int64(bits))
     }
 
-    /// The name of the number beside a date.
+    /// Returns the name of the number for a date.
     static func key(beside key: String) -> String { key + suffix }
 
-    /// Puts the dates that numbers say in the place of those beside them, takes the numbers out,
-    /// and says which fields had one.
+    /// Replaces dates by their exact numbers, removes the numbers, and returns the fields that had
+    /// one.
     static func take(into fields: inout [String: RecordContent.Field]) -> Set<String> {
         var keys: Set<String> = []
         for (name, field) in fields where field.isEncrypted && name.hasSuffix(suffix) {

@@ -3,8 +3,8 @@
 
 import Foundation
 
-// System fields in archives that Apple's framework wrote. Docs/formats/archives.md says where the
-// keys are known from.
+// System fields in archives that Apple's framework wrote. Docs/formats/archives.md has the sources
+// of the keys.
 
 extension RecordArchive {
     /// The fields that `encodeSystemFields(with:)` wrote.

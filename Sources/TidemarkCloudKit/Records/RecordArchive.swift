@@ -23,7 +23,7 @@ struct RecordArchive: Decodable {
     var parent: CKReference.Archive?
     var share: CKReference.Archive?
     var isParentChanged = false
-    /// See ``RecordContent/exactDates``; `nil` where there are none.
+    /// See ``RecordContent/exactDates``; `nil` if there are none.
     var exactDates: [String]?
     /// `nil` where only system fields were archived.
     var fields: [Field]?

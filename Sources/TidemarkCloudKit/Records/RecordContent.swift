@@ -13,10 +13,11 @@ struct RecordContent: Sendable {
 
     /// The fields that have a value.
     var fields: [String: Field] = [:]
-    /// The fields that were set or cleared since the record was fetched or saved, with the number of
-    /// the change, and whether a cleared field was an encrypted one.
+    /// The fields that were set or cleared since the record was fetched or saved.
+    ///
+    /// Each has the number of the change, and a flag for a cleared field that was encrypted.
     var changes: [String: Change] = [:]
-    /// The encrypted dates that the service has a number beside, see ``ExactDates``.
+    /// The encrypted dates for which the service has a number, see ``ExactDates``.
     var exactDates: Set<String> = []
     var changeTag: String?
     var creationDate: Date?
@@ -44,7 +45,7 @@ struct RecordContent: Sendable {
             fields[key] = nil
             return
         }
-        // An empty array of Foundation's does not say of what.
+        // An empty array of Foundation's has no element type.
         if case .list(let elements, nil) = value, elements.isEmpty,
             case .list(_, let type)? = fields[key]?.value
         {
@@ -59,7 +60,7 @@ struct RecordContent: Sendable {
         parent = reference
     }
 
-    /// The value of a field, if it is encrypted or not as asked.
+    /// Returns the value of a field, if its encryption matches.
     func value(_ key: String, isEncrypted: Bool) -> RecordValue? {
         guard let field = fields[key], field.isEncrypted == isEncrypted else { return nil }
         return field.value

@@ -8,7 +8,7 @@ import TidemarkModel
 ///
 /// Programs write `CKNotification.ID`.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKNotificationID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The id by which the service marks the notification as read.
     let text: String
@@ -74,7 +74,7 @@ open class CKNotification: NSObject, RemoteNotificationReading, @unchecked Senda
         self.payload = payload
     }
 
-    /// A notification that says nothing.
+    /// Creates an empty notification.
     public required override init() {
         payload = RemotePayload(of: .query)
     }
@@ -151,7 +151,7 @@ open class CKQueryNotification: CKNotification, @unchecked Sendable {
     ///
     /// `recordUpdated` if there was no room for it; see `isPruned`.
     public let queryNotificationReason: Reason
-    /// The fields that the subscription asked for and the record has.
+    /// The fields that the subscription requests and the record has.
     public let recordFields: [String: Any]?
     /// The record; `nil` where there was no room for it.
     public let recordID: CKRecord.ID?
@@ -166,7 +166,7 @@ open class CKQueryNotification: CKNotification, @unchecked Sendable {
         super.init(payload)
     }
 
-    /// A notification that says nothing.
+    /// Creates an empty notification.
     public required convenience init() {
         self.init(RemotePayload(of: .query))
     }
@@ -174,7 +174,7 @@ open class CKQueryNotification: CKNotification, @unchecked Sendable {
 
 /// That something changed in a zone.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKRecordZoneNotification: CKNotification, @unchecked Sendable {
     /// The zone; `nil` where there was no room for it.
     public let recordZoneID: CKRecordZone.ID?
@@ -187,7 +187,7 @@ open class CKRecordZoneNotification: CKNotification, @unchecked Sendable {
         super.init(payload)
     }
 
-    /// A notification that says nothing.
+    /// Creates an empty notification.
     public required convenience init() {
         self.init(RemotePayload(of: .recordZone))
     }
@@ -195,7 +195,7 @@ open class CKRecordZoneNotification: CKNotification, @unchecked Sendable {
 
 /// That something changed in a database.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKDatabaseNotification: CKNotification, @unchecked Sendable {
     /// The database.
     public let databaseScope: CKDatabaseScope
@@ -205,7 +205,7 @@ open class CKDatabaseNotification: CKNotification, @unchecked Sendable {
         super.init(payload)
     }
 
-    /// A notification that says nothing.
+    /// Creates an empty notification.
     public required convenience init() {
         self.init(RemotePayload(of: .database))
     }

@@ -39,12 +39,12 @@ open class CKNotificationInfo: NSObject, NSCopying, NSSecureCoding, @unchecked S
         state = Lock(content)
     }
 
-    /// Tells whether the other object says the same.
+    /// Returns true if the other object has the same content.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKNotificationInfo)?.content == content
     }
 
-    /// The same for all: what a notification shows can change.
+    /// The same for all objects, because the content can change.
     open override var hash: Int { 0 }
 
     /// Shows nothing and brings nothing along.
@@ -52,7 +52,7 @@ open class CKNotificationInfo: NSObject, NSCopying, NSSecureCoding, @unchecked S
         self.init(Content())
     }
 
-    /// Says what notifications show and bring along.
+    /// Creates the content of notifications.
     public convenience init(
         alertBody: String? = nil,
         alertLocalizationKey: String? = nil,
@@ -213,18 +213,18 @@ open class CKNotificationInfo: NSObject, NSCopying, NSSecureCoding, @unchecked S
 
     // MARK: Copying and coding
 
-    /// An object that says the same.
+    /// Returns an object with the same content.
     open func copy(with zone: NSZone? = nil) -> Any { CKNotificationInfo(content) }
 
     /// True.
     public static var supportsSecureCoding: Bool { true }
 
-    /// Writes all that it says.
+    /// Writes the content.
     open func encode(with coder: NSCoder) {
         coder.encode(archive: content)
     }
 
-    /// Reads all that it says.
+    /// Reads the content.
     public required convenience init?(coder: NSCoder) {
         guard let content = coder.archive(of: Content.self) else { return nil }
         self.init(content)

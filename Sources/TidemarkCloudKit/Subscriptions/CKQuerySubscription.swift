@@ -4,9 +4,9 @@
 public import Foundation
 import TidemarkModel
 
-/// A wish to hear of records that fulfil a predicate.
+/// A subscription to changes of records that fulfil a predicate.
 ///
-/// Unchecked: what changes is behind the lock of its superclass.
+/// Unchecked: the mutable state is behind the lock of its superclass.
 open class CKQuerySubscription: CKSubscription, @unchecked Sendable {
     /// The changes that fire a subscription.
     public struct Options: OptionSet, Sendable {
@@ -38,7 +38,7 @@ open class CKQuerySubscription: CKSubscription, @unchecked Sendable {
     /// The type of the records.
     open var recordType: CKRecord.RecordType? { type }
 
-    /// Asks to hear of records of a type that fulfil a predicate.
+    /// Creates a subscription to records of a type that fulfil a predicate.
     public convenience init(
         recordType: CKRecord.RecordType,
         predicate: NSPredicate,
@@ -57,7 +57,7 @@ open class CKQuerySubscription: CKSubscription, @unchecked Sendable {
         )
     }
 
-    /// Asks under a new id to hear of records of a type that fulfil a predicate.
+    /// Creates a subscription with a new id to records of a type that fulfil a predicate.
     public convenience init(
         recordType: CKRecord.RecordType,
         predicate: NSPredicate,
@@ -96,7 +96,7 @@ open class CKQuerySubscription: CKSubscription, @unchecked Sendable {
 
     // MARK: Copying and coding
 
-    /// A subscription that says the same.
+    /// Returns a subscription with the same content.
     open override func copy(with zone: NSZone? = nil) -> Any {
         CKQuerySubscription(
             subscriptionID,

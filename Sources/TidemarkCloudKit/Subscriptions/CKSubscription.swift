@@ -5,9 +5,9 @@ public import Foundation
 import TidemarkLock
 import TidemarkModel
 
-/// A wish to hear of changes: one of its subclasses.
+/// A subscription to changes: one of its subclasses.
 ///
-/// Unchecked: what changes is behind a lock.
+/// Unchecked: the mutable state is behind a lock.
 open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The identity of a subscription among the user's subscriptions in the same database.
     public typealias ID = String
@@ -52,12 +52,12 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
         }
     }
 
-    /// The id and what it is about.
+    /// The id and the subject.
     open override var description: String {
         "<\(Swift.type(of: self)): subscriptionID=\(subscriptionID)>"
     }
 
-    /// Tells whether the other object is a subscription that says the same.
+    /// Returns true if the other object is a subscription with the same content.
     open override func isEqual(_ object: Any?) -> Bool {
         (object as? CKSubscription)?.archived == archived
     }
@@ -67,7 +67,7 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
 
     // MARK: Copying and coding
 
-    /// A subscription that says the same.
+    /// Returns a subscription with the same content.
     open func copy(with zone: NSZone? = nil) -> Any {
         CKSubscription(subscriptionID, subscriptionType, copiedState)
     }
@@ -141,7 +141,7 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
         )
     }
 
-    /// The subscription with what its notifications bring along.
+    /// Returns the subscription with the content of its notifications.
     func model(_ kind: Subscription.Kind) -> Subscription {
         Subscription(
             subscriptionID,

@@ -4,19 +4,19 @@
 public import Foundation
 import TidemarkModel
 
-/// A wish to hear of changes in a custom zone.
+/// A subscription to changes in a custom zone.
 ///
-/// Unchecked: what changes is behind the lock of its superclass.
+/// Unchecked: the mutable state is behind the lock of its superclass.
 open class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable {
     /// The zone.
     public let zoneID: CKRecordZone.ID
 
-    /// Asks to hear of changes in a zone.
+    /// Creates a subscription to changes in a zone.
     public convenience init(zoneID: CKRecordZone.ID, subscriptionID: CKSubscription.ID) {
         self.init(subscriptionID, zoneID, State())
     }
 
-    /// Asks under a new id to hear of changes in a zone.
+    /// Creates a subscription with a new id to changes in a zone.
     @available(*, deprecated, message: "Use init(zoneID:subscriptionID:).")
     public convenience init(zoneID: CKRecordZone.ID) {
         self.init(zoneID: zoneID, subscriptionID: UUID().uuidString)
@@ -33,7 +33,7 @@ open class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable {
         set { state.withLock { $0.recordType = newValue } }
     }
 
-    /// A subscription that says the same.
+    /// Returns a subscription with the same content.
     open override func copy(with zone: NSZone? = nil) -> Any {
         CKRecordZoneSubscription(subscriptionID, zoneID, copiedState)
     }
@@ -58,17 +58,16 @@ open class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable {
     }
 }
 
-/// A wish to hear of changes in all custom zones of a private database, or in all that is shared
-/// with the user.
+/// A subscription to changes in a private database's custom zones, or in a shared database.
 ///
-/// Unchecked: what changes is behind the lock of its superclass.
+/// Unchecked: the mutable state is behind the lock of its superclass.
 open class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
-    /// Asks to hear of changes in a database.
+    /// Creates a subscription to changes in a database.
     public convenience init(subscriptionID: CKSubscription.ID) {
         self.init(subscriptionID, State())
     }
 
-    /// Asks under a new id to hear of changes in a database.
+    /// Creates a subscription with a new id to changes in a database.
     @available(*, deprecated, message: "Use init(subscriptionID:).")
     public convenience init() {
         self.init(subscriptionID: UUID().uuidString)
@@ -84,7 +83,7 @@ open class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
         set { state.withLock { $0.recordType = newValue } }
     }
 
-    /// A subscription that says the same.
+    /// Returns a subscription with the same content.
     open override func copy(with zone: NSZone? = nil) -> Any {
         CKDatabaseSubscription(subscriptionID, copiedState)
     }

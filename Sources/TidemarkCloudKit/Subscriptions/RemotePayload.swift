@@ -5,9 +5,9 @@ import Foundation
 import TidemarkModel
 import TidemarkWire
 
-/// A remote notification's dictionary.
+/// The dictionary of a remote notification.
 ///
-/// `PushPayload` writes it, and says what its keys mean.
+/// `PushPayload` writes it and documents its keys.
 struct RemotePayload {
     let ck: [AnyHashable: Any]
     let aps: [AnyHashable: Any]
@@ -15,7 +15,7 @@ struct RemotePayload {
     /// The content under `qry`, `fet`, `met` or `rd`.
     private let content: [AnyHashable: Any]
 
-    /// A payload that says nothing but what it is about.
+    /// Creates a payload that contains only the subject.
     init(of type: CKNotification.NotificationType) {
         (ck, aps, content) = ([:], [:], [:])
         self.type = type
@@ -88,7 +88,7 @@ extension Subscription.Notification {
     /// The dictionary that ``CKNotification`` reads.
     var remoteDictionary: [AnyHashable: Any] { remoteDictionary(badge: 1) }
 
-    /// The dictionary, with what the app's badge shows then, where the notification changes it.
+    /// Returns the dictionary, with the app's badge if the notification changes it.
     func remoteDictionary(badge: Int) -> [AnyHashable: Any] {
         var payload = PushPayload(self)
         payload.badge = badge

@@ -15,10 +15,10 @@ public final class CKSyncEngine: Sendable {
 
     private let driver: SyncEngineDriver
 
-    /// Makes an engine, which begins at once unless it is told not to synchronise by itself.
+    /// Creates an engine, which begins at once if it syncs automatically.
     ///
-    /// The public database has no changes to fetch: an engine for it is a mistake in the program
-    /// and stops it.
+    /// The public database has no changes to fetch: an engine for it is a programming error and
+    /// stops the program.
     public init(_ configuration: Configuration) {
         precondition(
             configuration.database.databaseScope != .public,
@@ -34,25 +34,26 @@ public final class CKSyncEngine: Sendable {
         driver.end()
     }
 
-    /// Fetches what changed, and returns when the delegate has been told of all.
+    /// Fetches changes, and returns when the delegate has received all of them.
     ///
-    /// Throws the `CKError` that kept it from fetching everything. Not to be awaited in a callback
-    /// of the delegate, which it would wait for: that throws `invalidArguments`.
+    /// Throws the `CKError` that ended the fetch. If awaited in a callback of the delegate, it
+    /// would wait for itself: it then throws `invalidArguments`.
     public func fetchChanges(_ options: FetchChangesOptions = .init()) async throws {
         try await driver.fetch(options)
     }
 
-    /// Sends what waits to be sent, and returns when the delegate has been told of all.
+    /// Sends pending changes, and returns when the delegate has received all results.
     ///
-    /// Throws `partialFailure` if some of it was refused, and the `CKError` that kept everything
-    /// else from being sent. Not to be awaited in a callback of the delegate, which it would wait
-    /// for: that throws `invalidArguments`.
+    /// Throws `partialFailure` if some of the changes were refused, and the `CKError` of any other
+    /// failure. If awaited in a callback of the delegate, it would wait for itself: it then throws
+    /// `invalidArguments`.
     public func sendChanges(_ options: SendChangesOptions = .init()) async throws {
         try await driver.send(options)
     }
 
-    /// Ends what goes on, and returns when it has ended; calls that wait throw
-    /// `operationCancelled`.
+    /// Cancels the current operations, and returns when they have ended.
+    ///
+    /// Waiting calls throw `operationCancelled`.
     public func cancelOperations() async {
         await driver.cancel()
     }
@@ -76,8 +77,9 @@ extension CKSyncEngine {
         public var delegate: any CKSyncEngineDelegate
         /// True if the engine fetches and sends by itself.
         public var automaticallySync = true
-        /// A subscription of the app's by which the engine hears of changes; `nil` for one of its
-        /// own, unless the app has one for the whole database.
+        /// The app's subscription through which the engine is notified of changes.
+        ///
+        /// If `nil`, the engine creates its own, unless the app has one for the whole database.
         public var subscriptionID: CKSubscription.ID?
 
         /// Describes an engine.

@@ -3,7 +3,7 @@
 
 import Foundation
 
-// What an app's log says of a sync engine's events and choices, in a few words.
+// Short descriptions of a sync engine's events and options, for an app's log.
 
 extension CKSyncEngine.Event: CustomStringConvertible {
     /// The event.
@@ -76,7 +76,7 @@ extension CKSyncEngine.Event.SentRecordZoneChanges.FailedRecordSave: CustomStrin
 }
 
 extension CKSyncEngine.Event.WillFetchChanges: CustomStringConvertible {
-    /// Why, and what is fetched.
+    /// The reason and the scope of the fetch.
     public var description: String { "willFetchChanges(\(context))" }
 }
 
@@ -94,17 +94,17 @@ extension CKSyncEngine.Event.DidFetchRecordZoneChanges: CustomStringConvertible 
 }
 
 extension CKSyncEngine.Event.DidFetchChanges: CustomStringConvertible {
-    /// Why it was, and what was to be fetched.
+    /// The reason and the scope of the fetch.
     public var description: String { "didFetchChanges(\(context))" }
 }
 
 extension CKSyncEngine.Event.WillSendChanges: CustomStringConvertible {
-    /// Why, and what is sent.
+    /// The reason and the scope of the send operation.
     public var description: String { "willSendChanges(\(context))" }
 }
 
 extension CKSyncEngine.Event.DidSendChanges: CustomStringConvertible {
-    /// Why it was, and what was to be sent.
+    /// The reason and the scope of the send operation.
     public var description: String { "didSendChanges(\(context))" }
 }
 
@@ -135,7 +135,7 @@ extension CKSyncEngine.FetchChangesOptions: CustomStringConvertible {
 }
 
 extension CKSyncEngine.FetchChangesContext: CustomStringConvertible {
-    /// Why, and what.
+    /// The reason and the options.
     public var description: String { "\(reason): \(options)" }
 }
 
@@ -157,7 +157,7 @@ extension CKSyncEngine.SendChangesOptions: CustomStringConvertible {
 }
 
 extension CKSyncEngine.SendChangesContext: CustomStringConvertible {
-    /// Why, and what.
+    /// The reason and the options.
     public var description: String { "\(reason): \(options)" }
 }
 
@@ -190,6 +190,6 @@ extension CKSyncEngine.RecordZoneChangeBatch: CustomStringConvertible {
 }
 
 extension CKOperationGroup {
-    /// The group's name behind a comma; nothing for one without a name.
+    /// The group's name after a comma; empty if the group has no name.
     fileprivate var suffix: String { name.map { ", \($0)" } ?? "" }
 }

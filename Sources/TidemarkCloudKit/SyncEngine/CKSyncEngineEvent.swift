@@ -6,7 +6,7 @@ extension CKSyncEngine {
     public enum Event: Sendable {
         /// The state is another one.
         case stateUpdate(StateUpdate)
-        /// Somebody else is signed in, or nobody.
+        /// Another user has signed in, or the user has signed out.
         case accountChange(AccountChange)
         /// Zones changed on the server.
         case fetchedDatabaseChanges(FetchedDatabaseChanges)
@@ -38,15 +38,15 @@ extension CKSyncEngine.Event {
         public let stateSerialization: CKSyncEngine.State.Serialization
     }
 
-    /// Somebody else is signed in, or nobody.
+    /// A change of the signed-in user.
     public struct AccountChange: Sendable {
         /// The previous and the current user.
         public enum ChangeType: Sendable {
-            /// Somebody is where nobody was, as far as the engine knows.
+            /// A user has signed in; the engine knew no user before.
             case signIn(currentUser: CKRecord.ID)
-            /// Nobody is any more.
+            /// The user has signed out.
             case signOut(previousUser: CKRecord.ID)
-            /// Somebody else is.
+            /// Another user has signed in.
             case switchAccounts(previousUser: CKRecord.ID, currentUser: CKRecord.ID)
         }
 
@@ -112,7 +112,7 @@ extension CKSyncEngine.Event {
 
     /// A fetch begins.
     public struct WillFetchChanges: Sendable {
-        /// Why, and what is fetched.
+        /// The reason and the scope of the fetch.
         public let context: CKSyncEngine.FetchChangesContext
     }
 
@@ -132,19 +132,19 @@ extension CKSyncEngine.Event {
 
     /// A fetch is over.
     public struct DidFetchChanges: Sendable {
-        /// Why it was, and what was to be fetched.
+        /// The reason and the scope of the fetch.
         public let context: CKSyncEngine.FetchChangesContext
     }
 
     /// A sending begins.
     public struct WillSendChanges: Sendable {
-        /// Why, and what is sent.
+        /// The reason and the scope of the send operation.
         public let context: CKSyncEngine.SendChangesContext
     }
 
     /// A sending is over.
     public struct DidSendChanges: Sendable {
-        /// Why it was, and what was to be sent.
+        /// The reason and the scope of the send operation.
         public let context: CKSyncEngine.SendChangesContext
     }
 }

@@ -8,7 +8,7 @@ extension CKSyncEngine {
     public enum SyncReason: Int, Hashable, Sendable {
         /// The engine found that it is time.
         case scheduled = 0
-        /// The app asked for it.
+        /// Requested by the app.
         case manual = 1
 
         init(_ reason: TidemarkSync.SyncReason) {
@@ -123,19 +123,19 @@ extension CKSyncEngine {
         }
     }
 
-    /// Why an engine fetches, and what.
+    /// The reason and the scope of a fetch.
     public struct FetchChangesContext: Sendable {
         /// Why.
         public let reason: SyncReason
-        /// What.
+        /// The scope of the fetch.
         public let options: FetchChangesOptions
     }
 
-    /// Why an engine sends, and what.
+    /// The reason and the scope of a send operation.
     public struct SendChangesContext: Sendable {
         /// Why.
         public let reason: SyncReason
-        /// What.
+        /// The scope of the send operation.
         public let options: SendChangesOptions
     }
 }

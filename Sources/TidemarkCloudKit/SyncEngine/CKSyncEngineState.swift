@@ -23,12 +23,12 @@ extension CKSyncEngine {
                 self.state = state
             }
 
-            /// Reads what an engine has told to keep.
+            /// Reads the state that an engine gave the app to keep.
             public init(from decoder: any Decoder) throws {
                 state = try SyncState(from: decoder)
             }
 
-            /// Writes what is to be kept.
+            /// Writes the state.
             public func encode(to encoder: any Encoder) throws {
                 try state.encode(to: encoder)
             }
@@ -45,7 +45,7 @@ extension CKSyncEngine {
             driver.look { $0.outgoingRecords }.map { PendingRecordZoneChange($0) }
         }
 
-        /// Adds zones to make and remove, each in the place of an earlier change of the zone.
+        /// Adds zones to create and delete, each replacing an earlier change of the zone.
         public func add(pendingDatabaseChanges: [PendingDatabaseChange]) {
             driver.change { $0.add(zones: pendingDatabaseChanges.map(\.model), at: $1) }
         }
@@ -55,7 +55,7 @@ extension CKSyncEngine {
             driver.change { loop, _ in loop.remove(zones: pendingDatabaseChanges.map(\.model)) }
         }
 
-        /// Adds records to save and remove, each in the place of an earlier change of the record.
+        /// Adds records to save and delete, each replacing an earlier change of the record.
         public func add(pendingRecordZoneChanges: [PendingRecordZoneChange]) {
             driver.change { $0.add(records: pendingRecordZoneChanges.map(\.model), at: $1) }
         }
@@ -87,7 +87,7 @@ extension CKSyncEngine {
         /// Returns true if both are the same change to zones of the same name.
         public static func == (lhs: Self, rhs: Self) -> Bool { lhs.model == rhs.model }
 
-        /// By what is to be done, and the zone's name.
+        /// Hashes the kind of change and the zone's name.
         public func hash(into hasher: inout Hasher) { hasher.combine(model) }
 
         init(_ model: OutgoingZone) {
@@ -131,7 +131,7 @@ extension CKSyncEngine {
 
     /// Records that are saved and removed by one request.
     public struct RecordZoneChangeBatch: Sendable {
-        /// Records to save, if nobody else has saved them since they were fetched.
+        /// The records to save, unless another client has saved them since they were fetched.
         public var recordsToSave: [CKRecord]
         /// Records to remove.
         public var recordIDsToDelete: [CKRecord.ID]

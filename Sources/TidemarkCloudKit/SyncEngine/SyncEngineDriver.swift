@@ -6,7 +6,7 @@ import TidemarkLock
 import TidemarkModel
 import TidemarkSync
 
-/// Does what a sync loop says, one step after another, and tells the delegate.
+/// The driver of a sync loop, which performs one step after another and calls the delegate.
 final class SyncEngineDriver: Sendable {
     private typealias Waiting = CheckedContinuation<CKError?, Never>
 
@@ -16,16 +16,16 @@ final class SyncEngineDriver: Sendable {
         var waiting: [SyncCall: Waiting] = [:]
         var fetchOptions: [SyncCall: CKSyncEngine.FetchChangesOptions] = [:]
         var sendOptions: [SyncCall: CKSyncEngine.SendChangesOptions] = [:]
-        /// The step that asks the server now.
+        /// The running request to the server.
         var running: Task<SyncEngineServerStep.Answer, Never>?
         /// The run, while there is nothing to do.
         var sleeper: CheckedContinuation<Void, Never>?
         /// True if something happened since the run last checked.
         var isAwake = false
-        /// Those who wait until there is nothing to do.
+        /// The callers that wait until there is nothing to do.
         var restWaiting: [CheckedContinuation<Void, Never>] = []
         var tasks: [Task<Void, Never>] = []
-        /// Tells the task in which the delegate is called from others.
+        /// The identity of the task in which the delegate is called.
         var runIdentity: Int?
         var accountWatch: AccountWatch?
         var isEnded = false
@@ -66,7 +66,7 @@ final class SyncEngineDriver: Sendable {
 // MARK: - What the app does
 
 extension SyncEngineDriver {
-    /// Begins to do what the loop says, as long as there are an engine and a delegate.
+    /// Begins to perform the loop's steps, as long as there are an engine and a delegate.
     func begin(for engine: CKSyncEngine) {
         let watch = AccountWatch(device) { [weak self] in
             self?.change { loop, _ in loop.noteAccountChange() }
@@ -99,7 +99,7 @@ extension SyncEngineDriver {
         guarded.withLock { body($0.loop) }
     }
 
-    /// Tells the loop of something that happened at a time.
+    /// Reports an event with its time to the loop.
     func change(_ body: (inout SyncLoop, Int64) -> Void) {
         let now = Self.now
         guarded.withLock { body(&$0.loop, now) }
@@ -171,9 +171,9 @@ extension SyncEngineDriver {
 
 // MARK: - What the loop says
 
-/// Hears of changes of a device's account, as long as it lives.
+/// Observes changes of a device's account, as long as the device exists.
 ///
-/// Unchecked: nothing of it changes, and a notification centre can be used from everywhere.
+/// Unchecked: immutable, and a notification center can be used on any thread.
 private final class AccountWatch: @unchecked Sendable {
     private let observer: any NSObjectProtocol
 
@@ -254,7 +254,8 @@ extension SyncEngineDriver {
         guarded.withLock { $0.loop.take(outcome, at: Self.now) }
     }
 
-    /// Asks the server, in the group that the app wants, until it is cancelled.
+    /// Sends the request of a step, in the operation group that the app wants, until it is
+    /// cancelled.
     private func answer(
         _ step: SyncStep,
         _ batch: CKSyncEngine.RecordZoneChangeBatch?
@@ -306,7 +307,7 @@ extension SyncEngineDriver {
         for waiting in waiting { waiting.resume(returning: error) }
     }
 
-    /// Hears of changes on the server, where the loop fetches by itself.
+    /// Subscribes to changes on the server, if the loop fetches automatically.
     private func listen() {
         let database = serverStep.database
         let old = guarded.withLock { guarded in
@@ -323,7 +324,7 @@ extension SyncEngineDriver {
                 return (try await service.notifications(as: caller), caller.user)
             }
             guard let ((pushes, user), isLate) = heard else { return }
-            // What came before that nobody heard of.
+            // Changes before this point were not reported.
             if isLate || isAgain { self?.change { $0.noteServerChange(at: $1) } }
             do {
                 for try await push in pushes where push.notification.user == user {
@@ -332,7 +333,7 @@ extension SyncEngineDriver {
                     if pushed == scope { change { $0.noteServerChange(at: $1) } }
                 }
             } catch {
-                // The service was closed: there is nothing more to hear.
+                // The service was closed: there are no more changes to receive.
             }
         }
         guarded.withLock { guarded in

@@ -120,7 +120,7 @@ extension SyncEngineServerStep {
             }
             return database.begin(operation)
         }
-        // Going on would pass over the record for good.
+        // To continue would skip the record permanently.
         if let failure = failure.items { throw failure }
         let event = CKSyncEngine.Event.FetchedRecordZoneChanges(
             modifications: changed.items,
@@ -188,7 +188,7 @@ extension SyncEngineServerStep {
                 )
             )
         } catch {
-            // One record may be what the whole request is refused for.
+            // The service may have refused the whole request because of one record.
             if (error as? CKError).map({ Self.refusingCodes.contains($0.code) }) ?? false,
                 let halves = batch.halves
             {

@@ -8,10 +8,10 @@ import TidemarkModel
 
 /// The threads on which this module does its work.
 ///
-/// Code written for CloudKit often waits for a callback on the thread that it has, by a semaphore,
-/// and on Apple's systems is answered all the same, since the work is done in another process. So
-/// what an answer depends on must not need the threads that all tasks share, or those of the global
-/// queues: a program may hold up every one of them.
+/// Code written for CloudKit often blocks its thread on a semaphore until a callback runs. On
+/// Apple's systems this works, because the work is done in another process. So the work for a
+/// response must not need the threads that all tasks share, or those of the global queues: a
+/// program may block all of them.
 final class OwnThreads: TaskExecutor {
     /// Those of the process; they are there from the first work on.
     static let shared = OwnThreads(count: max(4, ProcessInfo.processInfo.activeProcessorCount))

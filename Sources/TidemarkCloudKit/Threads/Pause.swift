@@ -17,7 +17,7 @@ package func pause(seconds: Double) async {
     }
 }
 
-/// A time that somebody waits for.
+/// A pause of a waiting task.
 private final class Pause: Sendable {
     private enum State {
         case new
@@ -27,7 +27,7 @@ private final class Pause: Sendable {
 
     private static let queue = DispatchQueue(label: "CloudKit.timers")
 
-    /// Dispatch allows every thread to use it; it only does not say so.
+    /// Dispatch allows use from every thread, but does not declare it.
     private nonisolated(unsafe) let timer = DispatchSource.makeTimerSource(queue: queue)
     private let state = Lock(State.new)
 
@@ -43,7 +43,7 @@ private final class Pause: Sendable {
         if isOver { continuation.resume() }
     }
 
-    /// Ends it, be it before it has begun; releases the timer, and with it what its handler holds.
+    /// Ends the pause, even before it has begun; releases the timer and its handler.
     func end() {
         let before = state.withLock { state in
             defer { state = .over }

@@ -3,8 +3,7 @@
 
 import Foundation
 
-// Archives that Apple's framework wrote. Docs/formats/archives.md says where the keys are known
-// from.
+// Archives that Apple's framework wrote. Docs/formats/archives.md has the sources of the keys.
 
 extension CKRecordZoneID.Archive {
     init?(_ apple: KeyedObject?) {
@@ -33,10 +32,10 @@ extension CKReference.Archive {
     }
 }
 
-/// Tells Foundation's unarchiver which classes the names in Apple's archives mean.
+/// Registers the classes for the names in Apple's archives with Foundation's unarchiver.
 ///
-/// Runs before `main`, as Objective-C's runtime has the names by then: a program may unarchive an
-/// ID before it calls anything else of this module.
+/// Runs before `main`, because Objective-C's runtime knows the names by then: a program may
+/// unarchive an ID before any other call to this module.
 @section(".init_array") @used
 private let registersAppleNames: @convention(c) () -> Void = {
     NSKeyedUnarchiver.setClass(CKRecordID.self, forClassName: "CKRecordID")

@@ -7,7 +7,7 @@ import TidemarkModel
 
 /// A file that belongs to a record.
 ///
-/// Unchecked: what changes is behind a lock.
+/// Unchecked: the mutable state is behind a lock.
 open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
     /// The place of the bytes.
     enum Place: Sendable {

@@ -7,7 +7,7 @@ import TidemarkModel
 ///
 /// Programs write `CKDatabase.Scope`.
 public enum CKDatabaseScope: Int, Sendable {
-    /// One per container, seen by everybody.
+    /// One per container, visible to every user.
     case `public` = 1
     /// One per user, seen by its owner.
     case `private` = 2

@@ -9,7 +9,7 @@ import TidemarkModel
 /// Programs write `CKRecord.ID`. It is no nested class, since Foundation on Linux cannot unarchive
 /// those.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKRecordID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The record's name, unique in its zone.
     public let recordName: String
@@ -90,8 +90,9 @@ extension CKRecordID {
 
     var model: RecordID { RecordID(recordName: recordName, zone: zoneID.model) }
 
-    /// The record of a user, as records say who made them: the current user goes by
-    /// `CKCurrentUserDefaultName`.
+    /// Creates the id of a user's record, as records name their creators.
+    ///
+    /// The current user is `CKCurrentUserDefaultName`.
     convenience init(_ user: UserID, seenBy reader: UserID? = nil) {
         self.init(recordName: user == reader ? CKCurrentUserDefaultName : user.userRecordName)
     }

@@ -17,10 +17,10 @@ public protocol CKRecordValueProtocol {}
 public typealias CKRecordValue = CKRecordValueProtocol
 
 // swift-format-ignore: NoLeadingUnderscores
-/// A value of a record that is an object: what records answer.
+/// A value of a record that is an object: the type of values that records return.
 ///
-/// Swift's values are none, although they can be cast to it on Apple's systems. So a library can
-/// extend it by members that `Int64` and others have too.
+/// Swift's values do not conform to it, although they can be cast to it on Apple's systems. So a
+/// library can extend it by members that `Int64` and others have too.
 public protocol __CKRecordObjCValue: CKRecordValueProtocol {}
 
 extension String: CKRecordValueProtocol {}

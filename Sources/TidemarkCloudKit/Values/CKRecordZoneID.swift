@@ -13,7 +13,7 @@ public let CKCurrentUserDefaultName = "__defaultOwner__"
 /// Programs write `CKRecordZone.ID`. It is no nested class, since Foundation on Linux cannot
 /// unarchive those.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKRecordZoneID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The zone's name.
     public let zoneName: String

@@ -18,7 +18,7 @@ public enum CKReferenceAction: UInt, Sendable {
 ///
 /// Programs write `CKRecord.Reference`.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKReference: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The record that it leads to.
     public let recordID: CKRecordID

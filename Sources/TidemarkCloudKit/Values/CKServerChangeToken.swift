@@ -38,8 +38,8 @@ open class CKServerChangeToken: NSObject, NSCopying, NSSecureCoding, @unchecked 
 
     /// Reads a token.
     ///
-    /// One of Apple's service is read as it is. It says nothing to a service here, whose answer to
-    /// it is `changeTokenExpired`: the program then fetches everything again.
+    /// A token of Apple's service is read as it is. A service here does not know it and answers
+    /// `changeTokenExpired`: the program then fetches everything again.
     public required init?(coder: NSCoder) {
         if let archive = coder.archive(of: Archive.self) {
             text = archive.text

@@ -57,7 +57,7 @@ public let kCLLocationCoordinate2DInvalid = CLLocationCoordinate2D(latitude: -18
 
 /// A place on Earth: as much of Core Location's as records need.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CLLocation: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// Latitude and longitude.
     public let coordinate: CLLocationCoordinate2D

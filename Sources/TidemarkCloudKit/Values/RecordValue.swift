@@ -19,7 +19,7 @@ enum RecordValue: Sendable {
     /// Values of one kind; with the type of an element where that is known without one.
     case list([RecordValue], of: FieldType?)
 
-    /// Takes what a program sets; `nil` for what no record can hold.
+    /// Takes a value that a program sets; `nil` for a value that no record can hold.
     init?(_ value: Any) {
         guard let value = Self.unwrapped(value) else { return nil }
         // Not by a cast alone: that would turn Swift's arrays into objects that have no element type.
@@ -86,7 +86,7 @@ enum RecordValue: Sendable {
 
     /// The type that the elements of an empty array of Swift's would have.
     private static func elementType(of list: Any) -> FieldType? {
-        // An empty array can be cast to any other: ask for its own type.
+        // An empty array can be cast to any other type of array: check its own type.
         let type = type(of: list)
         if type == [String].self { return .string }
         if type == [Date].self { return .timestamp }
@@ -99,7 +99,7 @@ enum RecordValue: Sendable {
     }
 }
 
-/// Tells an optional that was passed as `Any` from a value.
+/// Recognizes an optional that was passed as `Any`.
 private protocol OptionalValue {
     var wrapped: Any? { get }
 }

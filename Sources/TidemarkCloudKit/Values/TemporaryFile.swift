@@ -4,10 +4,10 @@
 import Foundation
 import TidemarkModel
 
-/// A file of a fetched asset, for the asset that has it and for whoever reads it soon after.
+/// The file of a fetched asset, which stays for a while after the asset is gone.
 ///
-/// Programs often keep the URL alone, and an optimized build lets go of an asset after its last
-/// use, which is before the file is read. So the file stays for a while when the asset has gone.
+/// Programs often keep only the URL, and an optimized build releases an asset after its last use,
+/// which is before the file is read.
 final class TemporaryFile: Sendable {
     let url: URL
     private let paths: TemporaryPaths

@@ -7,7 +7,7 @@ import TidemarkModel
 
 /// A zone of a database.
 ///
-/// Unchecked: what changes is behind a lock.
+/// Unchecked: the mutable state is behind a lock.
 open class CKRecordZone: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// Names a zone.
     public typealias ID = CKRecordZoneID
@@ -26,7 +26,7 @@ open class CKRecordZone: NSObject, NSCopying, NSSecureCoding, @unchecked Sendabl
         public static let fetchChanges = Capabilities(rawValue: 1)
         /// Saves and deletions can be done all or not at all.
         public static let atomic = Capabilities(rawValue: 2)
-        /// Records can be shared with what is below them.
+        /// Records can be shared with their descendants.
         public static let sharing = Capabilities(rawValue: 4)
         /// The zone can be shared as a whole.
         public static let zoneWideSharing = Capabilities(rawValue: 8)

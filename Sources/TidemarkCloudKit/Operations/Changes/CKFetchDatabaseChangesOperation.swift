@@ -4,9 +4,9 @@
 import Foundation
 import TidemarkModel
 
-/// Fetches which zones of a database changed.
+/// Fetches the zones of a database that changed.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// All there is.
     public override init() {}
@@ -34,7 +34,7 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
     /// Called for each zone that is gone because the account's encryption was reset.
     open var recordZoneWithIDWasDeletedDueToUserEncryptedDataResetBlock:
         ((CKRecordZone.ID) -> Void)?
-    /// Called after each page: when what came before is stored, the token may be.
+    /// Called after each page: once the data before the token is stored, the token may be stored.
     open var changeTokenUpdatedBlock: ((CKServerChangeToken) -> Void)?
     /// Called at the end.
     open var fetchDatabaseChangesResultBlock:

@@ -4,16 +4,16 @@
 public import Foundation
 import TidemarkModel
 
-/// Fetches what changed in one zone, a page of it: what there was before
+/// Fetches one page of the changes in one zone, the predecessor of
 /// ``CKFetchRecordZoneChangesOperation``.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 @available(*, deprecated, message: "Use CKFetchRecordZoneChangesOperation")
 open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}
 
-    /// Fetches what changed in a zone after a token.
+    /// Creates an operation that fetches the changes in a zone after a token.
     public convenience init(
         recordZoneID: CKRecordZone.ID,
         previousServerChangeToken: CKServerChangeToken?

@@ -4,9 +4,9 @@
 public import Foundation
 import TidemarkModel
 
-/// Fetches what changed in zones.
+/// Fetches the changes in zones.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The start and the scope of the fetch of a zone.
     ///
@@ -51,7 +51,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
     /// Nothing to do yet.
     public override init() {}
 
-    /// Fetches what changed in zones.
+    /// Creates an operation that fetches the changes in zones.
     public convenience init(
         recordZoneIDs: [CKRecordZone.ID]? = nil,
         configurationsByRecordZoneID: [CKRecordZone.ID: ZoneConfiguration]? = nil
@@ -61,7 +61,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
         self.configurationsByRecordZoneID = configurationsByRecordZoneID
     }
 
-    /// Fetches what changed in zones.
+    /// Creates an operation that fetches the changes in zones.
     @available(*, deprecated, message: "Use init(recordZoneIDs:configurationsByRecordZoneID:)")
     public convenience init(
         recordZoneIDs: [CKRecordZone.ID],
@@ -90,7 +90,9 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
     open var recordWasChangedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
     /// Called for each record that is gone.
     open var recordWithIDWasDeletedBlock: ((CKRecord.ID, CKRecord.RecordType) -> Void)?
-    /// Called after each page but a zone's last: when what came before is stored, the token may be.
+    /// Called after each page except the last of a zone.
+    ///
+    /// Once the data before the token is stored, the token may be stored.
     open var recordZoneChangeTokensUpdatedBlock:
         ((CKRecordZone.ID, CKServerChangeToken?, Data?) -> Void)?
     /// Called for each zone.

@@ -23,7 +23,7 @@ struct ZoneEnd: Sendable {
 }
 
 extension Session {
-    /// Fetches what changed in a zone, one page or all.
+    /// Fetches the changes in a zone, one page or all.
     func changes(
         _ request: ZoneChangesRequest,
         all: Bool,
@@ -31,7 +31,8 @@ extension Session {
     ) async throws(CKError) -> ZoneEnd {
         var request = request
         while true {
-            // What was said before a page was asked for is on it, or on one before, if it is the last.
+            // A mark that was set before the request is on this page, or on an earlier one if this
+            // is the last.
             let said = device.marks.mark(of: request.zone, caller)
             let asked = request
             let page = try await call { (service, caller) async throws(SyncError) in

@@ -29,7 +29,7 @@ struct KeptAnswer: Sendable {
         return Archive(time: time, reports: reports.map(\.archived), error: error?.archived)
     }
 
-    /// Reads an answer; `nil` for one that lacks something, so that the service is asked again.
+    /// Reads a response; `nil` if a part is missing, so that the request is sent again.
     init?(_ archive: Archive, _ files: KeptFiles) {
         let reports = archive.reports.compactMap { OperationReport($0) }
         guard reports.count == archive.reports.count else { return nil }
@@ -45,7 +45,7 @@ struct KeptAnswer: Sendable {
         self.error = error
     }
 
-    /// The assets of all records, in the order in which they are told.
+    /// The assets of all records, in the order of the reports.
     private var assets: [CKAsset] {
         reports.compactMap(\.record).flatMap { $0.assets.map(\.asset) }
     }

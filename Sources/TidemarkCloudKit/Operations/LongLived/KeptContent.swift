@@ -3,7 +3,7 @@
 
 import Foundation
 
-// What each kind of operation keeps of itself.
+// The state of each kind of operation that is kept.
 
 extension CKModifyRecordsOperation {
     func keepOwn(in request: inout KeptRequest) {

@@ -22,10 +22,10 @@ struct KeptOperation: Sendable {
         files = name.appendingPathExtension("files")
     }
 
-    /// Writes what an operation needs to be run again.
+    /// Writes the data from which an operation is run again.
     ///
-    /// Throws `invalidArguments` for operations that cannot be long-lived, and `internalError`
-    /// where the file cannot be written.
+    /// Throws `invalidArguments` for operations that cannot be long-lived, and `internalError` if
+    /// the file cannot be written.
     static func keep(
         _ operation: CKOperation,
         of container: ContainerID,
@@ -58,11 +58,11 @@ struct KeptOperation: Sendable {
         return kept
     }
 
-    /// Keeps what the service has answered: from now on the operation is kept for a day.
+    /// Stores the service's response: from now on the operation is kept for a day.
     func wasAnswered(_ answer: KeptAnswer, at time: Date) {
         guard var request = read() else { return }
         request.answer = answer.archived(at: time, KeptFiles(folder: files))
-        // Without it the service is asked again.
+        // Without it the request is sent again.
         try? write(request)
     }
 

@@ -7,7 +7,7 @@ import Foundation
 struct KeptRequest: Codable {
     /// The kind of operation.
     var kind: LongLivedKind
-    /// The operation's id, under which the service knows what it has done already.
+    /// The operation's id, by which the service recognizes changes that it has already made.
     var operationID: String
     /// The container it was added to.
     var container: String
@@ -19,7 +19,7 @@ struct KeptRequest: Codable {
     var kept: Date
     /// The service's response; `nil` if there is none yet.
     var answer: KeptAnswer.Archive?
-    /// Records, whole with what was changed in them.
+    /// Whole records, with their changes.
     var records: [Data] = []
     /// Names of records.
     var recordIDs: [CKRecordID.Archive] = []

@@ -4,8 +4,9 @@
 import Foundation
 import TidemarkModel
 
-/// One thing that an operation tells its blocks, in words that can be kept: what became of an item,
-/// or how far a fetch has come.
+/// A report of an operation to its blocks, in a form that can be stored.
+///
+/// It is the result of an item, or the progress of a fetch.
 enum OperationReport: Sendable {
     /// The result of saving a record, the one at an index.
     case saved(Int, CKRecord.ID, Result<CKRecord, any Error>)
@@ -32,7 +33,7 @@ enum OperationReport: Sendable {
 // MARK: Archives
 
 extension OperationReport {
-    /// A report as it lies on disk (`Docs/formats/devices.md`): its kind, and what that has.
+    /// A report as it is stored on disk (`Docs/formats/devices.md`): its kind and its content.
     struct Archive: Codable {
         enum Kind: String, Codable {
             case saved, deleted, fetched, cursor, zone, deletedZone
@@ -176,7 +177,7 @@ extension OperationReport {
         }
     }
 
-    /// The record that it tells of.
+    /// The record of the report.
     var record: CKRecord? {
         switch self {
         case .saved(_, _, let result), .fetched(_, let result), .step(_, .changed(_, let result)):

@@ -6,7 +6,7 @@ import TidemarkModel
 
 /// Fetches records by their identities.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}
@@ -39,7 +39,7 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     open var fetchRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
     /// Called for each record.
     open var perRecordCompletionBlock: ((CKRecord?, CKRecord.ID?, (any Error)?) -> Void)?
-    /// Called at the end, with what was found.
+    /// Called at the end, with the records that were found.
     open var fetchRecordsCompletionBlock: (([CKRecord.ID: CKRecord]?, (any Error)?) -> Void)?
 
     private var found: [CKRecord.ID: CKRecord] = [:]

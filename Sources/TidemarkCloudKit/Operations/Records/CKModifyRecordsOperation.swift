@@ -6,11 +6,11 @@ import TidemarkModel
 
 /// Saves and deletes records.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The effect of a save on a record that others may have saved in the meantime.
     public enum RecordSavePolicy: Int, Sendable {
-        /// Succeeds only if nobody has.
+        /// Succeeds only if no other client has saved the record.
         case ifServerRecordUnchanged = 0
         /// Sets the fields that were changed.
         case changedKeys = 1
@@ -60,7 +60,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     open var modifyRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
     /// Called for each record that was to be saved.
     open var perRecordCompletionBlock: ((CKRecord, (any Error)?) -> Void)?
-    /// Called at the end, with what was saved and deleted.
+    /// Called at the end, with the records that were saved and deleted.
     open var modifyRecordsCompletionBlock: (([CKRecord]?, [CKRecord.ID]?, (any Error)?) -> Void)?
 
     private var saved: [CKRecord] = []
@@ -98,7 +98,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         try await report(records, saves, deletions, result, assets, session)
     }
 
-    /// Tells of each item, and throws what the whole comes to.
+    /// Reports each item, and throws the error of the whole operation.
     private func report(
         _ records: [CKRecord],
         _ saves: [CKRecord.Saving],

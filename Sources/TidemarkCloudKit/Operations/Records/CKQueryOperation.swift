@@ -4,9 +4,9 @@
 import Foundation
 import TidemarkModel
 
-/// Finds records, a page of them.
+/// Finds one page of records.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The end of a page.
     public typealias Cursor = CKQueryCursor
@@ -17,13 +17,13 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}
 
-    /// Finds what fulfils a query.
+    /// Creates an operation that finds the records that fulfil a query.
     public convenience init(query: CKQuery) {
         self.init()
         self.query = query
     }
 
-    /// Goes on where a page ended.
+    /// Creates an operation that continues at the end of a page.
     public convenience init(cursor: Cursor) {
         self.init()
         self.cursor = cursor
@@ -42,11 +42,11 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
 
     /// Called for each record.
     open var recordMatchedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
-    /// Called at the end, with where to go on; `nil` if there is no more.
+    /// Called at the end, with the cursor of the next page; `nil` if there is none.
     open var queryResultBlock: ((Result<Cursor?, any Error>) -> Void)?
     /// Called for each record that was found.
     open var recordFetchedBlock: ((CKRecord) -> Void)?
-    /// Called at the end, with where to go on; `nil` if there is no more.
+    /// Called at the end, with the cursor of the next page; `nil` if there is none.
     open var queryCompletionBlock: ((Cursor?, (any Error)?) -> Void)?
 
     private var next: Cursor?

@@ -17,7 +17,7 @@ struct ClientMarks: Sendable {
         marks = KeptValues("marks", in: folder)
     }
 
-    /// Takes note of what was said with changes, for the zones in which they were done.
+    /// Stores the data that was sent with changes, for the zones in which they were made.
     func add(
         _ mark: Data,
         of request: ModifyRecordsRequest,

@@ -33,11 +33,11 @@ extension Session {
 }
 
 extension Session {
-    /// The records of a conflict as a program gets them.
+    /// Returns the records of a conflict for a program.
     ///
-    /// Throws if a file of the server's record cannot be had: then the save can be repeated, and
-    /// nothing is merged without it. An ancestor whose files are gone is handed out without them,
-    /// since nobody saves an ancestor.
+    /// Throws if a file of the server's record cannot be fetched. Then the save can be repeated,
+    /// and the program does not merge without the file. An ancestor whose files are gone is
+    /// returned without them, because no program saves an ancestor.
     func fetched(_ conflict: ConflictRecords) async throws(CKError) -> ConflictingRecords {
         let server = try await fetched(conflict.server)
         guard let ancestor = conflict.ancestor else {

@@ -6,10 +6,10 @@ import TidemarkModel
 
 /// The results of uploading assets before the records that name them are saved.
 struct SentAssets {
-    /// Why assets of a record could not be sent.
+    /// The errors of assets that could not be uploaded, by their record.
     ///
-    /// The records are saved all the same, with assets that the service cannot have: it is the
-    /// service that refuses them, and decides what that means for the others.
+    /// The records are still saved, with assets that the service cannot have. The service then
+    /// refuses them, and decides the effect on the other records.
     private(set) var failures: [CKRecord.ID: CKError] = [:]
 
     /// Assets that have a name for now which nothing is known by.
@@ -18,10 +18,10 @@ struct SentAssets {
     /// Bytes of one piece of a file.
     private static let pieceByteCount = 256 << 10
 
-    /// Sends the files of a record's assets that the database does not have, and hears how far that
-    /// has come.
+    /// Uploads the files of a record's assets that the database does not have, and reports the
+    /// progress.
     ///
-    /// An asset that came with a record of another database has a name already, and has to be sent
+    /// An asset of a record of another database already has a reference, and must be uploaded
     /// again.
     mutating func send(
         of record: CKRecord,
@@ -64,7 +64,7 @@ struct SentAssets {
         let named = assets.filter { $0.model != nil && $0.fileURL != nil }
         if named.isEmpty { return [] }
         let request = HeldAssetsRequest(named.compactMap(\.model), zone: zone)
-        // Whatever is wrong, the save says it.
+        // The save reports any error.
         let held = try? await session.call { (service, caller) async throws(SyncError) in
             try await service.heldAssets(request, as: caller)
         }
@@ -106,7 +106,7 @@ struct SentAssets {
         [.assetFileNotFound, .assetFileModified, .limitExceeded].contains(error.code)
     }
 
-    /// The checksum of bytes that nobody has.
+    /// Returns a checksum that no bytes have.
     private static func unknown() -> [UInt8] {
         (0..<32).map { _ in UInt8.random(in: 0...255) }
     }
@@ -126,7 +126,7 @@ private struct FileStamp: Equatable {
     }
 }
 
-/// A file's bytes, piece by piece, from its beginning each time they are asked for.
+/// A file's bytes, piece by piece; each iteration begins at the start of the file.
 private struct FilePieces: AsyncSequence, Sendable {
     typealias Element = [UInt8]
 

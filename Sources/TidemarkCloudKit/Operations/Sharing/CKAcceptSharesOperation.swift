@@ -4,9 +4,9 @@
 import Foundation
 import TidemarkModel
 
-/// Takes part in shares.
+/// Accepts shares.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}

@@ -4,14 +4,14 @@
 public import Foundation
 import TidemarkModel
 
-/// Finds out what links of shares lead to.
+/// Fetches the metadata of shares by their links.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}
 
-    /// Finds out what links lead to.
+    /// Creates an operation that fetches the metadata of shares by their links.
     public convenience init(shareURLs: [URL]) {
         self.init()
         self.shareURLs = shareURLs

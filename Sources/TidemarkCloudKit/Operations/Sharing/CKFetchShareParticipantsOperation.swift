@@ -4,9 +4,9 @@
 import Foundation
 import TidemarkModel
 
-/// Makes participants of users who are to be invited to a share.
+/// Fetches participants for users to invite to a share.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}
@@ -25,7 +25,7 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
         ((CKUserIdentity.LookupInfo, Result<CKShare.Participant, any Error>) -> Void)?
     /// Called at the end.
     open var fetchShareParticipantsResultBlock: ((Result<Void, any Error>) -> Void)?
-    /// Called for each user who was found.
+    /// Called for each user that was found.
     open var shareParticipantFetchedBlock: ((CKShare.Participant) -> Void)?
     /// Called at the end.
     open var fetchShareParticipantsCompletionBlock: (((any Error)?) -> Void)?
@@ -41,8 +41,8 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
                     CKShare.Participant(CKUserIdentity(identity, seenBy: session.caller.user))
                 )
             } else if lookup.userRecordID == nil || lookup.userRecordID?.zoneID == .default {
-                // Somebody who does not want to be found can be invited, and who has no account yet by
-                // an address or a number.
+                // A user who is not discoverable can be invited. So can a user without an account,
+                // by an address or a number.
                 let user = lookup.userRecordID
                 let identity = CKUserIdentity(user, lookup: lookup, hasAccount: user != nil)
                 outcome = .success(CKShare.Participant(identity))

@@ -4,14 +4,14 @@
 public import Foundation
 import TidemarkModel
 
-/// Asks to take part in shares.
+/// Requests access to shares.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}
 
-    /// Asks to take part in shares.
+    /// Creates an operation that requests access to shares.
     public convenience init(shareURLs: [URL]) {
         self.init()
         self.shareURLs = shareURLs

@@ -4,11 +4,11 @@
 import Foundation
 import TidemarkModel
 
-/// Fetches notifications that the signed-in user has not read, a page of them.
+/// Fetches one page of the signed-in user's unread notifications.
 ///
-/// Apple's service keeps them no more; this one does.
+/// Apple's service no longer stores notifications; this one does.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable {
     /// All there is.
     public override init() {}
@@ -57,9 +57,9 @@ open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable
     }
 }
 
-/// Marks notifications as read, which the user's other devices hear of.
+/// Marks notifications as read, and notifies the user's other devices.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKMarkNotificationsReadOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}

@@ -6,7 +6,7 @@ import TidemarkModel
 
 /// Fetches subscriptions of the signed-in user.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}
@@ -34,7 +34,7 @@ open class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendab
         ((CKSubscription.ID, Result<CKSubscription, any Error>) -> Void)?
     /// Called at the end.
     open var fetchSubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)?
-    /// Called at the end, with what was found.
+    /// Called at the end, with the subscriptions that were found.
     open var fetchSubscriptionCompletionBlock:
         (([CKSubscription.ID: CKSubscription]?, (any Error)?) -> Void)?
 

@@ -4,9 +4,9 @@
 import Foundation
 import TidemarkModel
 
-/// Saves and deletes subscriptions, each by itself.
+/// Saves and deletes subscriptions, each independently.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}
@@ -33,7 +33,7 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
     open var perSubscriptionDeleteBlock: ((CKSubscription.ID, Result<Void, any Error>) -> Void)?
     /// Called at the end.
     open var modifySubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)?
-    /// Called at the end, with what was saved and deleted.
+    /// Called at the end, with the subscriptions that were saved and deleted.
     open var modifySubscriptionsCompletionBlock:
         (([CKSubscription]?, [CKSubscription.ID]?, (any Error)?) -> Void)?
 

@@ -4,9 +4,9 @@
 import Foundation
 import TidemarkModel
 
-/// Finds users who want to be found.
+/// Finds discoverable users.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 @available(*, deprecated, message: "Apple's service finds nobody any more")
 open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
@@ -21,7 +21,7 @@ open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
     /// The lookups of the users.
     open var userIdentityLookupInfos: [CKUserIdentity.LookupInfo] = []
 
-    /// Called for each user who was found.
+    /// Called for each user that was found.
     open var userIdentityDiscoveredBlock: ((CKUserIdentity, CKUserIdentity.LookupInfo) -> Void)?
     /// Called at the end.
     open var discoverUserIdentitiesResultBlock: ((Result<Void, any Error>) -> Void)?
@@ -44,15 +44,15 @@ open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
     }
 }
 
-/// Finds those of the signed-in user's contacts who want to be found.
+/// Finds the discoverable contacts of the signed-in user.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 @available(*, deprecated, message: "Apple's service finds nobody any more")
 open class CKDiscoverAllUserIdentitiesOperation: CKOperation, @unchecked Sendable {
     /// Finds all of them.
     public override init() {}
 
-    /// Called for each user who was found.
+    /// Called for each user that was found.
     open var userIdentityDiscoveredBlock: ((CKUserIdentity) -> Void)?
     /// Called at the end.
     open var discoverAllUserIdentitiesResultBlock: ((Result<Void, any Error>) -> Void)?

@@ -3,16 +3,16 @@
 
 import Foundation
 
-/// Asks for a token with which a web page acts for the signed-in user.
+/// Requests a token with which a web page acts for the signed-in user.
 ///
 /// An embedded store has no web services: the operation ends with `serverRejectedRequest`.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}
 
-    /// Asks for a token by the token of an API.
+    /// Creates an operation that requests a token with an API token.
     public convenience init(apiToken APIToken: String) {
         self.init()
         apiToken = APIToken

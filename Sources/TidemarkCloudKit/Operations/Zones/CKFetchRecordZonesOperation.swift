@@ -6,7 +6,7 @@ import TidemarkModel
 
 /// Fetches zones.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}
@@ -33,7 +33,7 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
     open var perRecordZoneResultBlock: ((CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)?
     /// Called at the end.
     open var fetchRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)?
-    /// Called at the end, with what was found.
+    /// Called at the end, with the zones that were found.
     open var fetchRecordZonesCompletionBlock:
         (([CKRecordZone.ID: CKRecordZone]?, (any Error)?) -> Void)?
 
@@ -63,7 +63,7 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
         if let error = CKError.ofItems(errors) { throw error }
     }
 
-    /// A zone, called as it was asked for, and the share of it as a whole where there is one.
+    /// Returns a zone under the requested name, with its share if the whole zone is shared.
     private func withShare(_ zone: Zone, _ session: Session) async -> CKRecordZone {
         guard zone.capabilities.contains(.zoneWideSharing) else { return CKRecordZone(zone) }
         let share = RecordID(recordName: Share.zoneWideName, zone: zone.zoneID)
@@ -74,7 +74,7 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
         return CKRecordZone(zone, share: answers?.first?.value?.recordID)
     }
 
-    /// Why a zone is not there: the service says it to whoever uses the zone.
+    /// Returns the error for a missing zone, which the service reports to calls that use the zone.
     private func absence(of zone: ZoneID, _ session: Session) async -> CKError {
         do throws(CKError) {
             _ = try await session.call { (service, caller) async throws(SyncError) in

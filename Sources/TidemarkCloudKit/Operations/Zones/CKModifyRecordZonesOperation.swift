@@ -4,9 +4,9 @@
 import Foundation
 import TidemarkModel
 
-/// Creates and deletes zones, each by itself.
+/// Creates and deletes zones, each independently.
 ///
-/// Unchecked: as ``CKOperation`` says.
+/// Unchecked: see ``CKOperation``.
 open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}
@@ -32,7 +32,7 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
     open var perRecordZoneDeleteBlock: ((CKRecordZone.ID, Result<Void, any Error>) -> Void)?
     /// Called at the end.
     open var modifyRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)?
-    /// Called at the end, with what was created and deleted.
+    /// Called at the end, with the zones that were created and deleted.
     open var modifyRecordZonesCompletionBlock:
         (([CKRecordZone]?, [CKRecordZone.ID]?, (any Error)?) -> Void)?
 

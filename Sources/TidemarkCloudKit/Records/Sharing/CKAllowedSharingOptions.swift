@@ -14,9 +14,9 @@ public struct CKSharingParticipantAccessOption: OptionSet, Sendable {
         self.rawValue = rawValue
     }
 
-    /// Whoever has the link.
+    /// Everyone who has the link.
     public static let anyoneWithLink = CKSharingParticipantAccessOption(rawValue: 1)
-    /// Those who are invited.
+    /// Invited users only.
     public static let specifiedRecipientsOnly = CKSharingParticipantAccessOption(rawValue: 2)
     /// Either.
     public static let any: CKSharingParticipantAccessOption = [
@@ -114,12 +114,12 @@ open class CKAllowedSharingOptions: NSObject, NSCopying, NSSecureCoding, @unchec
     /// True.
     public static var supportsSecureCoding: Bool { true }
 
-    /// Writes what is allowed.
+    /// Writes the options.
     open func encode(with coder: NSCoder) {
         coder.encode(archive: state.withLock { $0 })
     }
 
-    /// Reads what is allowed.
+    /// Reads the options.
     public required init?(coder: NSCoder) {
         guard let archive = coder.archive(of: State.self) else { return nil }
         state = Lock(archive)

@@ -5,11 +5,12 @@ public import Foundation
 import TidemarkLock
 import TidemarkModel
 
-/// The record of a share: what of a private database is shared, with whom, and how.
+/// The record of a share: the shared records of a private database, the participants and their
+/// permissions.
 ///
-/// Unchecked: what changes is behind a lock.
+/// Unchecked: the mutable state is behind a lock.
 open class CKShare: CKRecord, @unchecked Sendable {
-    /// One who takes part.
+    /// A participant.
     public typealias Participant = CKShareParticipant
     /// The metadata of the share that a link leads to.
     public typealias Metadata = CKShareMetadata
@@ -102,7 +103,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
 
     // MARK: Who takes part
 
-    /// Those who take part or are invited, the owner first.
+    /// The participants and the invited users, the owner first.
     open var participants: [CKShare.Participant] { current.participants }
 
     /// Whose zone it is.
@@ -110,7 +111,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
         current.participants.first { $0.role == .owner } ?? CKShareParticipant.owner()
     }
 
-    /// The participant that the current user is; `nil` if they are none.
+    /// The participant of the current user; `nil` if there is none.
     open var currentUserParticipant: CKShare.Participant? {
         let state = current
         return state.participants.first { $0.participantID == state.terms.currentUser }
@@ -158,7 +159,8 @@ open class CKShare: CKRecord, @unchecked Sendable {
     /// The link; `nil` before the share was saved.
     open var url: URL? { current.terms.token.flatMap { CKShare.url(endingWith: $0) } }
 
-    /// The link that makes whoever opens it first a participant; `nil` where there is none.
+    /// Returns the one-time link of a participant, for the first user who opens it; `nil` if there
+    /// is none.
     open func oneTimeURL(for participantID: CKShare.Participant.ID) -> URL? {
         current.participants.first { $0.participantID == participantID }?.linkToken
             .flatMap { CKShare.url(endingWith: $0) }
@@ -214,7 +216,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
 
     // MARK: Copying and coding
 
-    /// A share that says the same.
+    /// Returns a share with the same content.
     open override func copy(with zone: NSZone? = nil) -> Any {
         CKShare(recordID, read { $0 }, currentTerms)
     }

@@ -16,7 +16,7 @@ open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Send
     public let share: CKShare
     /// The record whose tree is shared; `nil` for a whole zone.
     public let hierarchicalRootRecordID: CKRecord.ID?
-    /// That record, if it was asked for.
+    /// The root record, if it was requested.
     public let rootRecord: CKRecord?
     /// Whose zone it is.
     public let ownerIdentity: CKUserIdentity
@@ -75,7 +75,7 @@ open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Send
         var link: String
     }
 
-    /// Writes what is known.
+    /// Writes the metadata.
     open func encode(with coder: NSCoder) {
         coder.encode(
             archive: Archive(
@@ -92,7 +92,7 @@ open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Send
         )
     }
 
-    /// Reads what is known.
+    /// Reads the metadata.
     public required init?(coder: NSCoder) {
         guard let archive = coder.archive(of: Archive.self),
             let share = archive.share.archive.record as? CKShare

@@ -5,11 +5,11 @@ public import Foundation
 import TidemarkLock
 import TidemarkModel
 
-/// One who takes part in a share, or is invited to.
+/// A user who takes part in a share, or is invited to.
 ///
 /// Programs write `CKShare.Participant`.
 ///
-/// Unchecked: what changes is behind a lock.
+/// Unchecked: the mutable state is behind a lock.
 open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The identity of a participant within the share.
     public typealias ID = String
@@ -59,7 +59,7 @@ open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked S
         )
     }
 
-    /// Somebody to invite, who may read.
+    /// Creates a participant to invite, with permission to read.
     convenience init(_ identity: CKUserIdentity, isOneTime: Bool = false) {
         self.init(
             Archive(
@@ -87,9 +87,10 @@ open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked S
         )
     }
 
-    /// Somebody who is not known yet: whoever first opens the link of their own.
+    /// Returns a participant without a user: the first user who opens its link becomes the
+    /// participant.
     ///
-    /// Add it to a share and save that; then the share has the link.
+    /// Add the participant to a share and save the share; then the share has the link.
     public class func oneTimeURLParticipant() -> CKShareParticipant {
         CKShareParticipant(CKUserIdentity(nil, hasAccount: false), isOneTime: true)
     }
@@ -128,7 +129,7 @@ open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked S
 
     // MARK: Copying and coding
 
-    /// A participant that says the same.
+    /// Returns a participant with the same content.
     open func copy(with zone: NSZone? = nil) -> Any { CKShareParticipant(archived) }
 
     /// True.

@@ -104,12 +104,12 @@ open class CKShareAccessRequester: NSObject, NSCopying, NSSecureCoding, @uncheck
     /// True.
     public static var supportsSecureCoding: Bool { true }
 
-    /// Writes who it is.
+    /// Writes the identity.
     open func encode(with coder: NSCoder) {
         coder.encode(archive: userIdentity.archived)
     }
 
-    /// Reads who it is.
+    /// Reads the identity.
     public required init?(coder: NSCoder) {
         guard let archive = coder.archive(of: CKUserIdentity.Archive.self) else { return nil }
         userIdentity = CKUserIdentity(archive)
@@ -143,12 +143,12 @@ open class CKShareBlockedIdentity: NSObject, NSCopying, NSSecureCoding, @uncheck
     /// True.
     public static var supportsSecureCoding: Bool { true }
 
-    /// Writes who it is.
+    /// Writes the identity.
     open func encode(with coder: NSCoder) {
         coder.encode(archive: userIdentity.archived)
     }
 
-    /// Reads who it is.
+    /// Reads the identity.
     public required init?(coder: NSCoder) {
         guard let archive = coder.archive(of: CKUserIdentity.Archive.self) else { return nil }
         userIdentity = CKUserIdentity(archive)

@@ -64,7 +64,7 @@ open class CKUserIdentityLookupInfo: NSObject, NSCopying, NSSecureCoding, @unche
         (object as? CKUserIdentityLookupInfo)?.model == model
     }
 
-    /// Follows from what is looked for.
+    /// The hash of the lookup.
     open override var hash: Int { model.hashValue }
 
     /// The property and its value.
@@ -93,12 +93,12 @@ open class CKUserIdentityLookupInfo: NSObject, NSCopying, NSSecureCoding, @unche
         self.init(archive.email, archive.phone, archive.user.map { CKRecordID($0) })
     }
 
-    /// Writes what is looked for.
+    /// Writes the lookup.
     open func encode(with coder: NSCoder) {
         coder.encode(archive: archived)
     }
 
-    /// Reads what is looked for.
+    /// Reads the lookup.
     public required convenience init?(coder: NSCoder) {
         guard let archive = coder.archive(of: Archive.self) else { return nil }
         self.init(archive)
@@ -121,9 +121,9 @@ open class CKUserIdentityLookupInfo: NSObject, NSCopying, NSSecureCoding, @unche
     }
 }
 
-/// A user, as far as others may know.
+/// The details of a user that are visible to others.
 ///
-/// Unchecked: nothing of it changes.
+/// Unchecked: immutable.
 open class CKUserIdentity: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The property by which a user is looked up.
     public typealias LookupInfo = CKUserIdentityLookupInfo
@@ -163,7 +163,7 @@ open class CKUserIdentity: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
     /// Follows from the user's record.
     open override var hash: Int { userRecordID?.hash ?? lookupInfo?.hash ?? 0 }
 
-    /// The user's record or what the user is known by.
+    /// The user's record, or the lookup of the user.
     open override var description: String {
         let name = userRecordID?.recordName ?? lookupInfo?.model.text ?? "unknown"
         return "<CKUserIdentity: \(name)>"

@@ -3,9 +3,9 @@
 
 public import Foundation
 
-// Foundation on Linux has names and no way to write them, and programs that share write the names
-// of owners and participants. These take its place; the order of the parts follows the script of
-// the name alone, since there are no settings of a user to ask.
+// Foundation on Linux has names and no way to format them, and programs that share records format
+// the names of owners and participants. These functions replace it. The order of the parts depends
+// on the script of the name only, because there are no user settings.
 extension PersonNameComponents {
     /// The format of a name.
     public struct FormatStyle: Foundation.FormatStyle, Codable, Hashable, Sendable {
@@ -101,7 +101,7 @@ extension FormatStyle where Self == PersonNameComponents.FormatStyle {
 }
 
 extension String? {
-    /// A part of a name that says something.
+    /// A part of a name; `nil` if it is empty.
     fileprivate var part: String? {
         guard let text = self?.trimmingCharacters(in: .whitespaces), !text.isEmpty else {
             return nil
@@ -160,7 +160,7 @@ open class PersonNameComponentsFormatter: Formatter, @unchecked Sendable {
         return PersonNameComponents.FormatStyle(style: style).format(written)
     }
 
-    /// The name as a text; `nil` for what is no name.
+    /// Returns the name as a text; `nil` for an object that is not a name.
     open override func string(for obj: Any?) -> String? {
         (obj as? PersonNameComponents).map { string(from: $0) }
     }
