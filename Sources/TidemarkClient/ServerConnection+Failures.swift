@@ -9,8 +9,8 @@ extension ServerConnection {
     /// Bytes that an error may have: a conflict holds three records.
     private static let errorByteLimit = 16 << 20
 
-    /// The error that an answer holds, or what its status means where another program than Tidemark
-    /// wrote it.
+    /// Returns the error in an answer, or the error for its status if another program wrote the
+    /// answer.
     func failure(_ answer: IncomingAnswer) async -> SyncError {
         let body: [UInt8]
         do throws(SyncError) {

@@ -27,17 +27,18 @@ public final class ServerConnection: Sendable {
 
     private struct State {
         var webAuthToken: String?
-        /// True once the server said that it does not have the binary form.
+        /// True once the server has reported that it does not support the binary form.
         var isJSONOnly = false
     }
 
-    /// The most streams, uploads and downloads at once, each of which has a connection of its own.
+    /// The maximum number of concurrent streams, uploads and downloads, each with its own
+    /// connection.
     private static let streamLimit = 10_000
 
-    /// Describes a connection to a server at an address such as `https://sync.example.org`; nothing
-    /// is sent yet.
+    /// Creates a connection to a server at an address such as `https://sync.example.org`; sends
+    /// nothing yet.
     ///
-    /// Throws `invalidArguments` for an address that is none, or is not one of HTTP.
+    /// Throws `invalidArguments` for an invalid address, or one that is not HTTP.
     public convenience init(
         to address: String,
         credentials: Credentials,
@@ -93,7 +94,7 @@ public final class ServerConnection: Sendable {
         return host
     }
 
-    /// The web auth token of the user, the last that the server gave; `nil` where nobody signed in.
+    /// The last web auth token from the server; `nil` if nobody has signed in.
     public var webAuthToken: String? { state.withLock { $0.webAuthToken } }
 
     /// The form in which requests are sent.

@@ -5,7 +5,7 @@ import TidemarkModel
 
 /// One fetch, from its announcement to its end.
 struct FetchCycle: Sendable {
-    /// A page of a delta that the app has been told of or will be.
+    /// A page of a delta that the app receives or has received.
     struct Page: Sendable {
         var token: ChangeToken
         var moreComing: Bool
@@ -81,7 +81,7 @@ struct FetchCycle: Sendable {
         }
     }
 
-    /// Takes in what came of the step; returns whether the cycle is over.
+    /// Takes the outcome of the step; returns true if the cycle is over.
     mutating func take(_ outcome: SyncOutcome, _ state: inout SyncState) -> Bool {
         switch (stage, outcome) {
         case (.announcing, _):
@@ -95,7 +95,7 @@ struct FetchCycle: Sendable {
         case (.listing, .zoneList(let changed, let deleted, let token, let moreComing)):
             let page = Page(token: token, moreComing: moreComing)
             stage = .tellingList(page, changed: changed, deleted: deleted)
-            // A page without zones is nothing to tell.
+            // A page without zones needs no notice.
             if changed.isEmpty, deleted.isEmpty { return take(.done, &state) }
         case (.listing, .failed(let error)):
             if error.code == .changeTokenExpired, state.databaseToken != nil, !restartedList {
@@ -142,7 +142,7 @@ struct FetchCycle: Sendable {
             return
         }
         if error.code == .zoneNotFound || error.code == .userDeletedZone {
-            // The list of zones tells of its end.
+            // The end of the zone is reported with the list of zones.
             state.unfetchedZones.removeAll { $0 == zone }
             state.zoneTokens[zone] = nil
         } else {

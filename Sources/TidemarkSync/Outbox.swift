@@ -29,9 +29,9 @@ struct Outbox<Change: Identifiable & Hashable & Sendable>: Sendable where Change
         places[change.id].map { entries[$0]?.change == change } ?? false
     }
 
-    /// Takes in a change, in the place of an earlier one of the same thing.
+    /// Adds a change, replacing an earlier one for the same zone or record.
     ///
-    /// Returns whether it was not there before.
+    /// Returns true if there was none before.
     @discardableResult
     mutating func add(_ change: Change) -> Bool {
         edition += 1
@@ -45,10 +45,9 @@ struct Outbox<Change: Identifiable & Hashable & Sendable>: Sendable where Change
         return entries[place]?.change != change
     }
 
-    /// Takes out a change that is still the one that waits, if it was last added up to an edition:
-    /// what was added later is about something newer.
+    /// Removes a pending change if it was last added up to an edition.
     ///
-    /// Returns whether it was there.
+    /// A change that was added later stays: it is newer. Returns true if the change was removed.
     @discardableResult
     mutating func remove(_ change: Change, upTo edition: Int = .max) -> Bool {
         guard let place = places[change.id], let entry = entries[place], entry.change == change,

@@ -30,7 +30,7 @@ struct Schedule: Sendable {
 
     /// The longest time between two tries.
     private static let longestWait: Int64 = 5 * 60 * 1000
-    /// The longest time that a server can ask for: a hundred years.
+    /// The longest wait that a server can request: a hundred years.
     private static let longestAskedWait = 100.0 * 365 * 24 * 60 * 60 * 1000
 
     /// There is news to fetch.
@@ -39,8 +39,9 @@ struct Schedule: Sendable {
         fetchAt = min(fetchAt ?? soon, soon)
     }
 
-    /// There is something to send: what is added while a failed sending waits to be repeated goes
-    /// with it.
+    /// Schedules a send operation.
+    ///
+    /// A change that is added during the wait for a retry is sent with that retry.
     mutating func sendSoon(_ now: Int64) {
         let soon = max(now, notBefore)
         sendAt = failureCounts[Work.sending.rawValue] > 1 ? sendAt ?? soon : soon

@@ -54,7 +54,7 @@ struct SendCycle: Sendable {
         }
     }
 
-    /// Takes in what came of the step; returns whether the cycle is over.
+    /// Takes the outcome of the step; returns true if the cycle is over.
     mutating func take(_ outcome: SyncOutcome, _ state: inout SyncState) -> Bool {
         switch (stage, outcome) {
         case (.announcing, _), (.tellingZones, _):
@@ -70,7 +70,7 @@ struct SendCycle: Sendable {
         where !changes.isEmpty && !isCancelled:
             stage = .sendingBatch(changes, edition: edition)
         case (.askingBatch, _):
-            // The app may have asked for zones meanwhile.
+            // The app may have added zones in the meantime.
             stage = hasZones(state) ? next(state) : .concluding
         case (.sendingBatch(let changes, let edition), .sentBatch(let errors)):
             for change in changes where !(errors[change.id]?.code.isPassing ?? false) {

@@ -32,7 +32,7 @@ extension SyncLoop {
         }
     }
 
-    /// Takes in what came of a step.
+    /// Takes the outcome of a step.
     public mutating func take(_ outcome: SyncOutcome, at now: Int64) {
         guard notice == nil else {
             notice = nil
@@ -42,7 +42,7 @@ extension SyncLoop {
         case .none: break
         case .checkingAccount(let changeCount):
             activity = .none
-            // Whoever was found may be signed in no longer.
+            // The user who was found may no longer be signed in.
             if changeCount == accountChangeCount { takeAccount(outcome, at: now) }
         case .subscribing:
             activity = .none
@@ -99,7 +99,7 @@ extension SyncLoop {
 // MARK: - Beginning and ending
 
 extension SyncLoop {
-    /// Begins what there is to do.
+    /// Begins the next activity.
     private mutating func begin(at now: Int64) {
         if account == .unusable, !calls.isEmpty || schedule.accountAt.map({ $0 <= now }) ?? false {
             account = .unknown
@@ -160,11 +160,13 @@ extension SyncLoop {
         }
     }
 
-    /// After a sending that failed in part, what is left goes out once the server's side of it is
-    /// known.
+    /// Ends a send operation.
+    ///
+    /// If it failed in part, the remaining changes are sent after the server's side of them has
+    /// been fetched.
     private mutating func end(_ cycle: SendCycle, at now: Int64) {
         if !cycle.calls.isEmpty { answers.append(.finish(cycle.calls, cycle.failure)) }
-        // What fails is tried later each time only if nothing else goes out meanwhile.
+        // The retry delay grows only if nothing else was sent in the meantime.
         if cycle.hasSent || cycle.failure == nil { schedule.succeed(.sending) }
         guard let failure = cycle.failure, !cycle.isCancelled, hasOutgoing else { return }
         let time = schedule.retryTime(of: .sending, after: failure, at: now)

@@ -68,7 +68,7 @@ public struct SyncLoop: Sendable {
         case sending(SendCycle)
     }
 
-    /// Goes on from a remembered state, or begins.
+    /// Creates a loop from a saved state, or from an empty one.
     public init(_ state: SyncState = SyncState(), isAutomatic: Bool = true) {
         self.state = state
         self.isAutomatic = isAutomatic
@@ -99,8 +99,7 @@ extension SyncLoop {
     /// Zones that have changes which were not fetched yet.
     public var unfetchedZones: [ZoneID] { state.unfetchedZones }
 
-    /// The call of the app that the fetch or sending is for which goes on; `nil` for what the loop
-    /// does by itself.
+    /// The app's call that the current fetch or send operation serves; `nil` for automatic work.
     public var servedCall: SyncCall? {
         switch activity {
         case .fetching(let cycle): cycle.calls.first
@@ -109,7 +108,7 @@ extension SyncLoop {
         }
     }
 
-    /// Takes in changes to send, each in the place of an earlier one of the same thing.
+    /// Adds changes to send, each replacing an earlier one for the same zone or record.
     public mutating func add(
         zones: [OutgoingZone] = [],
         records: [OutgoingRecord] = [],
@@ -121,13 +120,13 @@ extension SyncLoop {
         schedule.sendSoon(now)
     }
 
-    /// Takes changes out that are not to be sent after all; what is on its way is sent.
+    /// Removes pending changes; a change that is being sent is still sent.
     public mutating func remove(zones: [OutgoingZone] = [], records: [OutgoingRecord] = []) {
         for zone in zones { state.outgoingZones.remove(zone) }
         for record in records { state.outgoingRecords.remove(record) }
     }
 
-    /// Says whether the app has changes to send that it does not name.
+    /// Sets if the app has changes to send that it does not name.
     public mutating func setUntrackedChanges(_ isThere: Bool, at now: Int64) {
         guard state.hasUntrackedChanges != isThere else { return }
         state.hasUntrackedChanges = isThere
@@ -137,8 +136,9 @@ extension SyncLoop {
     /// The server has news.
     public mutating func noteServerChange(at now: Int64) { schedule.fetchSoon(now) }
 
-    /// Somebody else may be signed in: what goes on ends after the step that is being done, and is
-    /// taken up again once it is known who it is.
+    /// Reports that another user may have signed in.
+    ///
+    /// The current activity ends after the current step, and resumes when the user is known.
     public mutating func noteAccountChange() {
         account = .unknown
         accountChangeCount += 1
@@ -163,10 +163,10 @@ extension SyncLoop {
         if hasOutgoing { schedule.sendSoon(0) }
     }
 
-    /// The app asks for a fetch.
+    /// Requests a fetch for the app.
     public mutating func fetch(_ scope: FetchScope = .all) -> SyncCall { wait(for: .fetch(scope)) }
 
-    /// The app asks for a sending.
+    /// Requests a send operation for the app.
     public mutating func send(_ scope: SendScope = .all) -> SyncCall { wait(for: .send(scope)) }
 
     private mutating func wait(for wish: WaitingCall.Wish) -> SyncCall {
@@ -176,10 +176,10 @@ extension SyncLoop {
         return call
     }
 
-    /// Ends what goes on after the step that is being done, answers all calls, and fetches and
-    /// sends nothing by itself before there is news.
+    /// Ends the current activity after the current step, and answers all calls.
     ///
-    /// The driver may cut the step short, as `operationCancelled`.
+    /// The loop does not fetch or send by itself until there is news. The driver may end the step
+    /// early, as `operationCancelled`.
     public mutating func cancel() {
         let error = SyncError(.operationCancelled, "The synchronisation was cancelled.")
         schedule.cancel()

@@ -60,6 +60,6 @@ public enum SendScope: Hashable, Sendable {
 public enum SyncReason: Hashable, Sendable {
     /// The loop itself found that it is time.
     case scheduled
-    /// The app asked for it.
+    /// Requested by the app.
     case manual
 }

@@ -18,7 +18,7 @@ public enum OutgoingZone: Hashable, Sendable, Identifiable {
     }
 }
 
-/// A record that is to be saved, with what the app then has of it, or removed.
+/// A record to save, with the app's version of it, or a record to delete.
 public enum OutgoingRecord: Hashable, Sendable, Identifiable {
     /// The record is to be saved.
     case save(RecordID)
@@ -38,7 +38,7 @@ public enum OutgoingRecord: Hashable, Sendable, Identifiable {
 /// The state is only valid together with the data that was fetched before it. If the state is saved
 /// before that data, it hides changes. If the state is lost, everything is fetched again.
 public struct SyncState: Sendable {
-    /// Whose changes these are; `nil` before somebody was signed in.
+    /// The user of these changes; `nil` before a user has signed in.
     var user: UserID? { didSet { edition += 1 } }
     /// The token up to which the list of zones was fetched.
     var databaseToken: ChangeToken? { didSet { edition += 1 } }
@@ -149,7 +149,7 @@ extension SyncState: Codable {
         try container.encode(isSubscribed, forKey: .isSubscribed)
     }
 
-    /// Reads a state; throws `DecodingError` for one of another version, and for what is none.
+    /// Reads a state; throws `DecodingError` for another version, or for anything else.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func damage(_ key: CodingKeys, _ problem: String) -> DecodingError {

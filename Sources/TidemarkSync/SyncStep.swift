@@ -7,13 +7,13 @@ public import TidemarkModel
 public enum SyncStep: Hashable, Sendable {
     /// Nothing before a time, in milliseconds since 1970, or before something happens; no answer.
     case wait(until: Int64?)
-    /// Find out who is signed in: ``SyncOutcome/account(_:)``.
+    /// Find the signed-in user: ``SyncOutcome/account(_:)``.
     case checkAccount
-    /// See to it that the server tells this device of changes: ``SyncOutcome/done``.
+    /// Subscribe this device to the server's changes: ``SyncOutcome/done``.
     case subscribe
-    /// Tell the app: ``SyncOutcome/done`` when it has dealt with it.
+    /// Notify the app: ``SyncOutcome/done`` when the app has handled the notice.
     case tell(SyncNotice)
-    /// Ask the app which zones to fetch: ``SyncOutcome/fetchOptions(_:first:)``.
+    /// Ask the app for the zones to fetch: ``SyncOutcome/fetchOptions(_:first:)``.
     case askFetchOptions(SyncReason, FetchScope)
     /// Fetch a page of the list of changed zones:
     /// ``SyncOutcome/zoneList(changed:deleted:token:moreComing:)``.
@@ -22,9 +22,9 @@ public enum SyncStep: Hashable, Sendable {
     case fetchZoneChanges(ZoneID, since: ChangeToken?)
     /// Make and remove zones: ``SyncOutcome/sentZones(_:)``.
     case sendZones([OutgoingZone])
-    /// Ask the app for records to save and remove: ``SyncOutcome/batch(_:)``.
+    /// Ask the app for records to save and delete: ``SyncOutcome/batch(_:)``.
     case askBatch(SyncReason, SendScope)
-    /// Send what the app gave: ``SyncOutcome/sentBatch(_:)``.
+    /// Send the app's batch: ``SyncOutcome/sentBatch(_:)``.
     case sendBatch
     /// Answer calls of the app; no answer.
     case finish([SyncCall], SyncError?)
@@ -36,8 +36,8 @@ public enum SyncStep: Hashable, Sendable {
 public enum SyncNotice: Hashable, Sendable {
     /// The state is another one, and may be kept now.
     case stateChanged
-    /// Somebody else is signed in, or nobody; what waited to be sent for the user before is
-    /// dropped.
+    /// Another user has signed in, or the user has signed out; the previous user's pending changes
+    /// are dropped.
     case accountChanged(from: UserID?, to: UserID?)
     /// A fetch begins.
     case willFetch(SyncReason, FetchScope)
@@ -47,7 +47,7 @@ public enum SyncNotice: Hashable, Sendable {
     case willFetchZone(ZoneID)
     /// A page of a zone's changes has come.
     case fetchedZoneChanges(ZoneID)
-    /// All changes of a zone have come, or the error says why not.
+    /// All changes of a zone were fetched, or the fetch failed with the error.
     case didFetchZone(ZoneID, SyncError?)
     /// A fetch is over.
     case didFetch(SyncReason, FetchScope)

@@ -3,7 +3,7 @@
 
 public import TidemarkModel
 
-/// Every call goes to the service behind it, unless it is to fail.
+/// Every call goes to the underlying service, unless it is set to fail.
 extension FaultyService: DatabaseService {
     /// See `DatabaseService`.
     public func modifyRecords(
@@ -190,7 +190,7 @@ extension FaultyService: DatabaseService {
         }
     }
 
-    /// Never waits nor fails: a device hears of changes whatever a test does.
+    /// Never delayed and never fails: a device receives notifications whatever a test does.
     public func notificationChanges(
         _ request: NotificationChangesRequest,
         as caller: Caller
@@ -208,12 +208,12 @@ extension FaultyService: DatabaseService {
         }
     }
 
-    /// Never waits nor fails: a device hears of changes whatever a test does.
+    /// Never delayed and never fails: a device receives notifications whatever a test does.
     public func notificationToken(as caller: Caller) async throws(SyncError) -> ChangeToken {
         try await service().notificationToken(as: caller)
     }
 
-    /// Never waits nor fails: a device hears of changes whatever a test does.
+    /// Never delayed and never fails: a device receives notifications whatever a test does.
     public func notifications(
         since token: ChangeToken,
         as caller: Caller
@@ -221,7 +221,7 @@ extension FaultyService: DatabaseService {
         try await service().notifications(since: token, as: caller)
     }
 
-    /// Never waits nor fails: a device hears of changes whatever a test does.
+    /// Never delayed and never fails: a device receives notifications whatever a test does.
     public func accountStatuses(
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error> {

@@ -18,8 +18,7 @@ public import TidemarkModel
 public final class FaultyService: Sendable {
     /// Kinds of calls.
     public enum Call: Hashable, Sendable {
-        /// Records, zones or subscriptions are fetched, or what changed in them, or records are
-        /// found.
+        /// Fetching records, zones, subscriptions or changes, and queries.
         case fetch
         /// Records, zones or subscriptions are saved or deleted.
         case save
@@ -43,16 +42,16 @@ public final class FaultyService: Sendable {
         var held: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// The service behind it.
+    /// The underlying service.
     let service: @Sendable () async throws(SyncError) -> any DatabaseService
     private let state = Lock(State())
 
-    /// Stands in front of a service.
+    /// Creates a service in front of another one.
     public init(_ service: any DatabaseService) {
         self.service = { service }
     }
 
-    /// Stands in front of a service that may not be there yet: each call asks for it.
+    /// Creates a service in front of one that may not be available yet: each call requests it.
     public init(
         _ service: @escaping @Sendable () async throws(SyncError) -> any DatabaseService
     ) {
@@ -68,7 +67,7 @@ extension FaultyService {
         add(Fault(call: call, error: error, losesAnswer: false, count: count))
     }
 
-    /// Lets the next calls of a kind be done, and fail all the same: their answers are lost.
+    /// Makes the next calls of a kind fail after they are performed: their answers are lost.
     public func loseNextAnswer(
         to call: Call,
         with error: SyncError = SyncError(.serverResponseLost, "A test lost the answer."),
@@ -87,8 +86,9 @@ extension FaultyService {
         state.withLock { $0.recordFaults[name] = error }
     }
 
-    /// Runs a closure just before the next request to save or delete records is done, in the place
-    /// of what another device does in that moment.
+    /// Runs a closure just before the next request to save or delete records is performed.
+    ///
+    /// It simulates what another device does at that moment.
     public func beforeNextWrite(_ body: @escaping @Sendable () async -> Void) {
         state.withLock { $0.beforeWrites.append(body) }
     }
@@ -98,7 +98,7 @@ extension FaultyService {
         state.withLock { $0.isHolding = true }
     }
 
-    /// Lets calls go on.
+    /// Lets held calls continue.
     public func release() {
         let held = state.withLock { state in
             defer { state.held = [] }
@@ -115,7 +115,7 @@ extension FaultyService {
 // MARK: - What happens
 
 extension FaultyService {
-    /// Makes a call of the service behind, with what is to go wrong with it.
+    /// Makes a call of the underlying service, with its faults.
     func pass<Answer>(
         _ call: Call,
         _ request: ModifyRecordsRequest? = nil,
@@ -153,7 +153,7 @@ extension FaultyService {
         }
     }
 
-    /// Fails for a record that is to fail, and runs what is to happen before a write.
+    /// Throws the error for a record that is set to fail, and runs the closure before a write.
     private func prepare(_ request: ModifyRecordsRequest) async throws(SyncError) {
         let names = request.saves.map(\.recordID.recordName)
         let (error, bodies) = state.withLock {

@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Signs requests as CloudKit Web Services ask of servers.
+/// The signatures of requests that CloudKit Web Services require from servers.
 enum RequestSigning {
     /// The headers that sign a body for a path, now.
     static func headers(

@@ -18,15 +18,15 @@ package struct ServerCall: Sendable {
     package var path: String
     /// Members of the query, not encoded.
     package var query: [(name: String, value: String)] = []
-    /// Headers beside those of the credential and the body.
+    /// The headers in addition to those of the credential and the body.
     package var headers: [(name: String, value: String)] = []
     /// The body.
     package var body: Body
-    /// True if nobody is to be signed in.
+    /// True if the call is sent without a signed-in user.
     package var isAnonymous = false
     /// True for streams, uploads and downloads, which have connections of their own.
     package var takesLong = false
-    /// The JSON that stands for the body where that is signed; `nil` for the body itself.
+    /// The JSON that is signed in place of the body; `nil` for the body itself.
     package var signedJSON: [UInt8]?
 
     /// Describes a request.
@@ -47,7 +47,7 @@ package struct PieceChannel: Sendable {
     let pieces = AsyncThrowingChannel<[UInt8], any Error>()
 }
 
-/// The answer of a server that did what was asked.
+/// The answer of a server to a request that succeeded.
 package struct ServerAnswer: Sendable {
     let answer: IncomingAnswer
     let byteLimit: Int

@@ -22,7 +22,7 @@ import Glibc
 struct AsyncHTTPSender: HTTPSender {
     private let client: HTTPClient
 
-    /// Makes a client of its own; close it.
+    /// Creates a sender with its own client; close it.
     init(_ options: ConnectionOptions, connectionLimit: Int, pause: Duration) throws(SyncError) {
         var configuration = HTTPClient.Configuration()
         // A token goes to the server that it is for, and nowhere else.
@@ -172,7 +172,7 @@ extension TimeAmount {
 }
 
 extension SyncError {
-    /// Says what it means that no answer came, or not all of one.
+    /// Creates the error for a missing or incomplete answer.
     fileprivate init(lost error: any Error) {
         switch error {
         case let error as SyncError: self = error
@@ -200,7 +200,7 @@ extension SyncError {
 }
 
 extension IOError {
-    /// True if nobody listens at an address, or no way leads there.
+    /// True if nothing listens at an address, or there is no route to it.
     fileprivate var meansNoServer: Bool {
         [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH].contains(errnoCode)
     }

@@ -11,7 +11,7 @@ struct OutgoingRequest: Sendable {
     enum Body: Sendable {
         case none
         case message(WireMessage)
-        /// Pieces that come one after another, each taken before the next is asked for.
+        /// Pieces one after another, each sent before the next is requested.
         case pieces(AsyncThrowingChannel<[UInt8], any Error>)
     }
 
@@ -39,10 +39,10 @@ protocol IncomingBody: Sendable {
     func pieces() -> @Sendable () async throws(SyncError) -> [UInt8]?
 }
 
-/// Sends requests over HTTP: the seam at which a system's own networking can take the place of
+/// A sender of requests over HTTP, behind which a system's own networking can replace
 /// AsyncHTTPClient.
 ///
-/// An answer of any status is one; what is thrown says that none came.
+/// An answer of any status is returned; an error means that there was no answer.
 protocol HTTPSender: Sendable {
     func send(_ request: OutgoingRequest) async throws(SyncError) -> IncomingAnswer
     /// Ends connections; requests that have not been answered fail.

@@ -20,8 +20,7 @@ public struct ConnectionOptions: Sendable {
     public var connectTimeout = Duration.seconds(10)
     /// The time in which an answer must begin, and the longest pause in one.
     public var requestTimeout = Duration.seconds(60)
-    /// The longest silence of a stream before it counts as lost; servers say something every 20
-    /// seconds.
+    /// The longest silence of a stream before it counts as lost; servers write every 20 seconds.
     public var streamTimeout = Duration.seconds(60)
     /// The most connections for requests to the server at once, over HTTP/1.1.
     ///
@@ -31,8 +30,7 @@ public struct ConnectionOptions: Sendable {
     public var answerByteLimit = 256 << 20
     /// The proxy; `nil` for none.
     public var proxy: Proxy?
-    /// The file of certificates in PEM to trust in the place of the system's; `nil` for the
-    /// system's.
+    /// The file of trusted certificates in PEM; `nil` for the system's.
     public var trustedCertificates: String?
     /// True if answers may be compressed on their way; `nil` compresses unless the server is on
     /// this machine.
@@ -41,13 +39,13 @@ public struct ConnectionOptions: Sendable {
     public var usesBinaryForm = true
     /// The rule by which calls are repeated.
     public var patience = Patience()
-    /// Is told each newer web auth token, to keep it for the next start of the program.
+    /// Called with each new web auth token, to store it for the next start of the program.
     public var onWebAuthToken: (@Sendable (String) -> Void)?
 
     /// The defaults.
     public init() {}
 
-    /// The same with what follows from the server's host.
+    /// Returns the options with the defaults that depend on the server's host.
     func resolved(for host: String) -> ConnectionOptions {
         var options = self
         options.compresses =

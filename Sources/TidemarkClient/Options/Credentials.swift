@@ -20,18 +20,18 @@ public struct Credentials: Sendable {
         Credentials(kind: .apiToken(token, webAuthToken: nil))
     }
 
-    /// An app's token, and the token of a user who signed in.
+    /// The token of an app, and the token of a user who signed in.
     ///
-    /// Servers hand out a newer web auth token with each answer, and the connection keeps the last
-    /// one: ``ServerConnection/webAuthToken``.
+    /// Servers return a new web auth token with each answer, and the connection keeps the last one:
+    /// ``ServerConnection/webAuthToken``.
     public static func user(apiToken: String, webAuthToken: String) -> Credentials {
         Credentials(kind: .apiToken(apiToken, webAuthToken: webAuthToken))
     }
 
-    /// The key of a server, with which each request is signed (ECDSA-P256-SHA256): for public
-    /// databases alone.
+    /// The key of a server, which signs each request (ECDSA-P256-SHA256): for public databases
+    /// only.
     ///
-    /// `privateKey` is the key's text in PEM. Throws `invalidArguments` for a text that is none.
+    /// `privateKey` is the key's text in PEM. Throws `invalidArguments` for any other text.
     public static func serverKey(
         id: String,
         privateKey: String

@@ -19,7 +19,7 @@ extension HTTPTransport {
         call.signedJSON = json
         call.takesLong = true
         let sending = Task { [connection, call] in
-            // The server may answer before it has taken all: then nobody takes the rest.
+            // The server may answer before it has read everything: then the rest is not read.
             defer { channel.pieces.finish() }
             return try await connection.send(call).message()
         }

@@ -27,7 +27,7 @@ public struct HTTPTransport: ServiceTransport {
         return try await connection.send(call).message()
     }
 
-    /// Opens what answers a request in JSON by a body that comes bit by bit.
+    /// Sends a JSON request whose answer is a stream.
     func open(
         _ method: String,
         _ request: some Encodable,
@@ -68,7 +68,7 @@ extension ServerCall {
         if let trace = caller.trace { headers.append(("traceparent", trace.traceparent)) }
     }
 
-    /// Says in which form the answer may come.
+    /// Sets the form in which the answer may come.
     mutating func accept(_ form: WireForm) {
         let forms = form == .json ? [form] : [form, .json]
         headers.append(("Accept", forms.map(\.mediaType).joined(separator: ", ")))

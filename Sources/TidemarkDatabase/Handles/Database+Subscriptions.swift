@@ -13,7 +13,7 @@ extension Database {
         return try await service.modifySubscriptions(request, as: caller).saves.only()
     }
 
-    /// Hears of all changes in the database; `id` tells the subscription from others.
+    /// Subscribes to all changes in the database, under an id.
     ///
     /// Durable when it returns.
     @discardableResult
@@ -34,8 +34,7 @@ extension Database {
 }
 
 extension ZoneHandle {
-    /// Hears of all changes in the zone; `id` tells the subscription from others, by default the
-    /// zone's name.
+    /// Subscribes to all changes in the zone, under an id, by default the zone's name.
     ///
     /// Durable when it returns.
     @discardableResult
@@ -43,10 +42,10 @@ extension ZoneHandle {
         try await database.subscribe(Subscription(id ?? name, .zone(self.id)))
     }
 
-    /// Hears of records of a type in this zone that fulfil a condition.
+    /// Subscribes to changes of records of a type in this zone that fulfil a condition.
     ///
-    /// Durable when it returns. In development the type may come later, with the first save of a
-    /// record; in production an unknown type is `unknownItem`.
+    /// Durable when it returns. In development the first save of a record may create the type
+    /// later; in production an unknown type is `unknownItem`.
     @discardableResult
     public func subscribe(
         _ id: String,

@@ -4,7 +4,7 @@
 public import TidemarkModel
 
 extension Database {
-    /// The zone of a name, which need not exist yet: asking nobody.
+    /// Returns a handle of the zone with a name, without a request: the zone need not exist yet.
     ///
     /// In a shared database a zone is named with its owner.
     public func zone(_ name: String, owner: String = ZoneID.currentOwner) -> ZoneHandle {

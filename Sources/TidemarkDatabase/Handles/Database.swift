@@ -30,13 +30,13 @@ public struct Database: Sendable {
     /// The id of the database.
     public var id: DatabaseID { caller.database }
 
-    /// The user; `nil` for somebody who is not signed in.
+    /// The user; `nil` if nobody is signed in.
     public var user: UserID? { caller.user }
 
     /// The user's own database.
     public var privateDatabase: Database { at(.private) }
 
-    /// The database that everybody sees.
+    /// The database that every user sees.
     public var publicDatabase: Database { at(.public) }
 
     /// The records that others share with the user.
@@ -55,12 +55,11 @@ public struct Database: Sendable {
 }
 
 extension DatabaseService {
-    /// The private database of a user, as one of the user's devices sees it.
+    /// Returns the private database of a user, as one of the user's devices sees it.
     ///
-    /// ``Database/publicDatabase`` and ``Database/sharedDatabase`` lead from it to the others. Each
-    /// named user has a private database of their own. Without a name it is the one of
-    /// ``UserID/current``, which apps with one user have, and the command line unless told
-    /// otherwise.
+    /// ``Database/publicDatabase`` and ``Database/sharedDatabase`` return the others. Each named
+    /// user has their own private database. Without a name it is that of ``UserID/current``, the
+    /// default for apps with one user and for the command line.
     public func database(
         of user: String = UserID.current.userRecordName,
         device: String? = nil,

@@ -28,7 +28,7 @@ public struct RecordBatch: Sendable {
         }
     }
 
-    /// Saves what was changed of a record since it was read.
+    /// Saves the changes of a record since it was read.
     public mutating func save<Value>(
         _ stored: Stored<Value>,
         parent: ParentChange = .unchanged,

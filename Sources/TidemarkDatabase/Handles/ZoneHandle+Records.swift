@@ -22,11 +22,11 @@ extension ZoneHandle {
         return Stored(try await self.save(save), value)
     }
 
-    /// Saves what was changed of a record since it was read.
+    /// Saves the changes of a record since it was read.
     ///
-    /// By default it is saved only if the record is still that version. `.merge` saves too if
-    /// others have changed other fields meanwhile. If nothing was changed, nothing is sent, and the
-    /// answer is what was given. Durable when it returns.
+    /// By default the record is saved only if it is still that version. `.merge` also saves if
+    /// others have changed other fields in the meantime. If nothing was changed, nothing is sent,
+    /// and the argument is returned. Durable when it returns.
     ///
     /// Throws `serverRecordChanged`, with the records of the conflict, if the record was changed by
     /// others.
@@ -41,7 +41,7 @@ extension ZoneHandle {
         return try Stored(try await self.save(save))
     }
 
-    /// The record of a name as a typed value.
+    /// Fetches the record with a name as a typed value.
     ///
     /// Throws `unknownItem` if there is none, and `invalidArguments` if it does not fit the type.
     public func fetch<Value: RecordCodable>(
@@ -51,7 +51,7 @@ extension ZoneHandle {
         try Stored(try await fetch(record))
     }
 
-    /// The record of a name as a typed value; `nil` if there is none.
+    /// Fetches the record with a name as a typed value; `nil` if there is none.
     public func fetchIfPresent<Value: RecordCodable>(
         _ type: Value.Type,
         _ record: some RecordNamed
@@ -59,8 +59,7 @@ extension ZoneHandle {
         try await fetchIfPresent(record).map { (record) throws(SyncError) in try Stored(record) }
     }
 
-    /// Fetches a record, changes it, and saves what was changed; again for as long as others save
-    /// it in between.
+    /// Fetches a record, changes it, and saves the changes; retries if others save it in between.
     ///
     /// `change` may run several times. Durable when it returns.
     @discardableResult
@@ -83,10 +82,10 @@ extension ZoneHandle {
 
     // MARK: Records
 
-    /// Saves fields of a record; a field whose value is `nil` is removed, those that are not named
+    /// Saves fields of a record; a field with the value `nil` is removed, fields that are not named
     /// stay.
     ///
-    /// By default it is saved only if the record is still the version of `changeTag`, or without a
+    /// By default the record is saved only if it is still the version of `changeTag`, or, without a
     /// tag, if there is none. Durable when it returns.
     @discardableResult
     public func save(
@@ -113,7 +112,7 @@ extension ZoneHandle {
         return try await service.modifyRecords(request, as: caller).saves.only()
     }
 
-    /// The record of a name.
+    /// Fetches the record with a name.
     ///
     /// Throws `unknownItem` if there is none.
     public func fetch(_ record: some RecordNamed) async throws -> Record {
@@ -121,7 +120,7 @@ extension ZoneHandle {
         return try await service.fetchRecords(request, as: caller).only()
     }
 
-    /// The record of a name; `nil` if there is none.
+    /// Fetches the record with a name; `nil` if there is none.
     public func fetchIfPresent(_ record: some RecordNamed) async throws -> Record? {
         do {
             return try await fetch(record)
@@ -192,7 +191,7 @@ extension RecordSave {
         )
     }
 
-    /// Saves what was changed of a record that was read.
+    /// Creates a save of the changes of a record since it was read.
     init<Value>(
         changed stored: Stored<Value>,
         in zone: ZoneHandle,

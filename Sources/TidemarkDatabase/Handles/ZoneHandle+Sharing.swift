@@ -47,18 +47,17 @@ extension ZoneHandle {
         return try SharedRecords(try await self.save(save))
     }
 
-    /// Ends a share: nobody but the owner sees the records any more.
+    /// Ends a share: only the owner can read the records afterwards.
     public func endShare(_ share: SharedRecords) async throws {
         try await delete(share.record.recordID.recordName)
     }
 }
 
 extension Database {
-    /// Takes part in the share that a link leads to; answers with the zone as the user's shared
-    /// database has it.
+    /// Accepts the share that a link leads to; returns its zone in the user's shared database.
     ///
-    /// Durable when it returns. Throws `unknownItem` for a link that leads nowhere,
-    /// `permissionFailure` for somebody who is not invited.
+    /// Durable when it returns. Throws `unknownItem` for an invalid link, and `permissionFailure`
+    /// for a user who is not invited.
     public func accept(_ link: String) async throws -> ZoneHandle {
         let record = try await service.acceptShare(link, as: caller)
         return sharedDatabase.zone(record.zone)
@@ -66,7 +65,7 @@ extension Database {
 }
 
 extension ShareParticipant {
-    /// Somebody who is invited by the name of the user's record.
+    /// Creates a participant for the user with a record name.
     public static func invited(
         _ user: String,
         permission: SharePermission = .readOnly

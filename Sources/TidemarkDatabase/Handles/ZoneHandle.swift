@@ -3,12 +3,12 @@
 
 public import TidemarkModel
 
-/// One zone as one device of one user sees it: where records are saved, fetched and asked for.
+/// One zone as one device of one user sees it, to save, fetch and query records.
 ///
-/// A handle is a value that holds no connection and no state; the zone need not exist. Functions
-/// throw as those of ``Database`` do.
+/// A handle is a value without connection and state; the zone need not exist. Functions throw as
+/// those of ``Database`` do.
 public struct ZoneHandle: Sendable {
-    /// The database that it is in, and who asks.
+    /// The database of the zone, with the caller.
     public let database: Database
     /// The zone.
     public let id: ZoneID

@@ -42,7 +42,7 @@ extension Encrypted: Hashable where Value: Hashable {}
 protocol EncryptedProperty {
     /// The value in it.
     var content: any Encodable { get }
-    /// Reads the value with what reads it.
+    /// Decodes the value with a closure.
     static func decoded(by decode: (any Decodable.Type) throws -> Any) throws -> Self
 }
 

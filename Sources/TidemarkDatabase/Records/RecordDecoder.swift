@@ -217,7 +217,7 @@ private struct PropertiesDecoding<Key: CodingKey>: KeyedDecodingContainerProtoco
     func superDecoder(forKey key: Key) throws -> any Decoder { decoder }
 }
 
-/// A whole number that has no field type of its own.
+/// An integer of a type without a field type of its own.
 private struct WholeNumber<Number: FixedWidthInteger>: FieldConvertible, Decodable {
     var number: Number
 

@@ -89,7 +89,7 @@ private struct PropertiesEncoding<Key: CodingKey>: KeyedEncodingContainerProtoco
         try set(.int64(ValueEncoder.whole(number, of: key.stringValue)), key)
     }
 
-    // Absent: what the record has is removed by comparing, not here.
+    // An absent value: fields are removed by comparison with the record, not here.
     func encodeNil(forKey key: Key) {}
 
     func encode(_ value: Bool, forKey key: Key) throws { try set(value.fieldValue, key) }

@@ -3,8 +3,8 @@
 
 public import TidemarkModel
 
-/// Something that says which record of a zone is meant: a name, a ``RecordName``, a ``RecordID``, a
-/// record, or a typed one.
+/// A value that identifies a record of a zone: a name, a ``RecordName``, a ``RecordID``, a record,
+/// or a typed one.
 public protocol RecordNamed {
     /// The record's identity; names alone are of the zone that is given.
     func recordID(in zone: ZoneID) -> RecordID

@@ -53,8 +53,8 @@ public struct Stored<Value: RecordCodable>: Sendable {
     ///
     /// O(fields).
     public func changedFields() throws(SyncError) -> Fields {
-        // Compared with what reading and writing alone would make of the record, because a type may
-        // not keep all of a field: a `Float` of a double, an empty list of an absent one.
+        // The base is the record after decoding and encoding, because a type may not keep all of a
+        // field: a `Float` of a double, an empty list of an absent one.
         try value.fields().changes(from: Value(record).fields())
     }
 }

@@ -3,7 +3,7 @@
 
 import TidemarkModel
 
-/// Decodes what says itself how it is decoded from the value of one field, which may be absent.
+/// A decoder for one field, which may be absent, for types that decode themselves.
 struct ValueDecoder: Decoder, SingleValueDecodingContainer {
     private let record: RecordDecoder
     private let field: String
@@ -92,7 +92,7 @@ private struct ElementsDecoding: UnkeyedDecodingContainer {
     mutating func superDecoder() throws -> any Decoder { ValueDecoder(record, field, try next()) }
 }
 
-/// A field's name, where coding says where it is.
+/// A field's name, as a component of a coding path.
 private struct FieldKey: CodingKey {
     var stringValue: String
     var intValue: Int? { nil }

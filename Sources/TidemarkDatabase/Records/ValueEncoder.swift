@@ -3,8 +3,7 @@
 
 import TidemarkModel
 
-/// Encodes what says itself how it is encoded as the value of one field: one value, or a list of
-/// them.
+/// An encoder for one field, a value or a list, for types that encode themselves.
 final class ValueEncoder: Encoder, SingleValueEncodingContainer {
     private let field: String
     private var written = Written.nothing
@@ -51,7 +50,7 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
         case .absent: return nil
         case .one(let value): return value
         case .list(let elements):
-            // Nothing says of what an empty list is one; an absent one reads as empty.
+            // An empty list has no element type, so it is absent; an absent list reads as empty.
             guard let type = elements.first?.type else { return nil }
             guard elements.allSatisfy({ $0.type == type }) else {
                 throw refusal("is a list of values of several types")

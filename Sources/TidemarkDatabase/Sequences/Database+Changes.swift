@@ -19,7 +19,7 @@ extension Database {
 public struct DatabaseChanged: Sendable {
     /// A change to apply.
     public enum Event: Sendable {
-        /// Ask the zone what changed in it.
+        /// The zone changed: fetch its changes.
         case changed(ZoneHandle)
         /// Forget a zone, for a reason.
         case deleted(ZoneID, ZoneDeletionReason)
@@ -29,7 +29,7 @@ public struct DatabaseChanged: Sendable {
 
     /// The change to apply.
     public let event: Event
-    /// The token to go on from once this is done; `nil` to begin anew.
+    /// The token from which to continue after this change is applied; `nil` starts again.
     public let token: ChangeToken?
 }
 
@@ -57,7 +57,7 @@ public struct ChangesOfDatabase: AsyncSequence, Sendable {
             next = token
         }
 
-        /// The next change; `nil` once there is no more.
+        /// Returns the next change; `nil` if there are no more.
         public mutating func next() async throws -> DatabaseChanged? {
             while events.isEmpty, !isAtEnd { try await fetch() }
             guard let event = events.popFirst() else { return nil }
@@ -85,8 +85,8 @@ public struct ChangesOfDatabase: AsyncSequence, Sendable {
 }
 
 extension Database {
-    /// One page, and whether everything begins anew with it because the token cannot be answered
-    /// any more.
+    /// Returns one page, and true if the token has expired and the page is the first of all
+    /// changes.
     fileprivate func answer(
         _ request: DatabaseChangesRequest
     ) async throws(SyncError) -> (DatabaseChanges, isReset: Bool) {

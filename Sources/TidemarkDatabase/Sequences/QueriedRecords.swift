@@ -5,7 +5,7 @@ public import TidemarkModel
 
 /// The records that fulfil a query, in its order: a sequence that fetches pages as they are needed.
 ///
-/// Each iteration asks anew. ``all()`` collects everything, ``first()`` takes one.
+/// Each iteration runs the query again. ``all()`` collects all records, ``first()`` returns one.
 public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
     let database: Database
     let zone: ZoneID?
@@ -37,7 +37,7 @@ public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
         return nil
     }
 
-    /// Begins to ask.
+    /// Starts the query.
     public func makeAsyncIterator() -> Iterator { Iterator(pages: pages.makeAsyncIterator()) }
 
     /// Takes one record at a time.
@@ -59,7 +59,7 @@ public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// One page of what was found.
+    /// One page of the results.
     public struct Page: Sendable {
         /// The records, in the query's order.
         public let records: [Element]
@@ -67,11 +67,11 @@ public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
         public let cursor: QueryPageCursor?
     }
 
-    /// The pages of what is found.
+    /// The pages of the results.
     public struct Pages: AsyncSequence, Sendable {
         fileprivate let query: QueriedRecords
 
-        /// Begins to ask.
+        /// Starts the query.
         public func makeAsyncIterator() -> Iterator { Iterator(query) }
 
         /// Fetches one page at a time.

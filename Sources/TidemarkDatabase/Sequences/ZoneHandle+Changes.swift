@@ -42,10 +42,10 @@ public struct ZoneChanged: Hashable, Sendable {
 
     /// The change to apply.
     public let event: Event
-    /// The token to go on from once this is done; `nil` to begin anew.
+    /// The token from which to continue after this change is applied; `nil` starts again.
     ///
-    /// It moves with the last change of a page: whoever stops in the midst of one is told some
-    /// changes again.
+    /// It only advances with the last change of a page: if iteration stops within a page, some
+    /// changes are returned again.
     public let token: ChangeToken?
 }
 
@@ -55,7 +55,7 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
     fileprivate let token: ChangeToken?
     fileprivate let limit: Int?
 
-    /// The pages as they are fetched, and whether everything begins anew with one.
+    /// The changes in pages as they are fetched, each with a flag for a reset.
     public var pages: Pages { Pages(changes: self) }
 
     /// Begins at the token.
@@ -76,7 +76,7 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
             self.token = token
         }
 
-        /// The next change; `nil` once there is no more.
+        /// Returns the next change; `nil` if there are no more.
         public mutating func next() async throws -> ZoneChanged? {
             while true {
                 if isReset {
@@ -109,11 +109,11 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
         public let isReset: Bool
         /// The changes, oldest first.
         public let changes: RecordChanges
-        /// The token to go on from once all of them are done.
+        /// The token from which to continue after all of them are applied.
         public let token: ChangeToken
     }
 
-    /// The pages of what changed in a zone.
+    /// The changes in a zone, in pages.
     public struct Pages: AsyncSequence, Sendable {
         fileprivate let changes: ChangesOfZone
 
@@ -145,8 +145,8 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
 }
 
 extension ZoneHandle {
-    /// One page, and whether everything begins anew with it because the token cannot be answered
-    /// any more.
+    /// Returns one page, and true if the token has expired and the page is the first of all
+    /// changes.
     fileprivate func answer(
         since token: ChangeToken?,
         _ limit: Int?

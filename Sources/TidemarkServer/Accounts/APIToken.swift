@@ -48,7 +48,7 @@ public struct APIToken: RecordCodable, Sendable {
         RecordName([UInt8].sha256(token).hexadecimal)
     }
 
-    /// Tells whether pages of an origin may use the token.
+    /// Returns true if pages of an origin may use the token.
     func allows(_ origin: String) -> Bool { origins.isEmpty || origins.contains(origin) }
 }
 #endif

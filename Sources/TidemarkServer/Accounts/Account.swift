@@ -5,7 +5,7 @@
 public import TidemarkDatabase
 public import TidemarkModel
 
-/// Somebody who can sign in.
+/// A person who can sign in.
 public struct Account: RecordCodable, Sendable {
     /// The name of its records.
     public static let recordType = "Account"

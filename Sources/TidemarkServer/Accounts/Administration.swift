@@ -7,7 +7,7 @@ import TidemarkModel
 
 /// A request of an administrator to a server's directory.
 ///
-/// It can be asked of a directory in this process, or of a server that runs: see
+/// It can be sent to a directory in this process, or to a running server: see
 /// ``AdministrationSocket``.
 public enum AdministrationRequest: Codable, Sendable {
     /// Makes an API token; the answer is its text.
@@ -28,13 +28,13 @@ public enum AdministrationRequest: Codable, Sendable {
     case accounts
     /// Sets a password, and ends all sessions of the account.
     case setPassword(String, account: String)
-    /// Says whether somebody may sign in.
+    /// Locks or unlocks an account.
     case setLocked(Bool, account: String)
     /// Ends all sessions of an account.
     case endSessions(account: String)
     /// Makes the path of a link for an invitation.
     case invite(email: String)
-    /// Makes the path of a link with which a password is set anew.
+    /// Creates the path of a link with which a password is reset.
     case reset(account: String)
     /// Lists the sessions that have not ended, of one account or of all.
     case sessions(account: String?)
@@ -50,11 +50,11 @@ public enum AdministrationRequest: Codable, Sendable {
     case containers
     /// Sets the limits of a container.
     case setContainer(ContainerLimits)
-    /// Closes a container to everybody, by its identifier.
+    /// Closes a container, by its identifier.
     case closeContainer(String)
 }
 
-/// The answer of a directory to an administrator; members that were not asked for are empty.
+/// The answer of a directory to an administrator; members that were not requested are empty.
 public struct AdministrationAnswer: Codable, Sendable {
     /// A session, as administrators see it.
     public struct SessionEntry: Codable, Sendable {
@@ -91,7 +91,7 @@ public struct AdministrationAnswer: Codable, Sendable {
 }
 
 extension Directory {
-    /// Does what an administrator asks for.
+    /// Performs a request of an administrator.
     public func answer(_ request: AdministrationRequest) async throws -> AdministrationAnswer {
         var answer = AdministrationAnswer()
         switch request {

@@ -5,7 +5,7 @@
 public import TidemarkDatabase
 import TidemarkModel
 
-/// Somebody who may administer the server from elsewhere.
+/// A person who may administer the server from another machine.
 public struct Administrator: RecordCodable, Sendable {
     /// The name of its records.
     public static let recordType = "Administrator"
@@ -19,13 +19,13 @@ public struct Administrator: RecordCodable, Sendable {
     }
 }
 
-/// A call of an administrator, as it is kept on record.
+/// A recorded call of an administrator.
 public struct AdministrationRecord: RecordCodable, Sendable {
     /// The name of its records.
     public static let recordType = "Call"
     /// A name that sorts by time.
     public var id: RecordName
-    /// The id of the administrator; `local` for who has the store's folder.
+    /// The id of the administrator; `local` for a user of the store's folder.
     public var administrator: String
     /// The name that the administrator had.
     public var name: String
@@ -64,7 +64,7 @@ extension Directory {
         try await registry.administrators.delete(name)
     }
 
-    /// The administrator whose secret a text is; `nil` if it is none.
+    /// Returns the administrator with a secret; `nil` if there is none.
     func administrator(_ secret: String) async throws -> Administrator? {
         try await registry.administrators.fetchIfPresent(
             Administrator.self,
@@ -72,7 +72,7 @@ extension Directory {
         )?.value
     }
 
-    /// Keeps a call on record.
+    /// Records a call.
     func keep(_ call: AdministrationRecord) async throws {
         try await registry.administration.save(call)
     }
@@ -155,7 +155,7 @@ public struct RevokeAdministratorCall: DirectoryCall {
     }
 }
 
-/// Lists what administrators have asked for, oldest first.
+/// Lists the requests of administrators, oldest first.
 public struct AdministrationRecordsCall: DirectoryCall {
     /// See `AdministrationCall`.
     public static let name = "administrators-log"
@@ -169,7 +169,7 @@ public struct AdministrationRecordsCall: DirectoryCall {
     public struct Entry: Codable, Hashable, Sendable {
         /// The time in milliseconds since 1970.
         public var time: Int64
-        /// The id of the administrator; `local` for who has the store's folder.
+        /// The id of the administrator; `local` for a user of the store's folder.
         public var administrator: String
         /// The name that the administrator had.
         public var name: String

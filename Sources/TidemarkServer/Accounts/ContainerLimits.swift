@@ -16,9 +16,9 @@ public struct ContainerLimits: RecordCodable, Hashable, Sendable {
     public var container: String
     /// Bytes of all of its records and assets; `nil` for as much as the disk holds.
     public var bytes: Int?
-    /// Bytes of one private database; `nil` for what the store allows.
+    /// The maximum bytes of one private database; `nil` for the store's limit.
     public var privateBytes: Int?
-    /// Bytes of one public database; `nil` for what the store allows.
+    /// The maximum bytes of one public database; `nil` for the store's limit.
     public var publicBytes: Int?
     /// Requests that are answered at the same time; `nil` for
     /// ``ServerOptions/requestsPerContainer``.
@@ -27,7 +27,7 @@ public struct ContainerLimits: RecordCodable, Hashable, Sendable {
     /// ``ServerOptions/scansPerContainer``.
     public var scans: Int?
 
-    /// Describes a container without limits of its own.
+    /// Creates the settings of a container without its own limits.
     public init(_ container: ContainerID) {
         id = Self.recordName(of: container.identifier)
         self.container = container.identifier
@@ -46,7 +46,7 @@ public struct ContainerLimits: RecordCodable, Hashable, Sendable {
         return quota
     }
 
-    /// Refuses numbers with which nothing could be saved or asked.
+    /// Refuses limits under which nothing could be saved or requested.
     func check() throws(SyncError) {
         for limit in [bytes, privateBytes, publicBytes, requests, scans] {
             guard let limit, limit < 1 else { continue }
@@ -135,7 +135,7 @@ extension Directory {
         try applyQuotas()
     }
 
-    /// Reads the limits that were set before, and tells the store of them.
+    /// Reads the limits that were set before, and applies them to the store.
     func readLimits() async throws {
         let found = try await registry.containers.all(ContainerLimits.self).map(\.value)
         state.withLock { state in

@@ -32,7 +32,7 @@ public final class Directory: Sendable {
     /// The number of things of a kind that are kept in memory.
     private static let cacheLimit = 10_000
 
-    /// Opens the directory of a store, and makes what is missing.
+    /// Opens the directory of a store, and creates missing parts.
     public convenience init(
         of store: Store,
         at folder: String,
@@ -132,12 +132,12 @@ public final class Directory: Sendable {
         throw SyncError(.unknownItem, "There is no API token \(id).")
     }
 
-    /// The token of a text; `nil` if there is none.
+    /// Returns the token with a text; `nil` if there is none.
     func token(_ text: String) async throws -> APIToken? {
         try await token(named: APIToken.recordName(of: text).text)
     }
 
-    /// The token with the name of its record; `nil` if there is none.
+    /// Returns the token with the name of its record; `nil` if there is none.
     func token(named text: String) async throws -> APIToken? {
         let name = RecordName(text)
         if let known = state.withLock({ $0.tokens[name.text] }) { return known }
@@ -246,7 +246,7 @@ public final class Directory: Sendable {
         return account
     }
 
-    /// Adds an account as it is; with an empty hash of a password nobody signs in to it by one.
+    /// Adds an account as it is; without a password hash, its password cannot be used to sign in.
     func add(_ account: Account) async throws {
         do {
             try await registry.accounts.modify { batch in
@@ -278,7 +278,7 @@ public final class Directory: Sendable {
         try await registry.accounts.all(Account.self)
     }
 
-    /// The account with an address; `nil` if there is none.
+    /// Returns the account with an address; `nil` if there is none.
     public func account(email: String) async throws -> Account? {
         let name = AccountAddress.recordName(of: email)
         guard
@@ -291,8 +291,9 @@ public final class Directory: Sendable {
         try await registry.accounts.fetchIfPresent(Account.self, RecordName(name))?.value
     }
 
-    /// The account with an address and a password; `nil` if there is none, which takes as long to
-    /// say.
+    /// Returns the account with an address and a password; `nil` if there is none.
+    ///
+    /// Both results take the same time.
     func account(email: String, password: String) async throws -> Account? {
         let account = try await account(email: email)
         let matches = try await passwords.matches(password, account?.password)
@@ -309,14 +310,14 @@ public final class Directory: Sendable {
         try await endSessions(ofAccount: account.id.text)
     }
 
-    /// Says whether somebody may sign in; locking ends all sessions.
+    /// Locks or unlocks an account; locking ends all its sessions.
     public func setLocked(_ isLocked: Bool, account email: String) async throws {
         guard let account = try await account(email: email) else { throw Self.noAccount(email) }
         try await registry.accounts.update(Account.self, account.id) { $0.isLocked = isLocked }
         if isLocked { try await endSessions(ofAccount: account.id.text) }
     }
 
-    /// Lets others find somebody, or not.
+    /// Sets if other users can find an account.
     func setDiscoverable(_ isDiscoverable: Bool, _ account: Account) async throws {
         guard account.isDiscoverable != isDiscoverable else { return }
         try await registry.accounts.update(Account.self, account.id) {
@@ -330,7 +331,7 @@ public final class Directory: Sendable {
 
     // MARK: Sessions
 
-    /// Signs somebody in to a container, and returns the first token of the session.
+    /// Signs a user in to a container, and returns the first token of the session.
     public func signIn(
         _ account: Account,
         to container: ContainerID,
@@ -340,7 +341,7 @@ public final class Directory: Sendable {
         try await signIn(account, to: container, in: environment, isKept: isKept, session: nil)
     }
 
-    /// Signs somebody in, in a session with an id of 32 hexadecimal digits.
+    /// Signs a user in, in a session with an id of 32 hexadecimal digits.
     func signIn(
         _ account: Account,
         to container: ContainerID,
@@ -382,7 +383,7 @@ public final class Directory: Sendable {
         return webToken(of: session)
     }
 
-    /// Tells the store who a user is, so that others can find them.
+    /// Passes a user's identity to the store, so that other users can find the user.
     private func introduce(
         _ account: Account,
         as user: UserID,
@@ -445,7 +446,7 @@ public final class Directory: Sendable {
         return found
     }
 
-    /// Tells whether a session goes on; a client that listens uses its session.
+    /// Returns true if a session continues; a listening client uses its session.
     func keepsSession(_ id: String) async throws -> Bool {
         guard let session = try await session(id) else { return false }
         let now = Clock.now()

@@ -7,7 +7,8 @@ import TidemarkModel
 
 /// Origins of pages, and addresses to which browsers are sent.
 enum Origin {
-    /// Refuses what is no origin, such as `https://example.org` or `http://localhost:3000`.
+    /// Refuses a text that is not an origin, such as `https://example.org` or
+    /// `http://localhost:3000`.
     static func check(_ text: String) throws(SyncError) {
         guard let url = URL(string: text), let scheme = url.scheme, let host = url.host,
             ["http", "https"].contains(scheme), !host.isEmpty,
@@ -20,7 +21,7 @@ enum Origin {
         }
     }
 
-    /// Refuses what is no address to go back to.
+    /// Refuses a text that is not a callback address.
     static func checkCallback(_ text: String) throws(SyncError) {
         guard let url = URL(string: text), let scheme = url.scheme, url.host != nil,
             ["http", "https"].contains(scheme), url.fragment == nil, url.user == nil

@@ -24,8 +24,8 @@ final class Passwords: Sendable {
         try await run { try Self.hash(password, salt: .random(16)) }
     }
 
-    /// Tells whether a password is the one of a hash; without a hash it is not, and takes as long
-    /// to say so.
+    /// Returns true if a password matches a hash; without a hash it takes the same time to return
+    /// false.
     func matches(_ password: String, _ hash: String?) async throws -> Bool {
         let salt = hash?.split(separator: "$").dropFirst().first.flatMap {
             [UInt8](base64URL: String($0))

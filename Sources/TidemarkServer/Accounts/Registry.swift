@@ -5,11 +5,11 @@
 import TidemarkDatabase
 import TidemarkModel
 
-/// The records of those who call a server, and of those whom it calls: tokens, keys, accounts,
-/// sessions, couriers, webhooks and administrators.
+/// The records of the server's callers and of its receivers.
 ///
-/// They are records of a container that no token gives access to, so that they are as durable as
-/// all else. Of secrets it keeps hashes alone.
+/// They are tokens, keys, accounts, sessions, couriers, webhooks and administrators. They are in a
+/// container that no token gives access to, so that they are as durable as all other records. Only
+/// hashes of secrets are stored.
 struct Registry: Sendable {
     let tokens: ZoneHandle
     let keys: ZoneHandle
@@ -26,7 +26,7 @@ struct Registry: Sendable {
     static let container = ContainerID.server
     private static let owner = UserID("_server")
 
-    /// Makes what is missing.
+    /// Creates missing parts of the registry.
     init(_ service: any DatabaseService) async throws {
         let id = DatabaseID(
             container: Self.container,

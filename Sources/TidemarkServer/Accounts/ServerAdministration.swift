@@ -29,7 +29,7 @@ enum DirectoryCalls {
     ]
 }
 
-/// The administration of a server: of its store, and of those who may call it.
+/// The administration of a server: of its store, and of its credentials.
 public struct ServerAdministration: AdministrationService {
     private let store: StoreAdministration
     private let directory: @Sendable () async throws -> Directory

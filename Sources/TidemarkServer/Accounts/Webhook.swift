@@ -22,7 +22,7 @@ public struct Webhook: RecordCodable, Sendable {
     public var key: String?
     /// The record name of the user whose notifications are posted.
     public var user: String
-    /// The change token behind the last notification that was posted.
+    /// The change token after the last posted notification.
     public var position = ""
     /// The time since which nothing could be posted, in milliseconds since 1970; zero if the last
     /// attempt worked.
@@ -48,7 +48,7 @@ public struct Webhook: RecordCodable, Sendable {
         self.user = user
     }
 
-    /// The caller whose notifications are posted; `nil` for what no server wrote.
+    /// The caller whose notifications are posted; `nil` for a record that no server wrote.
     var caller: Caller? {
         guard let environment = Environment(rawValue: environment), !user.isEmpty else {
             return nil
@@ -82,8 +82,7 @@ public struct Webhook: RecordCodable, Sendable {
 }
 
 extension Directory {
-    /// Adds a webhook for what happens from now on, and returns the secret with which its requests
-    /// are signed.
+    /// Adds a webhook for future notifications, and returns the secret that signs its requests.
     func addWebhook(_ wanted: Webhook) async throws -> String {
         try wanted.checkAddress()
         guard wanted.container != Registry.container.identifier else {

@@ -5,9 +5,9 @@
 import TidemarkModel
 import TidemarkWire
 
-/// Finds out who sent a request.
+/// The authentication of requests.
 ///
-/// Nobody else makes a caller of one.
+/// No other type creates the caller of a request.
 struct Callers: Sendable {
     let directory: Directory
     let seen = SeenSignatures()
@@ -15,7 +15,7 @@ struct Callers: Sendable {
     /// The sender of a request.
     struct Found {
         var caller: Caller
-        /// The session of the user who signed in; `nil` where nobody did.
+        /// The session of the signed-in user; `nil` if nobody is signed in.
         var session: Session?
         /// The token that the request came with; `nil` where it was signed.
         var token: APIToken?
@@ -128,7 +128,7 @@ struct Callers: Sendable {
         )
     }
 
-    /// Asks the directory, and says its errors in the words of the wire.
+    /// Calls the directory, and translates its errors.
     private func answered<Value>(
         _ question: () async throws -> Value
     ) async throws(WebError) -> Value {
@@ -141,7 +141,7 @@ struct Callers: Sendable {
 }
 
 extension WebError {
-    /// Any error in the words of the wire; one that nobody expected says nothing of itself.
+    /// Translates any error; an unexpected one gets no details.
     init(any error: any Error) {
         switch error {
         case let error as WebError: self = error

@@ -19,7 +19,7 @@ struct RequestSignature: Sendable {
     /// Milliseconds by which the time of a request may differ from ours.
     static let window: Int64 = 10 * 60_000
 
-    /// Tells whether a key made the signature for a body and a target, close to a time.
+    /// Returns true if a key made the signature for a body and a target, close to a time.
     func isValid(
         for body: [UInt8],
         target: String,
@@ -57,13 +57,14 @@ struct RequestSignature: Sendable {
     }
 }
 
-/// Signatures that were seen, so that a request that is sent again by somebody else is refused.
+/// The signatures that were seen, to refuse replayed requests.
 final class SeenSignatures: Sendable {
     private let seen = Lock<[String: Int64]>([:])
     private static let limit = 100_000
 
-    /// Tells whether a signature is new, or came again within a second: programs that sign without
-    /// randomness make the same one for the same request.
+    /// Returns true if a signature is new, or is repeated within a second.
+    ///
+    /// Programs that sign without randomness make the same signature for the same request.
     func takes(_ signature: String, now: Int64) -> Bool {
         seen.withLock { seen in
             if let first = seen[signature] { return now - first <= 1_000 }

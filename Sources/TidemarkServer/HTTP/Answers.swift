@@ -28,7 +28,7 @@ extension Response {
         headers.set("X-Apple-CloudKit-Version", to: "1.0")
     }
 
-    /// An answer that says why a request failed.
+    /// Creates the answer with the error of a request.
     init(_ error: WebError, _ incoming: Incoming) {
         self.init(
             json: error.body(uuid: incoming.uuid),
@@ -38,9 +38,9 @@ extension Response {
         if let seconds = error.retryAfter { headers[.retryAfter] = String(seconds) }
     }
 
-    /// A page for people.
+    /// Creates the answer with a page for people.
     ///
-    /// `formTargets` are the origins to which its forms may lead beside its own.
+    /// `formTargets` are the origins to which its forms may lead in addition to its own.
     init(html: String, status: HTTPResponse.Status = .ok, formTargets: [String] = [], nonce: String)
     {
         let targets = (["'self'"] + formTargets).joined(separator: " ")
@@ -69,7 +69,7 @@ extension Response {
             "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,X-Responding-Instance,Via"
     }
 
-    /// The answer to a browser that asks what a page may send.
+    /// Returns the answer to a browser's preflight request.
     static func preflight(_ incoming: Incoming, _ origin: String?) -> Response {
         var response = Response(status: .ok)
         guard let origin else { return response }

@@ -46,10 +46,10 @@ enum Gzip {
         }
     }
 
-    /// Expands what was compressed, up to a limit.
+    /// Expands compressed bytes, up to a limit.
     ///
-    /// Throws for bytes that are not of gzip or end too early, and where there would be more than
-    /// the limit: no more is ever expanded.
+    /// Throws for bytes that are not gzip or end too early, and if the result would exceed the
+    /// limit: no more is ever expanded.
     static func expanded(_ bytes: [UInt8], upTo limit: Int) throws(WebError) -> [UInt8] {
         var stream = z_stream()
         guard

@@ -7,7 +7,7 @@ import Hummingbird
 import TidemarkModel
 import TidemarkWire
 
-/// A request as it came, before it is known who sent it.
+/// A request as it arrived, before its sender is known.
 struct Incoming {
     let request: Request
     /// The id of this request and its answer.
@@ -26,7 +26,7 @@ struct Incoming {
 
     init(_ request: Request, _ options: ServerOptions, from address: String? = nil) {
         self.request = request
-        // The last entry is the proxy's; those before it are what the client says of itself.
+        // The last entry is the proxy's; those before it come from the client and are not trusted.
         let forwarded = HTTPField.Name("X-Forwarded-For").flatMap { request.headers[$0] }?
             .split(separator: ",").last?.filter { $0 != " " }
         self.address = options.trustsProxy ? forwarded ?? address : address
@@ -50,10 +50,10 @@ struct Incoming {
         HTTPField.Name(name).flatMap { request.headers[$0] }
     }
 
-    /// The origin of the page that asks; `nil` where no page does.
+    /// The origin of the page that sent the request; `nil` if no page did.
     var origin: String? { header("Origin").flatMap { $0 == "null" ? nil : $0 } }
 
-    /// True if the answer may hold what Apple's does not.
+    /// True if the answer may contain Tidemark's extensions.
     var isExtended: Bool { header("X-Tidemark-Extensions") == "1" }
 }
 #endif

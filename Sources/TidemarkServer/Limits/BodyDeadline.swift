@@ -18,7 +18,7 @@ final class BodyDeadline: ChannelInboundHandler, RemovableChannelHandler {
 
     private let time: TimeAmount
     private var deadline: Scheduled<Void>?
-    /// True once a body was given up: what follows is not read as another request.
+    /// True once a body was abandoned: the bytes after it are not read as another request.
     private var isOver = false
 
     init(_ time: Duration) {
@@ -43,7 +43,7 @@ final class BodyDeadline: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelRead(data)
     }
 
-    /// Tells whether the body of a request to a path may be that of an asset.
+    /// Returns true if a request to a path may have the body of an asset.
     private static func isUpload(_ target: String) -> Bool {
         let path = target.prefix { $0 != "?" }
         return path.hasPrefix("/assets/") || path.hasSuffix("/uploadAsset")

@@ -6,8 +6,10 @@ import TidemarkLock
 import TidemarkModel
 import TidemarkWire
 
-/// Keeps one container from taking the whole server: bounds the requests of each that are answered
-/// at the same time, and lets queries and deltas of each wait for one another.
+/// The limits that keep one container from using the whole server.
+///
+/// They bound the concurrent requests of each container. The queries and deltas of each container
+/// wait for one another.
 final class ContainerGates: Sendable {
     private struct Gate {
         var open = 0
@@ -80,7 +82,7 @@ final class ContainerGates: Sendable {
 
     private func endScan(_ container: ContainerID, limit: Int) {
         let next: CheckedContinuation<Void, Never>? = gates.withLock { gates in
-            // The limit may have been lowered meanwhile; then the place is not handed on.
+            // The limit may have been lowered in the meantime; then the place is not reused.
             if let gate = gates[container], !gate.waiting.isEmpty, gate.scans <= limit {
                 return gates[container]?.waiting.removeFirst()
             }

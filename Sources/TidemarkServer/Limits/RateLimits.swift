@@ -23,9 +23,9 @@ public enum RateLimited: String, CaseIterable, Hashable, Sendable {
     case signIn = "sign-in"
 }
 
-/// Says of each request whether it comes too early.
+/// The rate limits of requests.
 ///
-/// A rate of so many in a period is a bucket that holds so many and fills within the period.
+/// A rate of a number in a period is a bucket that holds this number and fills within the period.
 final class RateLimits: Sendable {
     private let rates: [RateLimited: Throttling.Rate]
     /// The time at which each bucket is full again, in nanoseconds.
@@ -76,7 +76,8 @@ final class RateLimits: Sendable {
             guard full - now <= max(period, each) else { return full - now - period }
             if fullTimes.count >= Self.bucketLimit {
                 fullTimes = fullTimes.filter { $0.value > now }
-                // Memory comes before limits: whoever has so many names to fill the table with begins all anew.
+                // Memory has priority: an attacker with enough names to fill the table resets all
+                // buckets.
                 if fullTimes.count >= Self.bucketLimit { fullTimes = [:] }
             }
             fullTimes[bucket] = full
@@ -86,7 +87,7 @@ final class RateLimits: Sendable {
 }
 
 extension Duration {
-    /// The duration in nanoseconds, at most what an `Int64` holds.
+    /// The duration in nanoseconds, at most the maximum of `Int64`.
     fileprivate var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

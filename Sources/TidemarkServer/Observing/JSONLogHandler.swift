@@ -24,7 +24,7 @@ public struct JSONLogHandler: LogHandler {
         Logger(label: "tidemark") { _ in JSONLogHandler(write: write) }
     }
 
-    /// One member of what every message has.
+    /// One metadata entry of every message.
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }

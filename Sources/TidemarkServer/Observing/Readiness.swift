@@ -6,7 +6,7 @@ import Foundation
 
 /// The state of a store's disk, which lets it take in more or not.
 struct Readiness {
-    /// Bytes that are free where the store is; `nil` where the system does not say.
+    /// The free bytes on the store's volume; `nil` if the system does not report them.
     var freeByteCount: Int64?
     /// True if the folder may be written to.
     var isWritable: Bool
@@ -19,7 +19,7 @@ struct Readiness {
         self.isWritable = isWritable
     }
 
-    /// Asks the system about a store's folder.
+    /// Reads the system's information about a store's folder.
     init(ofStoreAt folder: String) {
         let attributes = try? FileManager.default.attributesOfFileSystem(forPath: folder)
         freeByteCount = (attributes?[.systemFreeSize] as? NSNumber)?.int64Value

@@ -17,7 +17,7 @@ struct RequestLine {
     var endpoint: String?
     /// The caller, if they are known.
     var caller: Caller?
-    /// The name of the administrator, if one asks.
+    /// The name of the administrator, for a request of an administrator.
     var administrator: String?
     /// The code of an error.
     var code: String?

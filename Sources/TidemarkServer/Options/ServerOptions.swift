@@ -4,7 +4,7 @@
 #if Server
 public import Tidemark
 
-/// The options of a server: how it listens, and whom it lets in.
+/// The options of a server: its addresses, its limits and its access rules.
 public struct ServerOptions: Hashable, Sendable {
     /// The address to listen on.
     public var host = "127.0.0.1"
@@ -24,12 +24,11 @@ public struct ServerOptions: Hashable, Sendable {
     public var allowsSignUp = true
     /// Bytes that the body of a request may have, assets aside.
     public var bodyByteLimit = 4 << 20
-    /// The limits of rates; what is not named here has none.
+    /// The rate limits; requests that are not named here have none.
     public var rateLimits: [RateLimited: Throttling.Rate] = [
         .signIn: Throttling.Rate(20, per: .seconds(60))
     ]
-    /// True if a proxy stands before the server, whose `X-Forwarded-For` says where a request comes
-    /// from.
+    /// True if the server is behind a proxy whose `X-Forwarded-For` names the client.
     public var trustsProxy = false
     /// The most connections that may be open at once.
     public var connectionLimit = 20_000
@@ -43,17 +42,18 @@ public struct ServerOptions: Hashable, Sendable {
     ///
     /// Other addresses that are not public are refused.
     public var webhookNetworks: [String] = []
-    /// The times for which attempts to reach a webhook go on.
+    /// The duration of the attempts to reach a webhook.
     public var webhookPatience = WebhookPatience()
-    /// The time after which a connection on which nothing is asked is closed.
+    /// The time after which an idle connection is closed.
     public var idleTimeout = Duration.seconds(60)
     /// The time within which the body of a request must have come, assets aside.
     public var bodyTimeout = Duration.seconds(60)
-    /// Requests of one container that are answered at the same time, where the container has no
-    /// limit of its own.
+    /// The maximum number of concurrent requests of one container without a limit of its own.
     public var requestsPerContainer = 2_000
-    /// Queries and deltas of one container that are read at the same time, where the container has
-    /// no limit of its own; others wait.
+    /// The maximum number of concurrent queries and deltas of one container without a limit of its
+    /// own.
+    ///
+    /// Others wait.
     public var scansPerContainer = 32
 
     /// The validity of a session's web auth tokens.
@@ -67,12 +67,11 @@ public struct ServerOptions: Hashable, Sendable {
 public enum TokenRotation: String, CaseIterable, Hashable, Sendable {
     /// Each of them until the session ends, as Apple's service does.
     case lenient
-    /// Each for one request, as Apple's documentation says: the answer's token is the only one that
-    /// is good then.
+    /// Each for one request, as in Apple's documentation: then only the answer's token is valid.
     ///
-    /// A client that does not get an answer has to sign in again, and cannot send two requests at
-    /// once. The server keeps in memory which token is next: after a start one that was used before
-    /// is good once more.
+    /// A client that does not receive an answer must sign in again, and cannot send two requests at
+    /// once. The server keeps the next token in memory: after a restart, a used token is valid once
+    /// more.
     case strict
 }
 #endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Server
-/// The times for which attempts to reach a webhook go on.
+/// The duration of the attempts to reach a webhook.
 public struct WebhookPatience: Hashable, Sendable {
     /// The pause after the first failure; each further one doubles it.
     public var firstPause = Duration.seconds(5)

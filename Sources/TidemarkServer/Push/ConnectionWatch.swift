@@ -17,14 +17,14 @@ import Darwin
 /// Nothing reads a connection while a response is written to it, so only the connection itself can
 /// detect that the other side is gone. It then closes, and writing fails.
 enum ConnectionWatch {
-    /// The seconds for which what was sent may stay unconfirmed: so a side is found that vanished
-    /// without a word.
+    /// The seconds for which sent bytes may stay unconfirmed, to detect a side that vanished
+    /// without closing.
     private static let silence = 60
 
     /// Lets a connection close itself once the other side is gone.
     static func begin(on channel: any Channel) {
         if channel is any SocketOptionProvider {
-            // A client that says nothing more has nothing more to hear.
+            // A client that has closed its sending side does not receive either.
             channel.setOption(.allowRemoteHalfClosure, value: false).whenComplete { _ in }
             limitSilence(of: channel)
         } else if let connection = channel.parent, connection is any SocketOptionProvider {

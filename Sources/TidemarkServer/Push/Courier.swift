@@ -39,12 +39,12 @@ final class Courier: Sendable {
 
     var token: CourierToken { state.withLock { $0.token } }
 
-    /// True if nothing is lost when the courier is read anew from its record.
+    /// True if the courier can be dropped and read again from its record without a loss.
     var isIdle: Bool {
         state.withLock { $0.waiting == nil && !$0.isHandingOut && !$0.isSaving && $0.isSaved }
     }
 
-    /// Tells whether the courier was asked within some milliseconds, and counts as being asked.
+    /// Returns true if the courier was used within some milliseconds, and records this use.
     func use(within lifetime: Int64) -> Bool {
         let now = Clock.now()
         return state.withLock { state in
@@ -63,13 +63,14 @@ final class Courier: Sendable {
         before?.mark(.end)
     }
 
-    /// Says that a request does not wait any more.
+    /// Removes a waiting request.
     func stopWaiting(_ listener: Listener) {
         state.withLock { if $0.waiting === listener { $0.waiting = nil } }
     }
 
-    /// Takes the next notification; `nil` if there is none, or another request has one that is on
-    /// its way.
+    /// Takes the next notification.
+    ///
+    /// Returns `nil` if there is none, or if another request is delivering one.
     func take(from store: Store) async throws(SyncError) -> Handout? {
         let position = state.withLock { state -> String? in
             if state.isHandingOut { return nil }
@@ -87,7 +88,7 @@ final class Courier: Sendable {
                 token = page.token
                 guard page.moreComing else { break }
             }
-            // Not saved: what was passed over is passed over again.
+            // Not saved: skipped notifications are skipped again.
             release(at: token)
             return nil
         } catch {
@@ -96,7 +97,7 @@ final class Courier: Sendable {
         }
     }
 
-    /// Ends the handing out of a notification, and goes on behind it if it was written.
+    /// Ends the delivery of a notification, and advances past it if it was written.
     fileprivate func release(at token: ChangeToken?) {
         let waiting = state.withLock { state in
             state.isHandingOut = false
@@ -111,7 +112,7 @@ final class Courier: Sendable {
         release(at: token)
     }
 
-    /// Saves the position, unless somebody else does.
+    /// Saves the position, unless another task is saving it.
     func save(in directory: Directory) async throws {
         while true {
             let token = state.withLock { state -> CourierToken? in
@@ -132,8 +133,8 @@ final class Courier: Sendable {
     }
 }
 
-/// A notification on its way to a client: if it is let go of without ``wasWritten()``, it is handed
-/// out again.
+/// A notification that is being delivered: if it is released without ``wasWritten()``, it is
+/// delivered again.
 final class Handout: Sendable {
     let line: PushPage.Line
     private let courier: Courier
@@ -144,7 +145,7 @@ final class Handout: Sendable {
         self.courier = courier
     }
 
-    /// Says that the answer was written.
+    /// Records that the answer was written.
     func wasWritten() {
         isSettled.withLock { $0 = true }
         courier.delivered(line.token)

@@ -6,7 +6,7 @@ import TidemarkDatabase
 import TidemarkModel
 import TidemarkWire
 
-/// A client that fetches notifications at an address of its own.
+/// A client that fetches notifications at its own address.
 struct CourierToken: RecordCodable, Hashable, Sendable {
     static let recordType = "Courier"
     /// The hash of the token, in hexadecimal digits.
@@ -14,15 +14,15 @@ struct CourierToken: RecordCodable, Hashable, Sendable {
     var container: String
     var environment: String
     var user: String
-    /// The client, which hears of nothing that it did itself.
+    /// The client, which receives no notifications of its own changes.
     var device: String
-    /// The session of the user who signed in; `nil` for a key.
+    /// The session of the signed-in user; `nil` for a key.
     var session: String?
     /// The key that signed the request for the courier; `nil` for a session.
     var key: String?
     /// The name of the API token's record; `nil` for a key.
     var token: String?
-    /// The change token behind the last notification that the client has got.
+    /// The change token after the last notification that the client has received.
     var position: String
 
     static func recordName(of token: String) -> RecordName {
@@ -43,7 +43,7 @@ struct CourierToken: RecordCodable, Hashable, Sendable {
         position = ""
     }
 
-    /// The caller that the client is; `nil` for what no server wrote.
+    /// The caller of the client; `nil` for a record that no server wrote.
     var caller: Caller? {
         guard let environment = Environment(rawValue: environment) else { return nil }
         let authentication: Authentication =
@@ -69,12 +69,12 @@ struct CourierToken: RecordCodable, Hashable, Sendable {
 }
 
 extension Directory {
-    /// Tells whether the credentials of a request are still good.
+    /// Returns true if the credentials of a request are still valid.
     func isGood(_ found: Callers.Found) async throws -> Bool {
         try await isGood(CourierToken("", found))
     }
 
-    /// Tells whether the credentials with which a client began to listen are still good.
+    /// Returns true if the credentials with which a client began to listen are still valid.
     func isGood(_ client: CourierToken) async throws -> Bool {
         if let key = client.key { return try await self.key(key) != nil }
         guard let session = client.session, let token = client.token,

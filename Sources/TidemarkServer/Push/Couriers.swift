@@ -22,9 +22,9 @@ final class Couriers: Sendable {
 
     private let state = Lock(State())
 
-    /// The most couriers that are kept in memory while nobody asks them.
+    /// The maximum number of idle couriers in memory.
     private static let cacheLimit = 20_000
-    /// Milliseconds for which a courier lasts without being asked.
+    /// The milliseconds for which an unused courier lasts.
     private static let lifetime: Int64 = 14 * 24 * 60 * 60_000
     /// Milliseconds between two searches for couriers that have ended.
     private static let sweepInterval: Int64 = 60 * 60_000
@@ -47,7 +47,7 @@ final class Couriers: Sendable {
 
     /// Gives a courier to the client of a request, if its token is one of the client's container.
     ///
-    /// A token of anybody else, such as one of Apple's, is nothing that could be sent to.
+    /// Other tokens, such as Apple's, cannot be delivered to.
     func register(_ text: String, for found: Callers.Found) async throws {
         let name = CourierToken.recordName(of: text)
         guard let known = try await courier(named: name)?.token,
@@ -64,7 +64,7 @@ final class Couriers: Sendable {
         state.withLock { $0.couriers[name] = nil }
     }
 
-    /// The courier of a token; `nil` if there is none, or it has ended.
+    /// Returns the courier of a token; `nil` if there is none, or it has ended.
     func courier(_ text: String) async throws -> Courier? {
         let name = CourierToken.recordName(of: text)
         guard let courier = try await courier(named: name) else { return nil }
@@ -80,7 +80,7 @@ final class Couriers: Sendable {
         let found = try await directory.registry.couriers.fetchIfPresent(CourierToken.self, name)
         guard let found = found.flatMap({ Courier($0.value) }) else { return nil }
         return state.withLock { state in
-            // Somebody else may have been faster: there is one courier for a token.
+            // Another task may have been faster: there is one courier for a token.
             if let known = state.couriers[name] { return known }
             if state.couriers.count >= Self.cacheLimit {
                 state.couriers = state.couriers.filter { !$0.value.isIdle }

@@ -5,9 +5,9 @@
 import TidemarkLock
 import TidemarkModel
 
-/// A mailbox with one place: marks that say what to look for, never the news itself.
+/// A mailbox with one place: marks that name what to check, not the notifications.
 ///
-/// However much happens, a listener that is slow has one pending set of marks and is woken once.
+/// A slow listener has one pending set of marks and is woken once, whatever the number of events.
 final class Listener: Sendable {
     struct Marks: OptionSet {
         let rawValue: UInt8
@@ -15,7 +15,7 @@ final class Listener: Sendable {
         static let news = Marks(rawValue: 1)
         /// The time between two heartbeats has passed.
         static let beat = Marks(rawValue: 2)
-        /// Nobody listens any more, or the server stops.
+        /// The client has stopped listening, or the server is stopping.
         static let end = Marks(rawValue: 4)
     }
 
@@ -32,7 +32,7 @@ final class Listener: Sendable {
         self.collection = collection
     }
 
-    /// Adds marks, and wakes whoever waits for some.
+    /// Adds marks, and wakes the waiting task.
     func mark(_ marks: Marks) {
         let waiter = state.withLock { state -> CheckedContinuation<Marks, Never>? in
             guard let waiter = state.waiter else {

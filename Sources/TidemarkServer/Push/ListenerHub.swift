@@ -7,7 +7,7 @@ import TidemarkLock
 import TidemarkModel
 import TidemarkWire
 
-/// Everybody who listens for notifications of a server's store.
+/// The listeners for notifications of a server's store.
 ///
 /// It follows the store once, and marks the listeners that new notifications concern. One timer
 /// serves the heartbeats of all: a wheel that turns once between two beats of a listener.
@@ -41,7 +41,7 @@ final class ListenerHub: Sendable {
     /// The number of listeners.
     var count: Int { state.withLock { $0.count } }
 
-    /// The reasons for which nobody can begin to listen.
+    /// The reasons to refuse a listener.
     enum Refusal: Error {
         /// The server stops.
         case ended
@@ -64,7 +64,7 @@ final class ListenerHub: Sendable {
         }
     }
 
-    /// Throws if nobody can begin to listen for a user's notifications.
+    /// Throws if a listener for a user's notifications would be refused.
     func check(_ collection: DatabaseID) throws(Refusal) {
         if let refusal = state.withLock({ self.refusal(for: collection, $0) }) { throw refusal }
     }
@@ -107,7 +107,7 @@ final class ListenerHub: Sendable {
         }
     }
 
-    /// Ends everybody's listening; nobody can begin any more.
+    /// Ends all listeners, and refuses new ones.
     func end() {
         let listeners = state.withLock { state in
             state.hasEnded = true
@@ -123,7 +123,7 @@ final class ListenerHub: Sendable {
         for listener in listeners { listener.mark(.news) }
     }
 
-    /// Turns the wheel for as long as anybody listens.
+    /// Turns the wheel as long as there are listeners.
     private func beat() async {
         while true {
             try? await Task.sleep(for: interval / Self.slotCount)

@@ -31,9 +31,9 @@ struct InternetAddress: Hashable, Sendable {
         }
     }
 
-    /// True for an address that anybody on the internet may reach.
+    /// True for an address that is reachable from the internet.
     ///
-    /// Addresses of version 6 that stand for one of version 4 are as public as that one.
+    /// An IPv6 address that maps an IPv4 address is as public as that one.
     var isPublic: Bool {
         if let inner = embedded { return inner.isPublic }
         let networks = bytes.count == 4 ? Network.reserved4 : Network.reserved6
@@ -56,7 +56,7 @@ struct InternetAddress: Hashable, Sendable {
 }
 
 extension ServerOptions {
-    /// Throws if one of the networks for webhooks is none.
+    /// Throws if one of the networks for webhooks is invalid.
     public func checkWebhookNetworks() throws {
         for text in webhookNetworks { _ = try Network(text) }
     }

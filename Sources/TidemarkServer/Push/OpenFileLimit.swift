@@ -12,8 +12,8 @@ import Darwin
 
 /// The number of files and sockets that the process may have open.
 enum OpenFileLimit {
-    /// Raises the limit to the most that the system lets the process have, and returns it; `nil`
-    /// where the system does not say.
+    /// Raises the limit to the maximum for the process, and returns it; `nil` if the system does
+    /// not report it.
     @discardableResult
     static func raise() -> Int? {
         #if canImport(Glibc)
@@ -27,7 +27,7 @@ enum OpenFileLimit {
             var raised = limit
             raised.rlim_cur = limit.rlim_max
             #if canImport(Darwin)
-            // The system refuses more than this, whatever the hard limit says.
+            // The system refuses higher values, whatever the hard limit is.
             raised.rlim_cur = min(limit.rlim_max, rlim_t(OPEN_MAX))
             #endif
             if setrlimit(resource, &raised) == 0 { limit = raised }

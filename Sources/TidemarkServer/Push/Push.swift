@@ -8,7 +8,7 @@ import Tidemark
 import TidemarkModel
 import TidemarkWire
 
-/// The parts of a server that tell clients of changes: streams, couriers and webhooks.
+/// The parts of a server that notify clients of changes: streams, couriers and webhooks.
 struct Push: Sendable {
     let hub: ListenerHub
     let couriers: Couriers

@@ -36,7 +36,7 @@ struct WebhookPost {
     /// Posts the request; throws unless the answer has a status of 200 to 299.
     ///
     /// The address is looked up once, checked, and then connected to. Redirects are not followed.
-    /// Of the answer only the status counts.
+    /// Only the status of the answer counts.
     func send(signedWith key: [UInt8], allowing networks: [Network]) async throws {
         guard let parts = URLComponents(string: url), let host = parts.host else {
             throw Failure(description: "The address cannot be read.")

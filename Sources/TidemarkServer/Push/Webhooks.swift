@@ -57,7 +57,8 @@ final class Webhooks: Sendable {
         for task in ended { task.cancel() }
     }
 
-    /// Ends, without waiting for answers: what was not confirmed is posted again after the next start.
+    /// Ends without waiting for answers: unconfirmed notifications are posted again after the next
+    /// start.
     func end() async {
         let tasks = state.withLock { state in
             state.isRunning = false
@@ -95,7 +96,7 @@ final class Webhooks: Sendable {
         }
     }
 
-    /// Posts the next notification, and keeps that it was taken; false if there is none.
+    /// Posts the next notification, and records that it was accepted; false if there is none.
     private func postNext(_ webhook: inout Webhook, as caller: Caller) async throws -> Bool {
         guard let start = ChangeToken(webhook.position) else { return false }
         let page: PushPage
@@ -103,7 +104,7 @@ final class Webhooks: Sendable {
             page = try await self.page(after: start, as: caller)
         } catch {
             guard error.code == .changeTokenExpired else { throw error }
-            // The receiver missed some; it hears of what comes next.
+            // The receiver missed some; it receives the next ones.
             webhook.position = try await store.notificationToken(as: caller).description
             try await save(webhook)
             return true
@@ -130,7 +131,7 @@ final class Webhooks: Sendable {
         return true
     }
 
-    /// A page with the next notification, empty if there is none.
+    /// Returns a page with the next notification, empty if there is none.
     private func page(
         after token: ChangeToken,
         as caller: Caller
@@ -162,7 +163,7 @@ final class Webhooks: Sendable {
         if isNews { try? await save(webhook) }
     }
 
-    /// Keeps a webhook's state, unless it was removed meanwhile.
+    /// Saves a webhook's state, unless it was removed in the meantime.
     private func save(_ webhook: Webhook) async throws {
         let zone = directory.registry.webhooks
         guard try await zone.fetchIfPresent(Webhook.self, webhook.id) != nil else {

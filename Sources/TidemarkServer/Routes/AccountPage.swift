@@ -7,7 +7,7 @@ import Hummingbird
 import TidemarkDatabase
 import TidemarkModel
 
-/// The pages of somebody's own account.
+/// The pages of a user's own account.
 enum AccountPage {
     static func signIn(_ notice: String?) -> Response {
         Page.page(

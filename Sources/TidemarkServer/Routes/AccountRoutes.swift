@@ -7,9 +7,9 @@ import Hummingbird
 import TidemarkModel
 import TidemarkWire
 
-/// The content of a link with which a password is set anew.
+/// The content of a link with which a password is reset.
 ///
-/// It names the password of before, so that it is good once.
+/// It names the previous password, so that it is valid once.
 struct ResetTicket: Codable {
     static let purpose = "reset"
     static let lifetime: Int64 = 24 * 60 * 60_000
@@ -30,7 +30,7 @@ struct ResetTicket: Codable {
     }
 }
 
-/// The content of a link with which somebody makes an account; it is good once, for one address.
+/// The content of a link with which a user creates an account; it is valid once, for one address.
 struct Invitation: Codable {
     static let purpose = "invitation"
     static let lifetime: Int64 = 14 * 24 * 60 * 60_000
@@ -38,7 +38,7 @@ struct Invitation: Codable {
     var end: Int64
 }
 
-/// `/account`, `/reset` and `/invitation`: what people do with their own account.
+/// `/account`, `/reset` and `/invitation`: the pages on which users manage their own account.
 extension Server {
     private static let cookie = "tidemark-account"
 
@@ -57,7 +57,7 @@ extension Server {
         return AccountPage.account(account, sessions, notice)
     }
 
-    /// Does what a form of the account page asks for.
+    /// Performs the action of a form on the account page.
     func changeAccount(
         _ request: Request,
         _ action: String,
@@ -218,8 +218,7 @@ extension Directory {
         return account
     }
 
-    /// The path of a link with which somebody makes an account for an address: once, within two
-    /// weeks.
+    /// Returns the path of a link to create an account for an address: once, within two weeks.
     public func invitationPath(for email: String) throws -> String {
         let invitation = Invitation(
             email: Account.normalized(email),
@@ -236,7 +235,7 @@ extension Directory {
         return found
     }
 
-    /// Signs somebody in to the page of their own account, and returns what the cookie holds.
+    /// Signs a user in to the page of their own account, and returns the content of the cookie.
     func signInToAccount(_ account: Account) async throws -> String {
         try await begin(
             account,

@@ -14,17 +14,17 @@ import TidemarkLock
 import TidemarkModel
 import TidemarkWire
 
-/// `/tidemark/1/administration/…`: what operators ask, in lines of JSON.
+/// `/tidemark/1/administration/…`: the calls of operators, in lines of JSON.
 extension Server {
     /// The administrator of a request.
     struct Operator: Sendable {
         /// The id of the credential.
         let id: String
         let name: String
-        /// The address that they ask from; `nil` on the socket in the store's folder.
+        /// The address of the client; `nil` on the socket in the store's folder.
         let address: String?
 
-        /// Whoever may open the socket in the store's folder.
+        /// The operator with access to the socket in the store's folder.
         static let local = Operator(id: "local", name: "local", address: nil)
     }
 
@@ -135,9 +135,9 @@ extension Server {
         .xContentTypeOptions: "nosniff",
     ]
 
-    /// Keeps a call on record, before it is answered.
+    /// Records a call before it is answered.
     ///
-    /// A store that takes in nothing still answers calls that only read.
+    /// A store that cannot write still answers calls that only read.
     private func keep<Call: AdministrationCall>(
         _ call: Call,
         by administrator: Operator
@@ -166,12 +166,14 @@ extension Server {
     }
 }
 
-/// The answer to a call on its way to a client: its lines, and lines in between that say how far
-/// work has come, or nothing, so that both sides notice a connection that is gone.
+/// The answer to a call while it is sent to a client.
+///
+/// It has the lines of the answer. Between them are lines with the progress, or empty lines, so
+/// that both sides detect a lost connection.
 private struct CallAnswer<Call: AdministrationCall>: Sendable {
     let call: Call
     let service: any AdministrationService
-    /// Lines for the client; an empty one says nothing.
+    /// The lines for the client; an empty one has no content.
     private let lines = AsyncChannel<[UInt8]>()
 
     /// The pause between two reports of progress to the client.
@@ -251,7 +253,7 @@ private final class LatestProgress: Sendable {
 }
 
 extension Response {
-    /// An answer that says why a call was not begun.
+    /// Creates the answer that refuses a call.
     fileprivate init(administration reason: String, status: Int) {
         let code: SyncError.Code =
             switch status {
@@ -270,7 +272,7 @@ extension Response {
 }
 
 extension SyncError {
-    /// Any error of a call, for the one who made it.
+    /// Translates any error of a call, for its caller.
     fileprivate init(ofCall error: any Error) {
         switch error {
         case let error as SyncError: self = error

@@ -8,8 +8,8 @@ import ServiceLifecycle
 
 /// The socket in a store's folder on which a server answers administrators.
 ///
-/// A user who may open the socket may administer the server: its mode is 0600, in a folder that is
-/// its owner's.
+/// A user who may open the socket may administer the server: its mode is 0600, in a folder of its
+/// owner.
 public enum AdministrationSocket {
     /// Bytes that the path of a socket may have on Linux and on Apple's systems.
     private static let pathByteLimit = 103

@@ -125,13 +125,13 @@ extension Server {
     }
 }
 
-/// One range of bytes, as a header asks for it.
+/// One range of bytes, as a header requests it.
 enum ByteRange {
     case from(UInt64, through: UInt64?)
     /// The last bytes.
     case suffix(UInt64)
 
-    /// Reads a header; `nil` for one that is not understood, or asks for several ranges.
+    /// Reads a header; `nil` if it is invalid or requests several ranges.
     init?(_ header: String) {
         guard header.hasPrefix("bytes=") else { return nil }
         let parts = header.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
@@ -147,7 +147,7 @@ enum ByteRange {
         }
     }
 
-    /// The bytes to ask for; of the last bytes it is not known yet which they are.
+    /// The bytes to request; `nil` for a suffix, whose position is not known yet.
     var request: Range<UInt64>? {
         switch self {
         case .from(let first, let last):

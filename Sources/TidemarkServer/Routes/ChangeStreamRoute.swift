@@ -71,7 +71,7 @@ private struct ChangeStream: Sendable {
     let server: Server
     let found: Callers.Found
     let collection: DatabaseID
-    /// The position of the client; `nil` if it has to begin anew.
+    /// The position of the client; `nil` if it must start again.
     let start: ChangeToken?
     /// True unless the client has missed something.
     let isComplete: Bool
@@ -94,7 +94,7 @@ private struct ChangeStream: Sendable {
             var token = try await begin(to: &writer)
             var told = token
             var marks: Listener.Marks = .news
-            // Whoever signs out hears of nothing that happens later.
+            // After signing out, a client receives no later notification.
             while !marks.contains(.end), try await server.directory.isGood(found) {
                 if marks.contains(.news) { try await send(to: &writer, &token, &told) }
                 if marks.contains(.beat) {
@@ -117,7 +117,7 @@ private struct ChangeStream: Sendable {
         return start
     }
 
-    /// Tells the client that it has missed notifications, and begins behind all that there are.
+    /// Notifies the client that it has missed notifications, and continues after all existing ones.
     @concurrent
     private func reset(to writer: inout any ResponseBodyWriter) async throws -> ChangeToken {
         let token = try await server.store.notificationToken(as: found.caller)
@@ -168,8 +168,8 @@ extension ByteBuffer {
     /// A comment, which keeps the connection open.
     fileprivate static let beat = ByteBuffer(string: ":\n\n")
 
-    /// An id alone, for a client whose position changed without an event: it gets no event of its
-    /// own changes.
+    /// Returns an id alone, for a client whose position changed without an event: it gets no event
+    /// of its own changes.
     fileprivate static func position(_ token: ChangeToken) -> ByteBuffer {
         ByteBuffer(string: "id: \(token)\n\n")
     }
@@ -179,7 +179,7 @@ extension ByteBuffer {
         ByteBuffer(string: "retry: \(milliseconds)\n\n")
     }
 
-    /// An event, whose id is the position behind it.
+    /// Returns an event, whose id is the position after it.
     fileprivate static func event(
         _ name: StaticString,
         _ data: [UInt8],

@@ -173,7 +173,7 @@ extension Server {
             try await writer.write(ByteBuffer(bytes: payload))
             try await writer.finish(nil)
             handout.wasWritten()
-            // What could not be saved is saved with the next one.
+            // A position that could not be saved is saved with the next one.
             try? await courier.save(in: self.directory)
         }
         return response

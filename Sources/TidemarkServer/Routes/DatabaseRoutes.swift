@@ -101,7 +101,7 @@ extension Server {
         }
     }
 
-    /// Reads what a path is about: `database/1/CONTAINER/ENVIRONMENT/DATABASE/…`.
+    /// Reads the database of a path: `database/1/CONTAINER/ENVIRONMENT/DATABASE/…`.
     private func place(_ incoming: Incoming) throws(WebError) -> Callers.Place {
         let parts = incoming.path
         guard parts.count > 5 else { throw .noHandler(incoming.path.joined(separator: "/")) }

@@ -113,7 +113,7 @@ enum Page {
         )
     }
 
-    /// Writes what somebody is told at the top of a page.
+    /// Writes a notice at the top of a page.
     static func notice(_ text: String?) -> String {
         text.map { "<p class=\"problem\" role=\"alert\">\(escaped($0))</p>" } ?? ""
     }

@@ -14,7 +14,7 @@ enum PushEndpoint: String, CaseIterable {
     case createToken = "tokens/create"
     case registerToken = "tokens/register"
 
-    /// The methods of the endpoint beside OPTIONS.
+    /// The methods of the endpoint in addition to OPTIONS.
     var methods: [HTTPRequest.Method] { self == .stream ? [.get] : [.post] }
 
     /// The endpoint of a request's path, without looking at the rest of the path.

@@ -18,14 +18,14 @@ import TidemarkModel
 import TidemarkWire
 public import Tracing
 
-/// Answers CloudKit Web Services for a store, over HTTP.
+/// A server of CloudKit Web Services for a store, over HTTP.
 ///
-/// `run()` is a whole server. `addRoutes(to:)` puts the same paths into the router of somebody's
-/// own application.
+/// `run()` is a whole server. `addRoutes(to:)` adds the same paths to the router of another
+/// application.
 public final class Server: Sendable {
     /// The options that it was made with.
     public let options: ServerOptions
-    /// The credentials of those who may call it.
+    /// The credentials of the server's callers.
     public let directory: Directory
     let store: Store
     let callers: Callers
@@ -40,13 +40,12 @@ public final class Server: Sendable {
     /// The store's folder.
     let folder: String
 
-    /// Prepares a server for the store in a folder.
+    /// Creates a server for the store in a folder.
     ///
-    /// `logger` is told of each request: who asked for what and how that ended, never a token, a
-    /// body or a value. `tracer` makes a span of each request; the spans of an ``OTLPTracer`` are
-    /// posted while ``run(onListening:)`` runs. Open the store with
-    /// `StoreOptions.requiresAuthentication`, so that nobody is taken for a user whose credential
-    /// was not checked.
+    /// `logger` receives each request with its caller and its result, never a token, a body or a
+    /// value. `tracer` creates a span of each request; the spans of an ``OTLPTracer`` are posted
+    /// while ``run(onListening:)`` runs. Open the store with `StoreOptions.requiresAuthentication`,
+    /// so that every user has a checked credential.
     public init(
         store: Store,
         at folder: String,
@@ -145,16 +144,15 @@ public final class Server: Sendable {
         }
     }
 
-    /// Posts webhooks, and ends streams and couriers at a graceful shutdown: for applications that
-    /// mount the routes.
+    /// The service that posts webhooks, and ends streams and couriers at a graceful shutdown.
     ///
-    /// Put it behind the application in a service group, so that it is shut down first; `run()` has
-    /// one of its own.
+    /// It is for applications that mount the routes. Put it after the application in a service
+    /// group, so that it is shut down first. `run()` has its own.
     public var pushService: any Service { push }
 
     /// Answers requests until the process is asked to stop, then finishes those that have begun.
     ///
-    /// `onListening` is told the port. The store stays open.
+    /// Calls `onListening` with the port. The store stays open.
     public func run(onListening: @escaping @Sendable (Int) async -> Void = { _ in }) async throws {
         let openFileLimit = OpenFileLimit.raise()
         logger.info("start", metadata: ["openFiles": "\(openFileLimit ?? 0)"])
@@ -163,7 +161,7 @@ public final class Server: Sendable {
         var logger = logger
         logger.logLevel = .warning
         var configuration = ServiceGroupConfiguration(
-            // What comes first is stopped last: spans of the last requests are posted too.
+            // The first service is stopped last: spans of the last requests are posted too.
             services: [tracer as? OTLPTracer, application, reloader, administration()]
                 .compactMap { $0 } + [push],
             gracefulShutdownSignals: [.sigterm, .sigint],
@@ -174,7 +172,7 @@ public final class Server: Sendable {
         try await ServiceGroup(configuration: configuration).run()
     }
 
-    /// The server's paths on its address, with its limits; `services` run beside it.
+    /// Creates the application with the server's paths, address and limits; `services` run with it.
     func makeApplication(
         _ reloader: TimedCertificateReloader? = nil,
         services: [any Service] = [],

@@ -58,7 +58,7 @@ extension Server {
         }
     }
 
-    /// Finds the app that asks, and takes the request out of its limits.
+    /// Identifies the calling app, and applies its limits to the request.
     private func prepare(_ call: inout ServiceCall) async throws(SyncError) {
         do throws(WebError) {
             call.token = try await callers.token(call.incoming)
@@ -127,7 +127,7 @@ extension Server {
         }
     }
 
-    /// Reads a request in JSON, and finds who sent it.
+    /// Reads a request in JSON, and identifies its sender.
     func read<Value: Decodable>(
         _ type: Value.Type,
         _ call: inout ServiceCall,
@@ -145,7 +145,8 @@ extension Server {
         }
     }
 
-    /// Finds the sender of a request, and adds what only Tidemark's own clients say of themselves.
+    /// Identifies the sender of a request, and adds the details that only Tidemark's own clients
+    /// send.
     func caller(
         _ call: inout ServiceCall,
         _ body: [UInt8],
@@ -184,7 +185,7 @@ extension Server {
         return caller
     }
 
-    /// Reads what a path is about.
+    /// Reads the database of a path.
     private func place(_ incoming: Incoming) throws(SyncError) -> Callers.Place {
         let parts = incoming.path
         guard parts.count == 6, let environment = TidemarkModel.Environment(rawValue: parts[3]),
@@ -211,7 +212,7 @@ enum ServiceStream: String, CaseIterable {
 }
 
 extension SyncError {
-    /// Says in a service's words why a request was refused before it came to the service.
+    /// Translates the error of a request that did not reach the service.
     fileprivate init(_ error: WebError) {
         let code = error.status == 413 ? .limitExceeded : Code(serverErrorCode: error.code)
         self.init(
@@ -228,7 +229,7 @@ extension SyncError {
 }
 
 extension Incoming {
-    /// The form in which the client takes an answer: JSON unless it says another.
+    /// The form in which the client accepts an answer: JSON by default.
     fileprivate var takenForm: WireForm {
         let types = (header("Accept") ?? "").split(separator: ",")
         return types.contains { WireForm(mediaType: String($0)) == .records } ? .records : .json

@@ -82,7 +82,7 @@ extension Server {
     }
 }
 extension Response {
-    /// The time after which a stream says that it is still there.
+    /// The time after which an idle stream writes an empty line.
     private static let beat = Duration.seconds(20)
 
     /// An answer whose body comes bit by bit, until the connection or the server is closed.
@@ -103,7 +103,7 @@ extension Response {
             }
         )
         response.headers.set("X-Apple-Request-UUID", to: incoming.uuid)
-        // A proxy that collects an answer would keep what is told back.
+        // A proxy that buffers the answer would delay the stream.
         response.headers.set("X-Accel-Buffering", to: "no")
         return response
     }
@@ -113,9 +113,9 @@ extension Response {
         case beat
     }
 
-    /// A stream as lines, with an empty one where nothing else is told for some time.
+    /// Returns a stream as lines, with an empty one after some time without an element.
     ///
-    /// It ends without a last line when the server shuts down, so that clients come back.
+    /// It ends without a last line when the server shuts down, so that clients reconnect.
     fileprivate static func lines<Element: Codable & Sendable>(
         _ stream: AsyncThrowingStream<Element, any Error>,
         _ incoming: Incoming

@@ -19,7 +19,7 @@ private struct SignInState: Codable {
     var end: Int64
 }
 
-/// `/signin`: where users show who they are.
+/// `/signin`: the pages on which users sign in.
 extension Server {
     /// Makes the address at which the user of a request signs in.
     func signInURL(_ token: APIToken, _ incoming: Incoming) -> String {
@@ -94,7 +94,7 @@ extension Server {
         }
     }
 
-    /// The account that a form names, which is made if the form asks for that.
+    /// Returns the account that a form names, or creates it if the form asks for that.
     private func account(_ form: [String: String]) async throws -> Account {
         let email = form["email"] ?? ""
         let password = form["password"] ?? ""

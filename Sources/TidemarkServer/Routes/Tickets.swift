@@ -28,7 +28,7 @@ struct TicketCaller: Codable, Hashable {
         }
     }
 
-    /// The caller; `nil` for what no server wrote.
+    /// The caller; `nil` for a record that no server wrote.
     var caller: Caller? {
         guard let environment = Environment(rawValue: environment),
             let scope = DatabaseScope(rawValue: scope)
@@ -180,7 +180,7 @@ struct RequestHost: WebHost {
                 ownerName: caller.database.owner.userRecordName
             )
         }
-        // Lengths tell where a part ends: names may hold any character.
+        // Lengths separate the parts: names may contain any character.
         let parts = [
             caller.database.container.identifier, caller.database.environment.rawValue,
             zone.ownerName, zone.zoneName, record.recordName,

@@ -6,10 +6,10 @@ import Crypto
 import Foundation
 import TidemarkModel
 
-/// The key with which a server signs what it hands out: tokens, addresses, receipts.
+/// The key that signs the tokens, addresses and receipts of a server.
 ///
-/// It lies in a file of its own beside the log, so that a backup does not hold it: whoever restores
-/// or forks a store gets a new one, and all that was signed before ends.
+/// It is in its own file next to the log, so that a backup does not contain it. A restored or
+/// forked store gets a new key, and all earlier signatures become invalid.
 struct ServerSecret: Sendable {
     private let key: SymmetricKey
     private static let byteCount = 32
@@ -21,12 +21,12 @@ struct ServerSecret: Sendable {
 
     private static func path(inStoreAt folder: String) -> String { folder + "/server.key" }
 
-    /// Tells whether a store's folder has a key.
+    /// Returns true if a store's folder has a key.
     static func isThere(inStoreAt folder: String) -> Bool {
         FileManager.default.contents(atPath: path(inStoreAt: folder))?.count == byteCount
     }
 
-    /// Reads the key's file in a store's folder; makes one if there is none.
+    /// Reads the key's file in a store's folder; creates one if there is none.
     init(inStoreAt folder: String) throws {
         let path = Self.path(inStoreAt: folder)
         if let bytes = FileManager.default.contents(atPath: path), bytes.count == Self.byteCount {
@@ -50,9 +50,9 @@ struct ServerSecret: Sendable {
         return Array(mac.finalize())
     }
 
-    /// A text that holds a value and cannot be made or changed by others.
+    /// Returns a signed text that contains a value.
     ///
-    /// It can be read by anybody.
+    /// Others can read it, and cannot create or change it.
     func sealed(_ value: some Encodable, for purpose: String) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -95,7 +95,7 @@ extension Sequence<UInt8> {
 }
 
 extension Collection<UInt8> {
-    /// Compares two byte strings, in a time that says nothing about where they differ.
+    /// Compares two byte strings in constant time.
     func isSame(as other: some Collection<UInt8>) -> Bool {
         guard count == other.count else { return false }
         return zip(self, other).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0

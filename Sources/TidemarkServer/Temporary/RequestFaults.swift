@@ -32,7 +32,7 @@ package struct RequestFaults: Hashable, Sendable {
         var end: End
     }
 
-    /// Tells what becomes of a request: the one with this number among those to this path.
+    /// Returns the fate of a request with a number among those to its path.
     func fate(ofRequest number: UInt64, to path: String) -> Fate {
         // FNV-1a, from the seed on: a hash that is the same in every process.
         var state = seed ^ 0xCBF2_9CE4_8422_2325
@@ -65,7 +65,7 @@ final class RequestCounts: Sendable {
         self.faults = faults
     }
 
-    /// Tells what becomes of the next request to a path; `nil` for pages, metrics and health, which
+    /// Returns the fate of the next request to a path; `nil` for pages, metrics and health, which
     /// have no faults.
     func next(to path: String) -> RequestFaults.Fate? {
         guard ["/database/", "/tidemark/", "/assets/"].contains(where: path.hasPrefix) else {

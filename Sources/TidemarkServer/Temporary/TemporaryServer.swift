@@ -12,13 +12,12 @@ import TidemarkLock
 package import TidemarkModel
 import TidemarkWire
 
-/// A server for one run of something, on a store that is made for it: `tidemark exec`.
+/// A server for one run of a program, on a new store: `tidemark exec`.
 ///
 /// It listens on the loopback interface, on a free port. `POST /tidemark/1/reset` empties it: a new
-/// store takes the place of the old one, with the same API token and the same user, who stays
-/// signed in.
+/// store replaces the old one, with the same API token and the same user, who stays signed in.
 package final class TemporaryServer: Sendable {
-    /// The store that answers, and what belongs to it.
+    /// The current store, and the state that belongs to it.
     private struct Current: Sendable {
         let store: Store
         /// The store's folder.
@@ -63,10 +62,10 @@ package final class TemporaryServer: Sendable {
 
     private static func keyFile(inStoreAt path: String) -> String { path + "/server.key" }
 
-    /// Opens the first store in a folder, and prepares to answer for it.
+    /// Opens the first store in a folder, and prepares its server.
     ///
-    /// `user` is an address, or a name, which becomes the address of an account. `fill` puts into
-    /// the store what is there from the beginning.
+    /// `user` is an address, or a name, which becomes the address of an account. `fill` adds the
+    /// initial content to the store.
     package init(
         in folder: String,
         container: ContainerID,
@@ -81,7 +80,7 @@ package final class TemporaryServer: Sendable {
             let email = Account.normalized(user.contains("@") ? user : user + "@tidemark.test")
             return Person(
                 account: Account(
-                    // The same person in each run, so that what they left can be imported.
+                    // The same id in each run, so that the person's data can be imported.
                     id: Account.recordName([UInt8].sha256(email).prefix(16).hexadecimal),
                     email: email,
                     givenName: String(user.prefix { $0 != "@" }),
@@ -128,7 +127,7 @@ package final class TemporaryServer: Sendable {
         var webToken: String?
         var person = person
         if let wanted = person {
-            // An imported store may know the person, who then stays the same through every reset.
+            // An imported store may have the person's account, which is then kept by every reset.
             let known = try await directory.account(email: wanted.account.email)
             if known == nil { try await directory.add(wanted.account) }
             let account = known ?? wanted.account
@@ -170,7 +169,7 @@ package final class TemporaryServer: Sendable {
 
     // MARK: Running
 
-    /// Answers requests while a body runs, which is told the port, and returns what it returns.
+    /// Answers requests while a body runs; passes the port to the body, and returns its result.
     ///
     /// The store stays open.
     package func run<Value: Sendable>(
@@ -190,7 +189,7 @@ package final class TemporaryServer: Sendable {
             logger: quiet
         )
         var configuration = ServiceGroupConfiguration(services: [application], logger: quiet)
-        // Whoever has a request open by now was started by the body and has outlived it.
+        // A request that is still open was started by the body and has outlived it.
         configuration.maximumGracefulShutdownDuration = .milliseconds(500)
         let group = ServiceGroup(configuration: configuration)
         async let ended: Void = Self.run(group, listening)
@@ -204,10 +203,10 @@ package final class TemporaryServer: Sendable {
         } catch {
             outcome = .failure(error)
         }
-        // Those who listen for changes would be waited for.
+        // Otherwise the shutdown would wait for listening clients.
         await current.withLock { $0.server }.push.end()
         await group.triggerGracefulShutdown()
-        // What could not end in time says so; the body's outcome is what counts.
+        // A service that could not end in time throws; the body's result counts.
         _ = try? await ended
         return try outcome.get()
     }
@@ -251,7 +250,7 @@ package final class TemporaryServer: Sendable {
             return try await current.responder.respond(to: request, context: context)
         }
 
-        /// Closes the connection; nobody receives the response.
+        /// Closes the connection, so that nobody receives the response.
         private func lost(_ context: ServerContext) async throws -> Response {
             try? await context.channel.close()
             return Response(status: .internalServerError)

@@ -81,10 +81,10 @@ public final class OTLPSpan: Span {
         set { change { $0.attributes = newValue } }
     }
 
-    /// Says how the work ended.
+    /// Sets the status of the work.
     public func setStatus(_ status: SpanStatus) { change { $0.status = status } }
 
-    /// Adds something that happened meanwhile.
+    /// Adds an event.
     public func addEvent(_ event: SpanEvent) { change { $0.events.append(event) } }
 
     /// Adds a span of another trace.

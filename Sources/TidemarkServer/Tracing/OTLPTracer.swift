@@ -10,10 +10,10 @@ import TidemarkLock
 import TidemarkModel
 public import Tracing
 
-/// Keeps spans, and posts them in batches to a collector as OTLP over HTTP, in JSON.
+/// A tracer that posts spans in batches to a collector as OTLP over HTTP, in JSON.
 ///
-/// It reads and writes `traceparent`. Run it as a service; what has ended when it is asked to stop
-/// is posted first.
+/// It reads and writes `traceparent`. Run it as a service; when it is asked to stop, it first posts
+/// the spans that have ended.
 public final class OTLPTracer: Tracer, Service {
     /// The options that it was made with.
     public let options: TraceOptions
@@ -27,7 +27,7 @@ public final class OTLPTracer: Tracer, Service {
         var hasFailed = false
     }
 
-    /// Prepares a tracer; `logger` is told when the collector cannot be reached, and when it can be
+    /// Creates a tracer; `logger` reports when the collector becomes unreachable and reachable
     /// again.
     public init(_ options: TraceOptions, logger: Logger) {
         self.options = options
@@ -120,7 +120,7 @@ public final class OTLPTracer: Tracer, Service {
 
     // MARK: Carriers
 
-    /// Reads `traceparent`; what is none is passed over.
+    /// Reads `traceparent`; ignores an invalid one.
     public func extract<Carrier, Extract: Extractor>(
         _ carrier: Carrier,
         into context: inout InstrumentationContext,
@@ -214,7 +214,7 @@ public final class OTLPTracer: Tracer, Service {
         }
     }
 
-    /// Says when posting begins to fail, and when it works again.
+    /// Logs when posting begins to fail, and when it works again.
     private func note(_ problem: Problem?) {
         let hasFailed = problem != nil
         let hadFailed = waiting.withLock { waiting in

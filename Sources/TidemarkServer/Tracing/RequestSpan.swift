@@ -6,8 +6,7 @@ import HTTPTypes
 import TidemarkModel
 import Tracing
 
-/// The span of a request: what was asked for and how that ended, never a query, in which tokens
-/// are.
+/// The span of a request: its route and its result, never its query, which contains tokens.
 struct RequestSpan {
     private let span: any Span
     /// The context from which the spans of the work begin.

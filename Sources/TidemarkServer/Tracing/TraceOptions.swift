@@ -14,9 +14,9 @@ public struct TraceOptions: Hashable, Sendable {
     public var headers: [String: String] = [:]
     /// The name under which the spans are found.
     public var serviceName = "tidemark"
-    /// The part of traces begun here that is kept, from 0 to 1.
+    /// The fraction of traces begun here that is kept, from 0 to 1.
     ///
-    /// A trace that was begun elsewhere says itself whether it is kept.
+    /// For a trace that was begun elsewhere, its own flag decides.
     public var ratio = 1.0
     /// The time between two posts.
     public var interval = Duration.seconds(1)
@@ -30,12 +30,12 @@ public struct TraceOptions: Hashable, Sendable {
         self.endpoint = endpoint
     }
 
-    /// Reads the variables that OpenTelemetry names; `nil` where no endpoint is set.
+    /// Reads the variables of OpenTelemetry; `nil` if no endpoint is set.
     ///
-    /// `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is the address itself; to
-    /// `OTEL_EXPORTER_OTLP_ENDPOINT`, `/v1/traces` is added. `OTEL_EXPORTER_OTLP_HEADERS`,
-    /// `OTEL_SERVICE_NAME` and `OTEL_TRACES_SAMPLER_ARG` are the other members. Throws for an
-    /// address that is none, and a part that is no number from 0 to 1.
+    /// `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is the address itself; `/v1/traces` is added to
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`. `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME` and
+    /// `OTEL_TRACES_SAMPLER_ARG` are the other members. Throws for an invalid address, and a ratio
+    /// that is not a number from 0 to 1.
     public init?(environment: [String: String]) throws(SyncError) {
         func text(_ name: String) -> String? {
             environment[name].flatMap { $0.isEmpty ? nil : $0 }

@@ -5,7 +5,7 @@ public import TidemarkModel
 
 /// One line of the answer to a call.
 ///
-/// Its one member says what it is. The last line has an answer or an error.
+/// Its one member names its kind. The last line has an answer or an error.
 struct AdministrationLine<Call: AdministrationCall>: Codable {
     /// The completed part and the total of the work.
     struct Progress: Codable {
@@ -38,12 +38,11 @@ public enum AdministrationLines {
         }
     }
 
-    /// Answers a call in lines of JSON, without their ends.
+    /// Answers a call in lines of JSON, without line feeds.
     ///
-    /// `report` takes lines about progress, which may come at any time until the answer does, on
-    /// any thread: the caller leaves out what is too much. `write` takes the others; the next one
-    /// waits for it to return. What the service throws is the last line, unless nothing was written
-    /// before: then it is thrown.
+    /// `report` receives lines about progress, at any time before the answer and on any thread: the
+    /// caller drops excess lines. `write` receives the other lines, one after another. An error of
+    /// the service is the last line. If nothing was written before it, the error is thrown.
     public static func answer<Call: AdministrationCall>(
         _ call: Call,
         by service: any AdministrationService,
@@ -56,12 +55,12 @@ public enum AdministrationLines {
         try await write(try WireCoding.bytes(of: AdministrationLine<Call>(answer: answer)))
     }
 
-    /// The line that says how far work has come.
+    /// Returns the line that reports the progress of work.
     public static func progress(_ done: UInt64, of total: UInt64) -> [UInt8] {
         Array("{\"progress\":{\"done\":\(done),\"total\":\(total)}}".utf8)
     }
 
-    /// The line that says why there is no answer.
+    /// Returns the line that reports an error in place of an answer.
     public static func failure(_ error: SyncError) -> [UInt8] {
         let line = AdministrationLine<NoCall>(error: error)
         return (try? WireCoding.bytes(of: line)) ?? Array("{\"error\":{\"code\":1}}".utf8)

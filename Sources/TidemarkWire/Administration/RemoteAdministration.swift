@@ -3,15 +3,15 @@
 
 public import TidemarkModel
 
-/// The way to an `AdministrationService` in another process, or elsewhere: carries bytes, and knows
-/// nothing of what they say.
+/// The transport to an `AdministrationService` in another process or on another machine.
+///
+/// It carries bytes without reading them.
 public protocol AdministrationTransport: Sendable {
-    /// Sends a call, once, and gives the lines of the answer to `receive`, without their ends,
-    /// until the last one.
+    /// Sends a call once, and passes the lines of the answer to `receive`, without line feeds.
     ///
-    /// Throws `networkUnavailable`, `networkFailure` or `serverResponseLost` where a connection was
-    /// not made, or was lost; and what the other side says before there is a line. Cancelling the
-    /// task ends the call there too.
+    /// Throws `networkUnavailable`, `networkFailure` or `serverResponseLost` if a connection failed
+    /// or was lost. Throws the error of the other side if there is one before the first line.
+    /// Cancelling the task ends the call there too.
     func send(
         _ call: [UInt8],
         to name: String,
@@ -27,7 +27,7 @@ public struct RemoteAdministration<Transport: AdministrationTransport>: Administ
     private let transport: Transport
     private let patience: Patience
 
-    /// Describes a service behind a transport.
+    /// Creates a service behind a transport.
     public init(over transport: Transport, patience: Patience = Patience(repetitions: 2)) {
         self.transport = transport
         self.patience = patience

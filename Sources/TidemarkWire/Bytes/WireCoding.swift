@@ -39,7 +39,7 @@ package enum WireCoding {
 }
 
 extension DecodingError {
-    /// The member that is wrong and what is wrong with it, without anything of the values.
+    /// The invalid member and the cause, without any values.
     package var summary: String {
         let context: Context
         switch self {

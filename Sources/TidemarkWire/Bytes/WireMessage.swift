@@ -9,7 +9,7 @@ public struct WireMessage: Sendable {
     public let byteCount: Int
     private let append: @Sendable (inout WireWriter) -> Void
 
-    /// Describes a message by what writes it, which writes the same each time.
+    /// Creates a message from a closure that writes the same bytes each time.
     init(_ form: WireForm, _ write: @escaping @Sendable (inout WireWriter) -> Void) {
         self.form = form
         append = write
@@ -45,7 +45,7 @@ public struct WireMessage: Sendable {
 
 /// A request or an answer that came.
 public struct ReceivedMessage: Sendable {
-    /// The form that it is said to have.
+    /// The declared form.
     public let form: WireForm
     /// Its bytes, of which nothing is known.
     public let bytes: [UInt8]

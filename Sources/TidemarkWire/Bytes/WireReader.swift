@@ -13,7 +13,7 @@ struct WireFormError: Error, Hashable {
         self.offset = offset
     }
 
-    /// The place and what is wrong there.
+    /// The offset and the cause.
     var summary: String { "at byte \(offset): \(message)" }
 }
 
@@ -72,7 +72,7 @@ struct WireReader {
         return count
     }
 
-    /// Some bytes behind their number, shared.
+    /// Reads a length and that number of bytes, shared.
     mutating func blob() throws(WireFormError) -> ArraySlice<UInt8> {
         let count = Int(try word32())
         return bytes[try take(count)]

@@ -14,7 +14,7 @@ struct WireWriter {
         start = nil
     }
 
-    /// Writes from an address on, behind which there is room.
+    /// Creates a writer at an address after which there is enough space.
     init(_ start: UnsafeMutableRawPointer) {
         self.start = start
     }
@@ -53,7 +53,7 @@ struct WireWriter {
         append(zone.ownerName == ZoneID.currentOwner ? Name("") : zone.owner)
     }
 
-    /// Appends a version's tag; an empty text stands for none.
+    /// Appends a version's tag; an empty text means none.
     mutating func append(_ tag: RecordChangeTag?) {
         append(tag?.name ?? Name(""))
     }

@@ -9,7 +9,7 @@ public enum DatabaseMethods {
     public typealias Method<Request: Codable & Sendable, Answer: Codable & Sendable> =
         ServiceMethod<any DatabaseService, Request, Answer>
 
-    /// Asks for what a link leads to.
+    /// A request for the metadata of a link.
     public struct ShareMetadataRequest: Codable, Hashable, Sendable {
         /// The link.
         public var link: String
@@ -127,7 +127,7 @@ public enum DatabaseMethods {
         notificationChanges, markNotificationsRead, notificationToken,
     ]
 
-    /// The method with a name; `nil` if there is none.
+    /// Returns the method with a name; `nil` if there is none.
     public static func named(_ name: String) -> (any AnyServiceMethod<any DatabaseService>)? {
         byName[name]
     }

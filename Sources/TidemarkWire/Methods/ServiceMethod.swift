@@ -31,7 +31,7 @@ public struct ServiceMethod<Service, Request: Codable & Sendable, Answer: Codabl
     }
 }
 
-/// A method of a service, whatever its request and answer are.
+/// A method of a service, with any types of request and answer.
 public protocol AnyServiceMethod<Service>: Sendable {
     /// The service that has the method.
     associatedtype Service
@@ -41,14 +41,13 @@ public protocol AnyServiceMethod<Service>: Sendable {
     /// True if a call may be repeated only under a request id.
     var writes: Bool { get }
 
-    /// Tells whether the method's requests and answers can have a form.
+    /// Returns true if the method's requests and answers can have a form.
     func has(_ form: WireForm) -> Bool
 
-    /// Reads a request, performs it on a service, and returns the answer in a form, or in JSON
-    /// where it cannot have that.
+    /// Reads a request, performs it on a service, and returns the answer in a form.
     ///
-    /// Throws what the service throws, and `invalidArguments` for bytes that are not a request of
-    /// the method.
+    /// If the answer cannot have the form, it is JSON. Throws the error of the service, and
+    /// `invalidArguments` for bytes that are not a request of the method.
     func answer(
         to request: ReceivedMessage,
         in form: WireForm,

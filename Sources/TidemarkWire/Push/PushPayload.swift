@@ -130,7 +130,7 @@ extension NotificationContent {
         shown["launch-image"] = launchImage.map { .text($0) }
         var aps = Members()
         if shown.all.count == 1, let body = shown["body"] {
-            // A text alone stands for itself, as in Apple's notifications.
+            // A text alone is written as it is, as in Apple's notifications.
             aps["alert"] = body
         } else if !shown.all.isEmpty {
             aps["alert"] = .members(shown.all)

@@ -60,8 +60,7 @@ private enum ChangesForm {
     private static let changed: UInt8 = 0
     private static let deleted: UInt8 = 1
 
-    /// Bytes of records that one block holds where an answer is read: who keeps a record keeps its
-    /// block.
+    /// The bytes of records in one block when an answer is read: a record retains its block.
     private static let blockByteCount = 32 << 10
 
     static func message(for answer: ZoneChanges) -> WireMessage? {
@@ -88,7 +87,7 @@ private enum ChangesForm {
         writer.append(UInt32(truncatingIfNeeded: answer.changes.count))
     }
 
-    /// The bodies with the selected fields alone; none where all fields are told.
+    /// Returns the bodies with the selected fields only; empty if all fields are selected.
     private static func narrowedBodies(
         _ rows: RecordRows,
         _ selection: FieldSelection?

@@ -33,7 +33,7 @@ private enum ModifyForm {
     private static let isAtomic: UInt8 = 1
 
     static func message(for request: ModifyRecordsRequest) throws(SyncError) -> WireMessage {
-        // What is shared with whom is JSON, which is made once.
+        // The content of shares is JSON, which is created once.
         var shares: [[UInt8]] = []
         for save in request.saves {
             if let share = save.share { shares.append(try WireCoding.bytes(of: share)) }
@@ -68,7 +68,7 @@ private enum ModifyForm {
         }
     }
 
-    /// Appends a save up to what is shared and the fields.
+    /// Appends a save without the content of a share and the fields.
     private static func append(_ save: RecordSave, hasZone: Bool, to writer: inout WireWriter) {
         var flags: UInt8 = hasZone ? ItemFlags.hasZone : 0
         if save.changeTag != nil { flags |= ItemFlags.hasTag }

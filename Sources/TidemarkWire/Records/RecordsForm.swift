@@ -52,7 +52,7 @@ extension WireReader {
 
 // MARK: - Items
 
-/// The zone of the item before: an item says its zone only where that is another one.
+/// The zone of the previous item: an item only writes its zone if it differs.
 struct ZoneMemory {
     private var last: ZoneID?
 
@@ -63,7 +63,7 @@ struct ZoneMemory {
         return true
     }
 
-    /// The zone of an item, which follows if the item says so.
+    /// Returns the zone of an item, and reads it if the item has one.
     mutating func zone(
         follows: Bool,
         from reader: inout WireReader

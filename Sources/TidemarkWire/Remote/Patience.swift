@@ -3,8 +3,8 @@
 
 import TidemarkModel
 
-/// The rule by which a call is repeated after a lost connection, or as a service asks, and how long
-/// is waited before.
+/// The rule for repeating a call after a lost connection or at a service's request, with the
+/// delays.
 public struct Patience: Sendable {
     /// The most repetitions of one call or of opening one stream; a stream that was open is resumed
     /// without limit.
@@ -13,8 +13,9 @@ public struct Patience: Sendable {
     public var firstWait: Duration
     /// The longest wait after a lost connection.
     public var longestWait: Duration
-    /// The longest wait that a service may ask for by an error's `retryAfter`; an error that asks
-    /// for more is the caller's.
+    /// The longest wait that a service may request by an error's `retryAfter`.
+    ///
+    /// An error that requests a longer one is thrown to the caller.
     public var longestRetryAfter: Duration
     /// Waits; throws if the task is cancelled.
     public var wait: @Sendable (Duration) async throws -> Void
@@ -41,8 +42,7 @@ public struct Patience: Sendable {
         min(firstWait * (1 << min(repetition, 20)), longestWait)
     }
 
-    /// Does something until it succeeds, fails in a way that repeating does not mend, or was
-    /// repeated often enough.
+    /// Repeats a call until it succeeds, fails permanently, or reaches the limit of repetitions.
     func repeating<Answer>(
         _ body: () async throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {
@@ -59,7 +59,7 @@ public struct Patience: Sendable {
         }
     }
 
-    /// The wait after an error before what failed is repeated; `nil` where it is not.
+    /// Returns the wait after an error before the next try; `nil` if there is none.
     private func wait(after error: SyncError, _ repetition: Int) -> Duration? {
         if error.isLostConnection { return wait(before: repetition) }
         guard error.code.isRetryable, let asked = error.retryAfter, asked <= longestRetryAfter
@@ -83,7 +83,7 @@ public struct Patience: Sendable {
 }
 
 extension SyncError {
-    /// True if nobody knows if the request arrived, because the connection was lost.
+    /// True if the connection was lost, so that it is unknown if the request arrived.
     var isLostConnection: Bool {
         switch code {
         case .networkUnavailable, .networkFailure, .serverResponseLost: true

@@ -3,20 +3,20 @@
 
 import TidemarkModel
 
-/// A `DatabaseService` that another process answers for.
+/// A `DatabaseService` whose answers come from another process.
 ///
-/// A connection that is lost is not noticed as long as it comes back in time: calls are repeated
-/// where the service says that they may be, writes under a request id that is made for each call;
-/// streams and downloads are resumed where they broke off. An upload is not repeated, because its
-/// pieces can be taken only once.
+/// Short losses of the connection are hidden from the caller. Calls are repeated where the service
+/// allows it, writes under a request id that is created for each call. Streams and downloads are
+/// resumed where they were interrupted. An upload is not repeated, because its pieces can be read
+/// only once.
 public struct RemoteService<Transport: ServiceTransport>: Sendable {
     let transport: Transport
     let patience: Patience
     private let makeRequestID: @Sendable () -> String
 
-    /// Describes a service behind a transport.
+    /// Creates a service behind a transport.
     ///
-    /// `makeRequestID` returns another text with every call, which nobody can guess.
+    /// `makeRequestID` returns a different text for every call, which cannot be guessed.
     public init(
         over transport: Transport,
         patience: Patience = Patience(),

@@ -3,8 +3,8 @@
 
 import TidemarkModel
 
-/// A download that goes on after a lost connection with the byte that is next, of the same version
-/// of the record.
+/// A download that resumes after a lost connection at the next byte of the same version of the
+/// record.
 actor ResumedDownload<Transport: ServiceTransport> {
     private let transport: Transport
     private let caller: Caller

@@ -3,7 +3,7 @@
 
 import TidemarkModel
 
-/// A stream that goes on after a lost connection from the last element that came.
+/// A stream that resumes after a lost connection after the last element received.
 actor ResumedStream<Element: Sendable> {
     private typealias Stream = AsyncThrowingStream<Element, any Error>
 
@@ -13,7 +13,7 @@ actor ResumedStream<Element: Sendable> {
     private var elements: AsyncThrowingStream<Element, any Error>.Iterator?
     private var last: Element?
 
-    /// Goes on with an open stream, and opens one after the last element where that breaks off.
+    /// Continues an open stream, and opens a new one after the last element if it is interrupted.
     init(
         _ first: AsyncThrowingStream<Element, any Error>,
         _ patience: Patience,

@@ -3,11 +3,11 @@
 
 public import TidemarkModel
 
-/// The way to a `DatabaseService` in another process, or elsewhere: carries bytes, and knows
-/// nothing of what they say.
+/// The transport to a `DatabaseService` in another process or on another machine.
 ///
-/// A connection that was not made, or was lost, is `networkUnavailable`, `networkFailure` or
-/// `serverResponseLost`; every other error is the service's own.
+/// It carries bytes without reading them. A connection that failed or was lost is
+/// `networkUnavailable`, `networkFailure` or `serverResponseLost`. Every other error is the
+/// service's own.
 public protocol ServiceTransport: Sendable {
     /// The form that the other side is known or hoped to have.
     ///

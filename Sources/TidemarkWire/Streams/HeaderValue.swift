@@ -42,7 +42,7 @@ package enum HeaderValue {
 }
 
 extension SyncError {
-    /// Reads an error as a server sends it; `nil` for bytes that are none.
+    /// Reads an error as a server sends it; `nil` for any other bytes.
     package init?(wire bytes: [UInt8]) {
         guard let error = try? WireCoding.value(SyncError.self, from: bytes) else { return nil }
         self = error

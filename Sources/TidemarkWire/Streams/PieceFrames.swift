@@ -3,8 +3,9 @@
 
 package import TidemarkModel
 
-/// The bytes of an asset on their way to a client (Docs/formats/wire.md): pieces, each behind its
-/// length, and a last word that says how it ended.
+/// The encoding of an asset's bytes for a client (Docs/formats/wire.md).
+///
+/// It has pieces, each after its length, and a last word that reports the result.
 package enum PieceFrames {
     /// The media type.
     package static let mediaType = "application/vnd.tidemark.pieces"
@@ -15,10 +16,10 @@ package enum PieceFrames {
         bytes(of: UInt32(truncatingIfNeeded: byteCount))
     }
 
-    /// The bytes behind the last piece.
+    /// The bytes after the last piece.
     package static let end: [UInt8] = bytes(of: 0)
 
-    /// The bytes behind the last piece that came, where the rest cannot come.
+    /// Returns the bytes after the last piece if the rest cannot be sent.
     package static func end(_ error: SyncError) throws(SyncError) -> [UInt8] {
         bytes(of: failed) + (try WireCoding.bytes(of: error))
     }
@@ -57,9 +58,9 @@ package struct PieceReader: Sendable {
         waiting = waiting.isEmpty ? bytes[...] : waiting + bytes
     }
 
-    /// Reads on.
+    /// Reads the next step.
     ///
-    /// Throws `internalError` for bytes behind the end.
+    /// Throws `internalError` for bytes after the end.
     package mutating func next() throws(SyncError) -> Step {
         if isFailing {
             guard waiting.count <= Self.errorByteLimit else { throw Self.unreadable }
@@ -84,8 +85,9 @@ package struct PieceReader: Sendable {
         return .piece(piece)
     }
 
-    /// Tells how it ended, when no more bytes come: throws the error that the other side sent, or
-    /// that the connection was lost.
+    /// Checks the end of the stream.
+    ///
+    /// Throws the error that the other side sent, or an error for a lost connection.
     package func finish() throws(SyncError) {
         if hasEnded { return }
         guard isFailing else {
@@ -119,7 +121,7 @@ package struct DownloadHead: Codable, Hashable, Sendable {
         changeTag = download.changeTag
     }
 
-    /// The download whose pieces come one by one; `nil` where what it says cannot be.
+    /// Returns the download with its pieces; `nil` if the head is invalid.
     package func download(
         _ next: @escaping @Sendable () async throws(SyncError) -> [UInt8]?
     ) -> AssetDownload? {

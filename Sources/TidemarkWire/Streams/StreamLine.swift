@@ -6,8 +6,7 @@ package import TidemarkModel
 /// A line of a stream between a server and a client (Docs/formats/wire.md): one JSON value, and a
 /// line feed.
 ///
-/// An empty line says that the connection is there. A stream that breaks off without a last line
-/// was lost.
+/// An empty line confirms the connection. A stream that ends without a last line was interrupted.
 package enum StreamLine<Element: Codable & Sendable>: Sendable {
     /// The next element.
     case element(Element)

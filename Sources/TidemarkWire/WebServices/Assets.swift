@@ -3,7 +3,8 @@
 
 public import TidemarkModel
 
-/// `assets/upload` and `assets/rereference`: where bytes go, and what names bytes that are there.
+/// `assets/upload` and `assets/rereference`: addresses for uploads, and references to existing
+/// bytes.
 extension WebServices {
     func assetTokens(_ request: WebRequest) async throws(WebError) -> [UInt8] {
         let (zone, fields) = try assetFields(request, "tokens")

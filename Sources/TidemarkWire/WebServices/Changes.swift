@@ -3,7 +3,7 @@
 
 import TidemarkModel
 
-/// `changes/zone`, `changes/database` and their predecessors: what changed after a token.
+/// `changes/zone`, `changes/database` and their predecessors: the changes after a token.
 extension WebServices {
     func databaseChanges(_ request: WebRequest) async throws(WebError) -> [UInt8] {
         var text: String?
@@ -132,7 +132,7 @@ extension WebServices {
                 )
             }
             guard let end = host.currentToken(of: zone, as: caller) else {
-                // The zone is not there, or not the caller's: the service says which.
+                // The zone does not exist or is not the caller's: the service reports which.
                 return ZonePage(
                     try await ask { (it) throws(SyncError) in
                         try await it.zoneChanges(wanted, as: caller)
@@ -142,7 +142,7 @@ extension WebServices {
             let place = ReversePlace(since: wanted.since, before: end, end: end)
             return try await newestChanges(of: zone, question, place, caller)
         }
-        // Whoever sends an empty token has seen everything.
+        // A client that sends an empty token has seen everything.
         wanted.desiredKeys = []
         wanted.limit = nil
         while true {
@@ -197,7 +197,7 @@ extension WebServices {
 private struct ReversePlace {
     /// The token that the client began with; `nil` for none.
     var since: ChangeToken?
-    /// Everything behind it has been told.
+    /// The token before which all changes are still to be returned; those after it were returned.
     var before: ChangeToken
     /// The end of the feed when its reading began.
     var end: ChangeToken
@@ -227,7 +227,7 @@ private struct ReversePlace {
     }
 }
 
-/// A page of a zone's changes, in the order in which it is told.
+/// A page of a zone's changes, in the order of the answer.
 private struct ZonePage {
     let changes: RecordChanges
     let isReversed: Bool
@@ -251,7 +251,7 @@ private struct ZonePage {
     }
 }
 
-/// The question about one zone; what it leaves out, the request says for all zones.
+/// The request for one zone; omitted members default to those of the whole request.
 struct ZoneQuestion {
     var zone: ZoneID?
     var token: String?
@@ -271,7 +271,7 @@ struct ZoneQuestion {
         return filled
     }
 
-    /// Tells whether a record of a type is to be told.
+    /// Returns true if records of a type are returned.
     func includes(_ recordType: @autoclosure () -> String) -> Bool {
         desiredRecordTypes.map { $0.contains(recordType()) } ?? true
     }
@@ -303,7 +303,7 @@ extension JSONReader {
 }
 
 extension WebWriter {
-    /// Writes the members that tell a page of a zone's changes.
+    /// Writes the members with a page of a zone's changes.
     fileprivate mutating func changes(_ page: ZonePage, _ question: ZoneQuestion) {
         literal("\"records\":")
         if page.isReversed {

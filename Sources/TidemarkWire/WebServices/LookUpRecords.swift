@@ -22,7 +22,7 @@ extension WebServices {
             return true
         }
         try checkCount(names.count, of: "records")
-        // A record can be asked for under two selections, and the service has one for all.
+        // A record can be requested under two selections, and the service has one for all.
         let isUniform = names.allSatisfy { $0.desiredKeys == nil }
         let fetch = FetchRecordsRequest(
             names.map { RecordID(recordName: $0.name, zone: zone) },

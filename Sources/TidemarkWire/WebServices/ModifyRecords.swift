@@ -90,13 +90,13 @@ extension WebServices {
     }
 }
 
-/// The plan of a request's operations: what they ask of a service.
+/// The plan of a request's operations: the requests to a service.
 private struct Modification {
     let caller: Caller
     let host: any WebHost
     var zone: ZoneID?
     var operations: [WebOperation] = []
-    /// The records as they are, of those operations that do not say all that a save must.
+    /// The current records, for operations that do not contain all that a save requires.
     var known: [RecordID: Result<Record, SyncError>] = [:]
 
     private(set) var saves: [RecordSave] = []
@@ -280,7 +280,7 @@ private struct Modification {
         }
     }
 
-    /// The asset of the record that a client named by what it sees of it.
+    /// Returns the asset of the record that a client named by its visible checksum.
     private func found(
         _ asset: AssetReference,
         _ id: RecordID
@@ -350,7 +350,8 @@ private struct Modification {
                 case .success: return .success(nil)
                 case .failure(let error):
                     let isGone = error.code == .unknownItem
-                    // What is not there need not be deleted, unless a version of it was meant.
+                    // A record that does not exist need not be deleted, unless the operation names
+                    // a version.
                     guard !isGone || operation.kind == .delete && operation.record.changeTag != nil
                     else { return .success(nil) }
                     return .failure(WebError(error))

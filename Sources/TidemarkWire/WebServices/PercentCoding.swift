@@ -51,7 +51,7 @@ package enum PercentCoding {
         return encoded
     }
 
-    /// Tells whether a byte is a letter, a digit, or one of `-._~`.
+    /// Returns true if a byte is a letter, a digit, or one of `-._~`.
     private static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

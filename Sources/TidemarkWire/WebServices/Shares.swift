@@ -3,7 +3,7 @@
 
 import TidemarkModel
 
-/// `records/resolve` and `records/accept`: what links to shares lead to.
+/// `records/resolve` and `records/accept`: the shares that links lead to.
 extension WebServices {
     func resolveShares(
         _ request: WebRequest,
@@ -18,7 +18,7 @@ extension WebServices {
         try checkCount(links.count, of: "shortGUIDs")
         var found: [(ShareLink, ShareMetadata)] = []
         for link in links {
-            // Whatever database the path names, a link says where it leads.
+            // A link determines its database, whatever database the path names.
             var caller = request.caller
             caller.database = DatabaseID(
                 container: caller.database.container,
@@ -38,7 +38,7 @@ extension WebServices {
             found.append((link, metadata))
         }
         var writer = WebWriter(self, request)
-        // Who resolves a link knows it already.
+        // A caller who resolves a link has it already.
         for (_, metadata) in found {
             guard let share = metadata.share.share else { continue }
             writer.links[metadata.share.recordID] = share.token
@@ -53,8 +53,9 @@ extension WebServices {
         return writer.finished()
     }
 
-    /// A token behind what a share's zone shows to the caller, if the request asks for it and the
-    /// caller takes part.
+    /// Returns a token after everything in a share's zone that the caller sees.
+    ///
+    /// Only if the request asks for it and the caller takes part.
     private func syncToken(_ request: WebRequest, behind metadata: ShareMetadata) -> String? {
         guard request.wantsSyncToken else { return nil }
         var caller = request.caller
@@ -67,11 +68,11 @@ extension WebServices {
         return host.currentToken(of: metadata.share.zone, as: caller)?.description
     }
 
-    /// Writes what shows records; where some are roots of shares, their links are fetched and all
-    /// is written again.
+    /// Writes records; if some are roots of shares, fetches their links and writes everything
+    /// again.
     ///
-    /// Few answers have shared roots, and looking for them first would cost every answer a pass
-    /// over its records.
+    /// Few answers have shared roots, and a search for them in advance would cost every answer a
+    /// pass over its records.
     func write(
         into writer: inout WebWriter,
         _ request: WebRequest,
@@ -120,7 +121,7 @@ extension JSONReader {
 }
 
 extension WebWriter {
-    /// Writes what a link leads to, without the end of the object.
+    /// Writes the target of a link, without the end of the object.
     fileprivate mutating func result(_ link: ShareLink, _ metadata: ShareMetadata) {
         literal("{\"shortGUID\":{\"value\":")
         string(link.value)

@@ -3,7 +3,7 @@
 
 import TidemarkModel
 
-/// `users/…`: who the caller is, and who others are.
+/// `users/…`: the identities of the caller and of other users.
 extension WebServices {
     func currentUser(_ request: WebRequest) async throws(WebError) -> [UInt8] {
         let profile = try await profile(request.caller)

@@ -15,7 +15,7 @@ public struct WebError: Error, Hashable, Sendable {
     public var retryAfter: Int?
     /// The address at which the user signs in; only with `AUTHENTICATION_REQUIRED`.
     public var redirectURL: String?
-    /// The three records of a conflict, for those who asked for extensions.
+    /// The three records of a conflict, for clients that asked for extensions.
     public var conflict: ConflictRecords?
 
     /// Describes a failure.
@@ -48,7 +48,7 @@ public struct WebError: Error, Hashable, Sendable {
         )
     }
 
-    /// A credential that does not hold; it is not said why.
+    /// The error for an invalid credential, without the cause.
     public static let authenticationFailed = WebError(
         "AUTHENTICATION_FAILED",
         status: 401,
@@ -107,7 +107,7 @@ extension WebError {
         return bytes
     }
 
-    /// Appends the members that say what failed.
+    /// Appends the members that describe the failure.
     func appendMembers(to bytes: inout [UInt8]) {
         bytes.append(literal: "\"serverErrorCode\":")
         bytes.append(jsonString: code)

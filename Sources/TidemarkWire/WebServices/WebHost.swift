@@ -3,7 +3,7 @@
 
 public import TidemarkModel
 
-/// The server, as far as answers tell of it: addresses, receipts, and who somebody is.
+/// The parts of a server that answers contain: addresses, receipts, and identities of users.
 public protocol WebHost: Sendable {
     /// Makes the address to which the bytes of a new asset are sent.
     func uploadURL(for target: AssetTarget, as caller: Caller) -> String
@@ -23,18 +23,17 @@ public protocol WebHost: Sendable {
         as caller: Caller
     ) -> String
 
-    /// Finds what a receipt of the caller's names, and for which target; `nil` for a text that is
-    /// none, or too old.
+    /// Returns the asset and the target of the caller's receipt; `nil` for an invalid or expired
+    /// text.
     func asset(
         ofReceipt receipt: String,
         as caller: Caller
     ) -> (asset: AssetReference, target: AssetTarget?)?
 
-    /// A token behind everything that a zone holds now; `nil` where there is none to be had.
+    /// Returns a token after the current content of a zone; `nil` if there is none.
     func currentToken(of zone: ZoneID, as caller: Caller) -> ChangeToken?
 
-    /// The newest changes of a zone up to a token, oldest first, with a token that stands before
-    /// them.
+    /// Returns the newest changes of a zone up to a token, oldest first, with a token before them.
     func newestChanges(
         _ request: ZoneChangesRequest,
         through end: ChangeToken,
@@ -49,7 +48,7 @@ public protocol WebHost: Sendable {
     /// The link to a share.
     func shareURL(ofToken token: String) -> String
 
-    /// Finds who the caller is, as they see themselves.
+    /// Returns the caller's identity, as the caller sees it.
     func profile(of caller: Caller) async throws(SyncError) -> UserIdentity
 }
 

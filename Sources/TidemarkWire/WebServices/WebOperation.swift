@@ -30,11 +30,11 @@ struct WebRecord {
     /// The targets that the receipts in the fields were given for.
     var receipts: [ReceiptUse] = []
     var share = WebShare()
-    /// True if the answer is to say how a share of the record will be found.
+    /// True if the answer contains the link of a future share of the record.
     var createsShortGUID = false
 
     var isShare: Bool { recordType == Share.recordType }
-    /// True if fields name assets by nothing but what clients see of them.
+    /// True if fields name assets only by their visible checksums.
     var hasUnresolvedAssets: Bool {
         fields.contains { field in
             guard field.type == .asset || field.type == .assetList else { return false }
@@ -52,7 +52,7 @@ struct WebShare {
     var isEmpty: Bool { rootName == nil && publicPermission == nil && participants == nil }
 }
 
-/// A receipt in a field's value, and what it was given for.
+/// A receipt in a field's value, and the target for which it was given.
 struct ReceiptUse {
     let asset: AssetReference
     let target: AssetTarget?
@@ -75,7 +75,7 @@ final class ReceiptUses {
         return asset
     }
 
-    /// The receipts that were read since this was last asked.
+    /// Returns the receipts that were read since the last call.
     func take() -> [ReceiptUse] {
         defer { uses = [] }
         return uses
@@ -213,7 +213,7 @@ extension JSONReader {
         return lookup
     }
 
-    /// Reads what a user is looked for by.
+    /// Reads the lookup of a user.
     mutating func lookupInfo() throws(JSONError) -> UserLookup? {
         var lookup: UserLookup?
         try members { (it, name) throws(JSONError) in

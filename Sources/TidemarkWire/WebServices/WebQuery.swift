@@ -150,7 +150,7 @@ extension JSONReader {
 }
 
 extension WebWriter {
-    /// Writes a predicate as filters; what cannot be one is left out.
+    /// Writes a predicate as filters; omits the parts that filters cannot express.
     mutating func filters(_ predicate: Query.Predicate) {
         let parts: [Query.Predicate] =
             switch predicate {

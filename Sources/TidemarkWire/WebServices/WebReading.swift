@@ -38,7 +38,7 @@ extension JSONReader {
         return values
     }
 
-    /// Reads an array of values, or one value that stands for an array of one.
+    /// Reads an array of values, or one value in place of an array of one.
     mutating func valuesOrOne<Value>(
         _ value: (inout JSONReader) throws(JSONError) -> Value
     ) throws(JSONError) -> [Value] {
@@ -81,9 +81,9 @@ extension JSONReader {
 }
 
 extension WebRequest {
-    /// Reads the body; one that is empty or `null` is an object without members.
+    /// Reads the body; an empty one or `null` is an object without members.
     ///
-    /// `assetOfReceipt` is asked what the receipts in it name.
+    /// `assetOfReceipt` returns the assets of the receipts in it.
     func read(
         receipts assetOfReceipt: @escaping (String) -> AssetReference? = { _ in nil },
         _ member: (inout JSONReader, String) throws(JSONError) -> Bool

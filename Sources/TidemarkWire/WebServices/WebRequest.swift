@@ -3,17 +3,17 @@
 
 public import TidemarkModel
 
-/// A request of CloudKit Web Services, of which is known who asks.
+/// A request of CloudKit Web Services with an identified caller.
 public struct WebRequest: Sendable {
     /// The part of the path that follows the database, such as `records/modify`.
     public var endpoint: String
     /// The body, as JSON.
     public var body: [UInt8]
-    /// The caller, and the database that they ask.
+    /// The caller, and the requested database.
     public var caller: Caller
-    /// True if the answer may hold what Apple's does not: `X-Tidemark-Extensions: 1`.
+    /// True if the answer may contain Tidemark's extensions: `X-Tidemark-Extensions: 1`.
     public var isExtended: Bool
-    /// True if records come with a token behind what the answer shows: `getCurrentSyncToken=true`.
+    /// True if the answer contains a token after its records: `getCurrentSyncToken=true`.
     public var wantsSyncToken: Bool
 
     /// Describes a request.
@@ -32,7 +32,7 @@ public struct WebRequest: Sendable {
     }
 }
 
-/// An endpoint of CloudKit Web Services: where it is and who may ask it.
+/// An endpoint of CloudKit Web Services: its path and its required credentials.
 public struct WebEndpoint: Hashable, Sendable {
     /// The part of the path that follows the database.
     public let path: String
@@ -40,7 +40,7 @@ public struct WebEndpoint: Hashable, Sendable {
     public let allowsGET: Bool
     /// The databases that have it.
     public let scopes: Set<DatabaseScope>
-    /// True if it needs a user who signed in, whatever the database.
+    /// True if it requires a signed-in user for every database.
     public let needsUser: Bool
 
     /// True if an answer may take reading much: queries and deltas.

@@ -3,10 +3,10 @@
 
 public import TidemarkModel
 
-/// Answers requests of CloudKit Web Services by asking a service.
+/// A translator of CloudKit Web Services requests to calls of a service.
 ///
-/// It knows the JSON in both directions and nothing of networks: who asks, and where the answer
-/// goes, is the business of a server. Documented in `Docs/web-services.md`.
+/// It reads and writes the JSON. A server does the rest: it identifies the caller and sends the
+/// answer. Documented in `Docs/web-services.md`.
 public struct WebServices: Sendable {
     let service: any DatabaseService
     let host: any WebHost
@@ -64,7 +64,7 @@ public struct WebServices: Sendable {
         }
     }
 
-    /// Asks the service, and says its error in the words of the wire.
+    /// Calls the service, and translates its error.
     func ask<Answer>(
         _ question: (any DatabaseService) async throws(SyncError) -> Answer
     ) async throws(WebError) -> Answer {
@@ -75,15 +75,15 @@ public struct WebServices: Sendable {
         }
     }
 
-    /// A token behind what a zone holds now, if the request asks for it.
+    /// Returns a token after the current content of a zone, if the request asks for it.
     ///
-    /// Take it before the records are read: then no change falls between the two.
+    /// Call it before the records are read, so that no change is missed.
     func syncToken(_ request: WebRequest, of zone: ZoneID?) -> String? {
         guard request.wantsSyncToken, let zone else { return nil }
         return host.currentToken(of: zone, as: request.caller)?.description
     }
 
-    /// A token behind everything that the zones of the database hold now, if the request asks for
+    /// Returns a token after the current content of the database's zones, if the request asks for
     /// it.
     func databaseToken(_ request: WebRequest) async throws(WebError) -> String? {
         guard request.wantsSyncToken else { return nil }

@@ -60,7 +60,7 @@ struct WebWriter {
     /// The number of bytes that were written.
     var byteCount: Int { bytes.count }
 
-    /// Forgets what was written behind so many bytes.
+    /// Removes everything after a number of bytes.
     mutating func cut(to byteCount: Int) {
         bytes.removeLast(bytes.count - byteCount)
         unknownLinks = []
@@ -119,7 +119,7 @@ struct WebWriter {
 
     // MARK: Errors
 
-    /// Writes an item that failed, begun with what it is known by.
+    /// Writes a failed item, beginning with its identity.
     mutating func failure(_ error: WebError, _ identity: (inout WebWriter) -> Void) {
         literal("{")
         identity(&self)
@@ -153,8 +153,7 @@ struct WebWriter {
 
     // MARK: Records
 
-    /// Writes a record, with what the link to a share of it is going to end with, if it is not
-    /// shared yet.
+    /// Writes a record, with the end of the link of its future share, if it is not shared yet.
     ///
     /// O(bytes).
     mutating func record(_ record: Record, shortGUID: String? = nil) {
@@ -267,7 +266,7 @@ struct WebWriter {
         literal("}")
     }
 
-    /// Writes what a save names an asset by.
+    /// Writes the reference to an asset for a save.
     mutating func assetToSave(_ asset: AssetReference, _ target: AssetTarget?) {
         literal("{\"fileChecksum\":")
         bytes.append(jsonBase64: WebFieldForm.shownChecksum(of: asset))
@@ -340,7 +339,7 @@ struct WebWriter {
         if let lookup { lookupInfo(lookup) }
     }
 
-    /// Writes the member that says what somebody was looked for by.
+    /// Writes the member with the lookup of a user.
     mutating func lookupInfo(_ lookup: UserLookup) {
         literal("\"lookupInfo\":{\"")
         switch lookup {
@@ -353,7 +352,7 @@ struct WebWriter {
         literal("}")
     }
 
-    /// Writes who somebody is.
+    /// Writes the identity of a user.
     mutating func identity(_ identity: UserIdentity) {
         literal("{\"userRecordName\":")
         string(name(of: identity.user))
