@@ -5,7 +5,7 @@
 ///
 /// Every call carries its caller and every commit keeps it.
 public struct Caller: Hashable, Sendable {
-    /// The database that the request is about, by container, environment, scope and owner.
+    /// The database of the request: container, environment, scope and owner.
     public var database: DatabaseID
     /// The user; `nil` is an anonymous reader of the public database.
     public var user: UserID?
@@ -38,10 +38,10 @@ public struct Caller: Hashable, Sendable {
     /// A service that answers the requests of others sets it after it has checked a credential. A
     /// store that was opened with `StoreOptions.requiresAuthentication` refuses a user without it.
     public var authentication: Authentication
-    /// The place of the request in a distributed trace; `nil` where it belongs to none.
+    /// The place of the request in a distributed trace; `nil` if it belongs to none.
     public var trace: TraceContext?
 
-    /// Describes a caller; without a database it is about the user's own private one.
+    /// Creates a caller; the default database is the user's own private one.
     public init(
         database: DatabaseID? = nil,
         user: UserID? = .current,

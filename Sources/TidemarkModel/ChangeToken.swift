@@ -35,11 +35,11 @@ extension ChangeToken: CustomStringConvertible {
     }
 }
 
-/// A record's version as clients see it: opaque text, made and read by the engine alone.
+/// A record's version as clients see it: opaque text, created and read by the engine only.
 public struct RecordChangeTag: Hashable, Sendable {
     package let name: Name
 
-    /// Wraps the text of a tag, whether or not any store made it.
+    /// Creates a tag from its text, without checking that a store made it.
     public init(_ text: String) {
         name = Name(text)
     }

@@ -1,10 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-// What a device keeps between two runs of its app can be written by any encoder. The names of the
-// members are lasting: devices have files with them.
+// Any encoder can write the state that a device stores between two runs of its app. The names of
+// the members are permanent: devices have files with them.
 
-/// Something that is coded as one text, and read back from it.
+/// A type that is encoded as one text.
 protocol CodedAsText: Codable {
     /// The text.
     var codedText: String { get }
@@ -86,7 +86,7 @@ extension Reference.Action: Codable {}
 extension ZoneID: Codable {
     private enum CodingKeys: String, CodingKey { case zoneName, ownerName }
 
-    /// Reads `zoneName`, and `ownerName` where it is not the current user.
+    /// Reads `zoneName`, and `ownerName` if it is not the current user.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -96,7 +96,7 @@ extension ZoneID: Codable {
         )
     }
 
-    /// Writes `zoneName`, and `ownerName` where it is not the current user.
+    /// Writes `zoneName`, and `ownerName` if it is not the current user.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(zoneName, forKey: .zoneName)
@@ -275,7 +275,7 @@ extension Fields: Codable {
 }
 
 extension Fields.Element: Codable {
-    /// Reads fields of which there is one.
+    /// Reads fields that consist of one field.
     public init(from decoder: any Decoder) throws {
         let fields = try Fields(from: decoder)
         guard fields.count == 1 else {
@@ -289,7 +289,7 @@ extension Fields.Element: Codable {
         self = fields[0]
     }
 
-    /// Writes the field as fields of which there is one, without the event that set it.
+    /// Writes the field as fields that consist of one, without the event that set it.
     public func encode(to encoder: any Encoder) throws {
         var builder = FieldsBuilder()
         builder.copy(self)
@@ -300,8 +300,10 @@ extension Fields.Element: Codable {
 extension FieldValue: Codable {
     private enum CodingKeys: String, CodingKey { case type, value }
 
-    /// Reads `type`, by its name in CloudKit Web Services, and as `value` the bytes that a record
-    /// has of it, in base64url without padding.
+    /// Reads `type` and `value`.
+    ///
+    /// `type` is the name in CloudKit Web Services. `value` has the bytes of the value in a record,
+    /// in base64url without padding.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let type = try container.decode(FieldType.self, forKey: .type)

@@ -15,7 +15,7 @@ public struct ContainerID: Hashable, Comparable, ExpressibleByStringLiteral, Sen
         self.init(value)
     }
 
-    /// The identifier, which begins with `iCloud.` where Apple made it.
+    /// The identifier, which begins with `iCloud.` if Apple created the container.
     public var identifier: String { name.string }
 
     /// The default container of the command line and of an embedded store.
@@ -92,7 +92,7 @@ public struct UserID: Hashable, Comparable, ExpressibleByStringLiteral, Sendable
     public static func < (lhs: UserID, rhs: UserID) -> Bool { lhs.name < rhs.name }
 }
 
-/// One database: where zones live.
+/// One database, which contains zones.
 public struct DatabaseID: Hashable, Sendable {
     /// The app's container.
     public var container: ContainerID
@@ -105,9 +105,9 @@ public struct DatabaseID: Hashable, Sendable {
     /// The public database has no owner, and its value is always ``UserID/current``.
     public let owner: UserID
 
-    /// Names a database.
+    /// Creates the id of a database.
     ///
-    /// The owner of the public database is left out of account.
+    /// The owner of the public database is ignored.
     public init(
         container: ContainerID = .standard,
         environment: Environment = .development,
@@ -125,7 +125,7 @@ public struct DatabaseID: Hashable, Sendable {
 }
 
 extension DatabaseID: CustomStringConvertible {
-    /// `container/environment/scope`, and the owner where there is one.
+    /// `container/environment/scope`, followed by the owner if there is one.
     public var description: String {
         let place = "\(container.identifier)/\(environment.rawValue)/\(scope.name)"
         return owner == .current ? place : "\(place)/\(owner.userRecordName)"

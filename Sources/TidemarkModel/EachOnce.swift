@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Sequence where Element: Hashable {
-    /// The elements in their order, each where it comes first.
+    /// The elements in order, without later duplicates.
     package var eachOnce: [Element] {
         var seen: Set<Element> = []
         return filter { seen.insert($0).inserted }

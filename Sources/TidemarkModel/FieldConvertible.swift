@@ -1,15 +1,15 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A Swift type whose values can be those of fields.
+/// A Swift type whose values can be values of fields.
 ///
-/// Texts, whole numbers, floating-point numbers, truth values (1 and 0: CloudKit has none), `Date`,
+/// Texts, integers, floating-point numbers, Booleans (as 1 and 0: CloudKit has none), `Date`,
 /// `Data`, locations, references, assets, and lists of them.
 public protocol FieldConvertible {
     /// The value in a field.
     var fieldValue: FieldValue { get }
 
-    /// Reads the value of a field; `nil` if it is not of a fitting type, or out of range.
+    /// Reads the value of a field; `nil` if it has another type, or is out of range.
     init?(fieldValue: FieldValue)
 }
 
@@ -26,7 +26,7 @@ extension FieldValue: FieldConvertible {
     /// The value itself.
     public var fieldValue: FieldValue { self }
 
-    /// Takes the value as it is.
+    /// Takes the value unchanged.
     public init?(fieldValue: FieldValue) { self = fieldValue }
 }
 

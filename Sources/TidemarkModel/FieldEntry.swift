@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// One row of the offset table before the fields: where a field's name, stamp and value lie.
+/// One row of the offset table before the fields: the places of a field's name, stamp and value.
 ///
 /// All offsets count from the first byte of the fields.
 struct FieldEntry: Sendable {
@@ -13,7 +13,7 @@ struct FieldEntry: Sendable {
     static let invalid: UInt8 = 0xFF
     /// The flag of a value that the client encrypted.
     static let encrypted: UInt8 = 1
-    /// Bytes before the first row: how many rows there are.
+    /// The number of bytes before the first row, which hold the number of rows.
     static let tableOffset = 2
     /// Bytes of a row.
     static let byteCount = 8
@@ -27,8 +27,8 @@ struct FieldEntry: Sendable {
 
     /// Reads a row of a table that lies within the bytes.
     ///
-    /// A row whose field would not lie there is that of an empty field that was removed, so that no
-    /// bytes lead a reader beyond them.
+    /// If the field of the row does not lie within the bytes, the row is read as an empty, removed
+    /// field, so that no access leaves the bytes.
     init(at index: Int, in bytes: RawSpan) {
         let dataStart = Self.tableOffset + Self.byteCount * bytes.word16(at: 0)
         let row = Self.tableOffset + Self.byteCount * index
@@ -49,7 +49,7 @@ struct FieldEntry: Sendable {
         flags = 0
     }
 
-    /// Reads a row of which it is known where the field before it ends.
+    /// Reads a row, given the end of the previous field.
     @inline(__always)
     init(row: Int, start: Int, dataStart: Int, in bytes: RawSpan) {
         let word = bytes.word64(at: row)
@@ -61,7 +61,7 @@ struct FieldEntry: Sendable {
         stampByteCount = Int(UInt8(truncatingIfNeeded: word >> 56))
     }
 
-    /// The type in a row, without reading the rest of it.
+    /// Returns the type in a row, without reading the rest of the row.
     static func type(at index: Int, in bytes: RawSpan) -> UInt8 {
         bytes.byte(at: tableOffset + byteCount * index + 5)
     }
@@ -78,7 +78,7 @@ struct FieldEntry: Sendable {
         return stamp
     }
 
-    /// Below zero if the field's name comes before another, zero if it is the same.
+    /// Compares the field's name with another: negative if it sorts first, zero if they are equal.
     func compareName(to other: UnsafeRawBufferPointer, in bytes: RawSpan) -> Int {
         bytes.extracting(nameRange).withUnsafeBytes { ByteOrder.compare($0, other) }
     }

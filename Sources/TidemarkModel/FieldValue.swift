@@ -106,9 +106,9 @@ public struct Location: Hashable, Codable, Sendable {
     public var latitude: Double
     /// Degrees east, -180 to 180.
     public var longitude: Double
-    /// Metres; negative where the place is not valid.
+    /// The accuracy in metres; negative if the place is not valid.
     public var horizontalAccuracy: Double?
-    /// Metres; negative where the altitude is not valid.
+    /// The accuracy in metres; negative if the altitude is not valid.
     public var verticalAccuracy: Double?
     /// Metres above sea level.
     public var altitude: Double?
@@ -167,8 +167,9 @@ public struct Reference: Hashable, Sendable {
     }
 
     package let name: Name
-    /// The target's zone; `nil` is the zone of the record that holds the link, where a target
-    /// always is.
+    /// The target's zone; `nil` is the zone of the record that holds the link.
+    ///
+    /// A target is always in that zone.
     public let zone: ZoneID?
     /// The effect of deleting the target on the record that holds the link.
     public let action: Action

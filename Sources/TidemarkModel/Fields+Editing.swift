@@ -13,9 +13,9 @@ extension Fields {
         self = builder.finished()
     }
 
-    /// The fields that differ from others: with the value they have here, and those that only the
-    /// others have as ones to remove.
+    /// Returns the fields that differ from older ones.
     ///
+    /// They have the values of these fields. Fields that only the older ones have become removals.
     /// O(bytes of both).
     package func changes(from old: Fields) -> Fields {
         var builder = FieldsBuilder()
@@ -55,8 +55,8 @@ extension FieldsBuilder {
         }
     }
 
-    /// The fields; of a name that comes twice, as in a record whose bytes are damaged, the last
-    /// one.
+    /// Returns the fields; of a duplicate name, as in a record with damaged bytes, the last one
+    /// counts.
     fileprivate mutating func finished() -> Fields {
         keepLastOfEachName()
         do throws(SyncError) {
@@ -68,10 +68,10 @@ extension FieldsBuilder {
 }
 
 extension Fields: ExpressibleByDictionaryLiteral {
-    /// Encodes fields of Swift values; one whose value is `nil` is one to remove.
+    /// Encodes fields of Swift values; a field with the value `nil` is a removal.
     ///
-    /// A value that cannot be stored, such as one that is not a number, is refused by the save. No
-    /// name may come twice.
+    /// A save refuses a value that cannot be stored, such as one that is not a number. Names must
+    /// be unique.
     public init(dictionaryLiteral elements: (String, (any FieldConvertible)?)...) {
         var builder = FieldsBuilder()
         var names: Set<Name> = []

@@ -7,7 +7,7 @@
 /// name and have an offset table, so that a field is found by binary search and decoded on access.
 /// Fields of the same names, values and stamps have the same bytes. A copy shares the bytes.
 public struct Fields: Sendable {
-    /// The bytes, checked when the value was made.
+    /// The bytes, checked when the value was created.
     package let bytes: ArraySlice<UInt8>
 
     /// Wraps bytes whose structure is known to be sound.
@@ -20,10 +20,10 @@ public struct Fields: Sendable {
         bytes = [0, 0]
     }
 
-    /// Encodes fields; a field whose value is `nil` is one to remove.
+    /// Encodes fields; a field with the value `nil` is a removal.
     ///
-    /// Throws `invalidArguments` for a name that comes twice, and for a value that cannot be
-    /// stored. Whether the names are allowed is checked when the fields are saved.
+    /// Throws `invalidArguments` for a duplicate name, and for a value that cannot be stored. A
+    /// save checks that the names are allowed.
     public init(_ fields: KeyValuePairs<String, FieldValue?>) throws(SyncError) {
         var builder = FieldsBuilder()
         for (name, value) in fields { try builder.set(name, value) }
@@ -158,7 +158,7 @@ extension Fields.Element {
 }
 
 extension Fields: CustomStringConvertible {
-    /// Names and values in order, and of those to remove that they are.
+    /// The names and values in order, with a mark for removals.
     public var description: String {
         let fields = map { field in
             let value = field.value.map { "\($0)" } ?? (field.isRemoved ? "removed" : "invalid")

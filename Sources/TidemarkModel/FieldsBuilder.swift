@@ -1,9 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Encodes fields that come in any order.
+/// An encoder of fields that are set in any order.
 ///
-/// Keep one and reuse it: ``finish()`` leaves its buffers.
+/// Reuse one builder: ``finish()`` keeps its buffers.
 public struct FieldsBuilder: Sendable {
     /// A field in the scratch buffer: its name, then its value.
     private struct Piece {
@@ -21,7 +21,7 @@ public struct FieldsBuilder: Sendable {
     /// Starts without fields.
     public init() {}
 
-    /// Makes room for fields whose names and values have so many bytes.
+    /// Reserves space for fields and for the bytes of their names and values.
     public mutating func reserveCapacity(fields: Int, bytes: Int) {
         pieces.reserveCapacity(fields)
         scratch.reserveCapacity(bytes)
@@ -130,10 +130,10 @@ public struct FieldsBuilder: Sendable {
         isSorted = true
     }
 
-    /// The fields that were set, in one allocation; the builder is empty afterwards.
+    /// Returns the fields that were set, in one allocation, and empties the builder.
     ///
     /// Throws `invalidArguments` for a name that was set twice, `limitExceeded` for more than
-    /// 65,535 fields or 4 GiB. O(fields log fields) unless they came in order.
+    /// 65,535 fields or 4 GiB. O(fields log fields), or less if they were set in order.
     public mutating func finish() throws(SyncError) -> Fields {
         defer { removeAll() }
         if !isSorted {

@@ -10,7 +10,8 @@
 public struct Limits: Hashable, Sendable {
     /// Saves and deletions in one request.
     public var itemsPerRequest = 400
-    /// Bytes of the names and values of all fields in one request, without those of assets.
+    /// The maximum bytes of the names and values of all fields in one request, without those of
+    /// assets.
     public var bytesPerRequest = 2_000_000
     /// The maximum bytes of the names and values of a record's fields, without those of assets.
     ///
@@ -55,7 +56,7 @@ public struct Limits: Hashable, Sendable {
     ///
     /// CloudKit names no figure for this and the next two.
     public var recordTypesPerSchema = 1_000
-    /// Fields of a record type, system fields left out.
+    /// The maximum number of fields of a record type, without system fields.
     public var fieldsPerRecordType = 1_000
     /// Custom roles of a schema.
     public var rolesPerSchema = 100
@@ -74,13 +75,13 @@ public struct Limits: Hashable, Sendable {
     public var subscriptionIDByteCount = 255 {
         didSet { subscriptionIDByteCount = min(subscriptionIDByteCount, Int(Int16.max)) }
     }
-    /// Fields of a record that a subscription's notifications bring along.
+    /// The maximum number of a record's fields in a subscription's notifications.
     public var desiredKeysPerSubscription = 3
     /// UTF-8 bytes of all texts and names of fields in a subscription.
     ///
     /// CloudKit names no figure.
     public var notificationContentByteCount = 16_000
-    /// Characters of a text that a notification brings along; the rest is cut off.
+    /// The maximum number of characters of a text in a notification; the rest is cut off.
     public var charactersPerNotificationField = 100
     /// The maximum bytes of a pushed notification; parts that do not fit are left out.
     ///
@@ -96,11 +97,15 @@ public struct Limits: Hashable, Sendable {
     ///
     /// A request can set up to ``recordsPerPage``.
     public var recordsPerQueryPage = 100
-    /// Bytes of all records and assets in one private database, which count against its user; `nil`
-    /// leaves it to the disk.
+    /// The maximum bytes of all records and assets in one private database; `nil` leaves it to the
+    /// disk.
+    ///
+    /// They count against the user of the database.
     public var bytesPerPrivateDatabase: Int?
-    /// Bytes of all records and assets in the public database, which count against the container;
-    /// `nil` leaves it to the disk.
+    /// The maximum bytes of all records and assets in the public database; `nil` leaves it to the
+    /// disk.
+    ///
+    /// They count against the container.
     public var bytesPerPublicDatabase: Int?
     /// True if the names of records and zones must be ASCII, as in CloudKit.
     public var requiresASCIINames = false
@@ -134,7 +139,7 @@ extension Limits {
         }
     }
 
-    /// Refuses a subscription's id: 1 to 255 bytes, no NUL, and as an option ASCII alone.
+    /// Refuses an invalid id of a subscription: 1 to 255 bytes, no NUL, and optionally ASCII only.
     package func check(subscriptionID name: Name) throws(SyncError) {
         try check(name, as: "subscription id", limit: subscriptionIDByteCount)
     }

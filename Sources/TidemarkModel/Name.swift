@@ -19,7 +19,7 @@ public struct Name: Sendable {
     /// The number of bytes of the name in UTF-8.
     public var byteCount: Int { string.utf8.count }
 
-    /// Lends the name's UTF-8 bytes for the duration of a call, without copying where possible.
+    /// Calls a closure with the name's UTF-8 bytes, without copying them where possible.
     @inlinable
     public func withBytes<Result>(
         _ body: (UnsafeBufferPointer<UInt8>) -> Result

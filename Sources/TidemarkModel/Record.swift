@@ -75,7 +75,7 @@ extension Record: CustomStringConvertible {
 public struct ConflictRecords: Hashable, Codable, Sendable {
     /// The record that the client tried to save.
     public let client: Record
-    /// The version that the client held; `nil` where it held none, or the store no longer has it.
+    /// The version that the client had; `nil` if it had none, or the store no longer has it.
     public let ancestor: Record?
     /// The version that the server has: put the merged values onto this one and save it.
     public let server: Record

@@ -6,7 +6,7 @@
 /// These bytes are stored, cached, sent and compared. Equal records have equal bytes. A body does
 /// not contain the sequence number of its event. A copy shares the bytes.
 public struct RecordBody: Sendable {
-    /// The bytes, whose frame was checked when the value was made.
+    /// The bytes, whose frame was checked when the value was created.
     package let bytes: ArraySlice<UInt8>
 
     /// The first byte of every body of this format.
@@ -102,7 +102,7 @@ public struct RecordBody: Sendable {
 }
 
 extension RecordBody {
-    /// The texts of a body, in the order in which they lie.
+    /// The texts of a body, in the order of their bytes.
     enum Text: Int, CaseIterable {
         case recordName
         case recordType
@@ -204,7 +204,7 @@ extension RecordBody {
 
     /// The record's fields.
     ///
-    /// Those that were removed are among them, marked as such: ``Fields/present`` leaves them out.
+    /// They include removals, marked as such: ``Fields/present`` omits them.
     public var fields: Fields { Fields(sound: bytes[(bytes.startIndex + textEnd)...]) }
 
     private func time(at offset: Int) -> Int64 {

@@ -40,7 +40,7 @@ extension ZoneID: Comparable, CustomStringConvertible {
         lhs.name == rhs.name ? lhs.owner < rhs.owner : lhs.name < rhs.name
     }
 
-    /// The zone's name, and its owner's where that is not the current user.
+    /// The zone's name, and its owner's name if that is not the current user.
     public var description: String {
         ownerName == Self.currentOwner ? zoneName : "\(zoneName) of \(ownerName)"
     }
@@ -48,7 +48,7 @@ extension ZoneID: Comparable, CustomStringConvertible {
 
 /// A record's identity inside a database: its name and its zone.
 ///
-/// The record type is no part of it.
+/// The record type is not part of it.
 public struct RecordID: Hashable, Sendable {
     package let name: Name
     /// The zone it is in, and never leaves.
@@ -70,7 +70,7 @@ extension RecordID: Comparable, CustomStringConvertible {
         lhs.zone == rhs.zone ? lhs.name < rhs.name : lhs.zone < rhs.zone
     }
 
-    /// The record's name, and its zone where that is not the default zone.
+    /// The record's name, and its zone if that is not the default zone.
     public var description: String {
         zone.isDefault ? recordName : "\(recordName) in zone \(zone)"
     }

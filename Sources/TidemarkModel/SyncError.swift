@@ -27,7 +27,7 @@ public struct SyncError: Error, Hashable, Sendable {
         }
     }
 
-    /// Kept apart so that an error is one word wide, however much it carries.
+    /// Stored separately, so that an error is always one word wide.
     private final class Content: Sendable {
         let code: Code
         let message: String
@@ -101,7 +101,7 @@ public struct SyncError: Error, Hashable, Sendable {
             ? "Repeat the request once the cause is gone." : code.remedy
     }
 
-    /// After how long the request may be repeated as it is; `nil` where it should not be.
+    /// The time after which the request may be repeated unchanged; `nil` if it should not be.
     public var retryAfter: Duration? { content.retryAfter }
 
     /// The records of a `serverRecordChanged`.

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// One function per cause, so that a cause has the same code and the same words wherever it is met.
+/// The errors of each cause, so that a cause always has the same code and text.
 extension SyncError {
     // MARK: Conflicts and missing things
 
@@ -48,13 +48,14 @@ extension SyncError {
         )
     }
 
-    /// A request about a zone that does not exist.
+    /// The error for a request to a zone that does not exist.
     package static func zoneNotFound(_ zone: ZoneID) -> SyncError {
         SyncError(.zoneNotFound, "There is no zone \(zone).")
     }
 
-    /// A request about a zone that the database does not show; one of a shared database is known by
-    /// its owner.
+    /// The error for a request to a zone that the database does not show.
+    ///
+    /// In a shared database a zone is named with its owner.
     package static func zoneNotFound(_ zone: ZoneID, in database: DatabaseID) -> SyncError {
         guard database.scope == .shared else { return zoneNotFound(zone) }
         return SyncError(
@@ -66,7 +67,7 @@ extension SyncError {
         )
     }
 
-    /// A request about a zone that was there once, and is gone for a reason.
+    /// The error for a request to a zone that is gone, with the reason.
     package static func zoneGone(_ zone: ZoneID, _ reason: ZoneDeletionReason) -> SyncError {
         switch reason {
         case .deleted:
@@ -120,7 +121,7 @@ extension SyncError {
         )
     }
 
-    /// A save that binds its record to one that the same request deletes.
+    /// The error for a save that binds its record to one that the same request deletes.
     package static func targetDeleted(_ record: RecordID, _ target: Name) -> SyncError {
         SyncError(
             .referenceViolation,
@@ -137,9 +138,9 @@ extension SyncError {
         )
     }
 
-    /// A deletion of a record that another one, which stays, relies on.
+    /// The error for deleting a record that another, remaining one refers to.
     ///
-    /// `other` is `nil` where the caller may not know of it.
+    /// `other` is `nil` if the caller may not know of it.
     package static func stillReferredTo(_ record: RecordID, by other: Name?) -> SyncError {
         SyncError(
             .referenceViolation,
@@ -163,7 +164,7 @@ extension SyncError {
         )
     }
 
-    /// A record would be below a share's own record.
+    /// The error for a record that would be a child of a share's own record.
     package static func parentIsShare(_ record: RecordID, _ parent: Name) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -203,7 +204,7 @@ extension SyncError {
 
     // MARK: Assets
 
-    /// A save that names an asset whose bytes the database does not hold.
+    /// The error for a save that names an asset whose bytes the database does not hold.
     package static func assetNotHeld(_ record: RecordID, _ asset: String) -> SyncError {
         SyncError(
             .assetFileNotFound,
@@ -253,7 +254,7 @@ extension SyncError {
         SyncError(.invalidArguments, "This is not a change token for what is asked: \(reason).")
     }
 
-    /// A change tag that no store made.
+    /// The error for a change tag that no store made.
     package static func tagInvalid(_ tag: RecordChangeTag, _ record: RecordID) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -262,7 +263,7 @@ extension SyncError {
         )
     }
 
-    /// A request id that was used for something else.
+    /// The error for a request id that was used for another request.
     package static func requestIDReused(_ requestID: String) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -273,7 +274,7 @@ extension SyncError {
 
     // MARK: Where it cannot be done
 
-    /// A delta of a zone that CloudKit gives none of, under the strict switch.
+    /// The error for a delta of a zone that has none in CloudKit, under the strict option.
     package static func noDelta(of zone: ZoneID) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -287,7 +288,7 @@ extension SyncError {
         SyncError(.badDatabase, "The \(database.scope.name) database does not \(action).")
     }
 
-    /// A request without a user where one is needed.
+    /// The error for a request without a user where one is required.
     package static func notAuthenticated(_ database: DatabaseID) -> SyncError {
         SyncError(
             .notAuthenticated,

@@ -28,7 +28,7 @@ extension SyncError {
         case permissionFailure = 10
         /// The requested item does not exist.
         case unknownItem = 11
-        /// The request makes no sense as it is.
+        /// The request is invalid.
         case invalidArguments = 12
         /// The answer was cut short. Obsolete.
         case resultsTruncated = 13
@@ -74,7 +74,7 @@ extension SyncError {
         case participantMayNeedVerification = 33
         /// The request was sent, the answer lost: whether it worked is unknown.
         case serverResponseLost = 34
-        /// The asset exists, but cannot be had now.
+        /// The asset exists, but is not available now.
         case assetNotAvailable = 35
         /// The account exists, but cannot be used yet.
         case accountTemporarilyUnavailable = 36
@@ -165,7 +165,7 @@ extension SyncError.Code {
         }
     }
 
-    /// The HTTP status that goes with ``serverErrorCode``.
+    /// The HTTP status for ``serverErrorCode``.
     public var httpStatus: Int {
         switch serverErrorCode {
         case "ACCESS_DENIED": 403

@@ -1,9 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The place of a request in a distributed trace, as W3C Trace Context has it.
+/// The place of a request in a distributed trace, by W3C Trace Context.
 ///
-/// A commit keeps it, so that `log dump` and an error's trace lead to each other.
+/// A commit keeps it, so that `log dump` and the trace of an error can be matched.
 public struct TraceContext: Hashable, Sendable {
     /// The upper half of the trace's id.
     package let traceHigh: UInt64

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names that no two things have.
+/// Unique names.
 package enum UniqueName {
     /// 122 random bits in the form of a UUID of version 4, in capital letters.
     package static func make() -> String {
@@ -9,7 +9,7 @@ package enum UniqueName {
         return make(using: &random)
     }
 
-    /// The same, of other randomness.
+    /// Returns a unique name from a source of randomness.
     package static func make(using random: inout some RandomNumberGenerator) -> String {
         let high = random.next() & ~0xF000 | 0x4000
         let low = random.next() >> 2 | 1 << 63

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a zone is gone.
+/// The reason why a zone is gone.
 ///
 /// Raw values are those of CloudKit's sync engine, and on disk.
 public enum ZoneDeletionReason: UInt8, Hashable, CaseIterable, Codable, Sendable {

@@ -4,10 +4,9 @@
 import TidemarkLock
 public import TidemarkModel
 
-/// A service for tests that fails, waits, or lets something happen first, in front of any other
-/// service.
+/// A service for tests, in front of any other service, that injects faults, delays and changes.
 ///
-/// Faults are taken in the order in which they were asked for, each by the next call that it fits.
+/// Faults apply in the order in which they were added, each to the next call of its kind.
 ///
 /// ```swift
 /// let faulty = FaultyService(store)

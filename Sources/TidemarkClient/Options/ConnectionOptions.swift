@@ -10,7 +10,7 @@ public struct ConnectionOptions: Sendable {
     public enum Proxy: Hashable, Sendable {
         /// A proxy for HTTP, through which TLS goes by `CONNECT`.
         case http(host: String, port: Int)
-        /// The same, for those who have a name and a password.
+        /// An HTTP proxy that requires a user name and a password.
         case authenticated(host: String, port: Int, user: String, password: String)
         /// A SOCKS 5 proxy.
         case socks(host: String, port: Int)

@@ -16,7 +16,8 @@ extension TidemarkDevice {
     /// - `TIDEMARK_CONTAINER`: the identifier of `CKContainer.default()`.
     /// - `TIDEMARK_DEVICE`: the device's name, if not that of the machine.
     /// - `TIDEMARK_STORE`: the path of a store.
-    /// - `TIDEMARK_USER`: the name of the signed-in user's record in a store; empty for nobody.
+    /// - `TIDEMARK_USER`: the name of the signed-in user's record in a store; empty if nobody is
+    ///   signed in.
     /// - `TIDEMARK_USER_NAMES`: `same` for one name of the user in all containers, instead of one in
     ///   each.
     static func fromEnvironment(_ environment: [String: String]) -> TidemarkDevice {

@@ -8,16 +8,17 @@ public import Foundation
 import TidemarkLock
 public import TidemarkModel
 
-/// One device of one user: what containers are made by, in the place of the machine and the account
-/// that Apple's framework finds by itself.
+/// One device of one user, by which containers are created.
+///
+/// It replaces the machine and the account that Apple's framework determines by itself.
 ///
 /// ```swift
 /// TidemarkDevice(TidemarkCloud(storeAt: "notes.tide"), user: "anna").makeDefault()
 /// let container = CKContainer.default()
 /// ```
 ///
-/// Several devices of several users live in one process: each makes containers of its own, or runs
-/// code that makes them by Apple's names.
+/// One process can have several devices of several users. Each device creates its own containers,
+/// or runs code that creates them by Apple's names.
 ///
 /// ```swift
 /// let cloud = TidemarkCloud.temporary()
@@ -62,19 +63,19 @@ public final class TidemarkDevice: Sendable {
     private let operationStarts = DispatchQueue(label: "CloudKit.operations")
     private let state: Lock<State>
 
-    /// Describes a device.
+    /// Creates a device.
     ///
     /// - Parameters:
-    ///   - cloud: What its containers point at.
-    ///   - user: Who is signed in, by the name of the account, which is that of the user's record unless
-    ///     the cloud has one for each container; `nil` for nobody. Without it, the one user that every
-    ///     store has, whom no others can share with.
-    ///   - name: What it calls itself; the machine's name unless it is said.
+    ///   - cloud: The cloud that its containers use.
+    ///   - user: The account name of the signed-in user; `nil` if nobody is signed in. It is the name
+    ///     of the user's record, unless the cloud has one for each container. The default is the user
+    ///     that every store has, with whom others cannot share.
+    ///   - name: The name of the device; by default the machine's name.
     ///   - build: The app's build.
-    ///   - environment: Which of a container's two worlds it sees.
+    ///   - environment: The container environment that the device uses.
     ///   - defaultContainer: The identifier of `CKContainer.default()`.
-    ///   - folder: Where it keeps what has to outlive the process; beside the store unless it is said.
-    ///   - now: The time, by which long-lived operations are kept and forgotten.
+    ///   - folder: The folder for state that outlives the process; by default next to the store.
+    ///   - now: The clock for the expiry of long-lived operations.
     public init(
         _ cloud: TidemarkCloud,
         user: String? = CKCurrentUserDefaultName,

@@ -3,7 +3,7 @@
 
 public import TidemarkModel
 
-/// One database as one device of one user sees it: who asks is said once.
+/// One database as one device of one user sees it, with the caller of every request.
 ///
 /// ```swift
 /// let store = try Store.open(at: "team.tide", access: .creating)
@@ -11,10 +11,10 @@ public import TidemarkModel
 /// let garden = try await anna.createZone("garden")
 /// ```
 ///
-/// A handle is a value that holds no connection and no state; make as many as you like. It works on
-/// any ``DatabaseService``. Its functions throw ``SyncError``, and `CancellationError` in a task
-/// that was cancelled; they say `throws` alone, because Swift 6.3 does not compile some loops that
-/// catch a typed error.
+/// A handle is a value without connection and state; create as many as you like. It works on any
+/// ``DatabaseService``. Its functions throw ``SyncError``, and `CancellationError` in a task that was
+/// cancelled. They are declared as `throws` without a type, because Swift 6.3 does not compile some
+/// loops that catch a typed error.
 public struct Database: Sendable {
     /// The service that answers requests.
     public let service: any DatabaseService

@@ -150,12 +150,11 @@ extension ZoneHandle {
     /// }
     /// ```
     ///
-    /// Answers with the records that were saved, in order. Durable when it returns. In the default
-    /// zone and in a public database each item stands alone: what could be done was done if this
-    /// throws.
+    /// Returns the saved records, in order. Durable when it returns. In the default zone and in a
+    /// public database each item is independent: if this throws, the other items were done.
     ///
-    /// Throws the error of the item that kept the others from being done; `partialFailure`, with
-    /// the error of each, if several did, or if items stand alone.
+    /// Throws the error of the item that made the commit fail. Throws `partialFailure`, with the
+    /// error of each item, if several failed, or if the items are independent.
     @discardableResult
     public func modify(_ build: (inout RecordBatch) throws -> Void) async throws -> [Record] {
         var batch = RecordBatch(self)

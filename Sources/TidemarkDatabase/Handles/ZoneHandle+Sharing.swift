@@ -11,8 +11,8 @@ extension ZoneHandle {
     /// let shared = try await ben.accept(share.link)
     /// ```
     ///
-    /// Sharing again changes with whom it is shared: who is left out is removed. Durable when it
-    /// returns.
+    /// Sharing again replaces the participants: a participant who is left out is removed. Durable
+    /// when it returns.
     public func share(
         _ root: some RecordNamed,
         with participants: [ShareParticipant] = [],

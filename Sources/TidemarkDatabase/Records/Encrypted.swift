@@ -11,8 +11,8 @@
 /// }
 /// ```
 ///
-/// As in CloudKit the mark is for the schema and for queries, which do not look at such fields:
-/// encrypting the value is up to the app.
+/// As in CloudKit, the mark is for the schema and for queries, which do not read such fields. The
+/// app has to encrypt the value.
 @propertyWrapper
 public struct Encrypted<Value: Codable & Sendable>: Codable, Sendable {
     /// The value.

@@ -3,7 +3,7 @@
 
 public import TidemarkModel
 
-/// A Swift type whose values are kept as records.
+/// A Swift type whose values are stored as records.
 ///
 /// ```swift
 /// struct Chore: RecordCodable {
@@ -21,8 +21,8 @@ public import TidemarkModel
 /// Each coding key is a field. Texts, numbers, `Bool` (1 or 0: CloudKit has no truth values),
 /// `Date`, `Data`, `URL`, `UUID`, ``Location``, ``Reference``, ``AssetReference``, enumerations
 /// with raw values, and arrays of these are values of fields; ``Encrypted`` marks one as encrypted.
-/// An optional that is `nil` is an absent field, and an absent list is empty. What is no value of a
-/// field, such as a dictionary or a structure in the structure, is refused with the field's name.
+/// An optional that is `nil` is an absent field, and an absent list is empty. Any other type, such
+/// as a dictionary or a nested structure, is refused with the field's name.
 public protocol RecordCodable: Codable, Sendable, RecordNamed {
     /// The record type, which is a name of the schema.
     static var recordType: String { get }

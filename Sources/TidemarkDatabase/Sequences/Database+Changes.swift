@@ -8,7 +8,7 @@ extension Database {
     ///
     /// Every zone occurs at most once, by its last change, oldest first. Pages are fetched as they
     /// are needed, until there are no more. If a token has expired, the sequence begins with
-    /// ``DatabaseChanged/Event/reset`` and contains everything after it. To get the changes in each
+    /// ``DatabaseChanged/Event/reset`` and contains all zones. To get the changes in each
     /// zone, use ``ZoneHandle/changes(since:limit:)``.
     public func changes(since token: ChangeToken? = nil) -> ChangesOfDatabase {
         ChangesOfDatabase(database: self, token: token)

@@ -19,24 +19,23 @@ extension ZoneHandle {
     /// }
     /// ```
     ///
-    /// Pages are fetched as they are needed, until there is no more. A token that can no longer be
-    /// answered gives ``ZoneChanged/Event/reset``, then all there is. `limit` bounds the records of
-    /// a page.
+    /// Pages are fetched as they are needed, until there are no more. If the token has expired, the
+    /// sequence begins with ``ZoneChanged/Event/reset`` and contains all records. `limit` bounds the
+    /// records of a page.
     public func changes(since token: ChangeToken? = nil, limit: Int? = nil) -> ChangesOfZone {
         ChangesOfZone(zone: self, token: token, limit: limit)
     }
 }
 
-/// One thing that a device has to do to catch up with a zone.
+/// One change that a device applies to catch up with a zone.
 public struct ZoneChanged: Hashable, Sendable {
     /// The change to apply.
     public enum Event: Hashable, Sendable {
-        /// Keep this version of a record.
+        /// Store this version of a record.
         case changed(Record)
-        /// Forget a record.
+        /// Drop a record.
         case deleted(DeletedRecord)
-        /// Forget all records of the zone: the token could no longer be answered, and all there is
-        /// follows.
+        /// Drop all records of the zone: the token has expired, and all records follow.
         case reset
     }
 

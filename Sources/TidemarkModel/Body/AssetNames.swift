@@ -12,8 +12,8 @@ extension Fields {
 
     /// Visits the assets that the fields name, by checksum and size, in the order of the fields.
     ///
-    /// One may come more than once. Decodes nothing but assets; bytes that are not an asset name none.
-    /// O(fields).
+    /// An asset may be visited more than once. Decodes assets only; bytes that are not an asset are
+    /// skipped. O(fields).
     package func visitAssets(_ visit: (_ checksum: RawSpan, _ byteCount: UInt64) -> Void) {
         let span = bytes.span.bytes
         for row in 0..<count {

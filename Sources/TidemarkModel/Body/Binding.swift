@@ -43,10 +43,11 @@ extension Fields {
         type == FieldType.reference.rawValue || type == FieldType.referenceList.rawValue
     }
 
-    /// Visits the targets, by name, of the references of this zone that bind, in the order of the
-    /// fields; a target may come more than once.
+    /// Visits the names of the targets to which references of this zone bind the record, in the
+    /// order of the fields.
     ///
-    /// Decodes nothing but references. Bytes that are not a reference bind nothing. O(fields).
+    /// A target may be visited more than once. Decodes references only; bytes that are not a
+    /// reference bind nothing. O(fields).
     package func visitBindings(_ visit: (RawSpan, Binding) -> Void) {
         let span = bytes.span.bytes
         for row in 0..<count {
@@ -76,10 +77,10 @@ extension Fields {
 }
 
 extension RecordBody {
-    /// Visits the targets, by name, that the record is bound to: its references of this zone that
-    /// bind, then its parent.
+    /// Visits the names of the targets to which the record is bound.
     ///
-    /// A target may come more than once. O(fields).
+    /// These are the targets of its binding references of this zone, then its parent. A target may
+    /// be visited more than once. O(fields).
     package func visitBindings(_ visit: (RawSpan, Binding) -> Void) {
         fields.visitBindings(visit)
         let parent = range(of: .parent)

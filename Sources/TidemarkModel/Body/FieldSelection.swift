@@ -13,9 +13,9 @@ package struct FieldSelection: Sendable {
         self.names = Set(names.map { Name($0) }).sorted()
     }
 
-    /// The same record with the selected fields alone.
+    /// Returns the same record with the selected fields only.
     ///
-    /// System fields stay, and so do the stamps. O(fields + names), one allocation.
+    /// System fields and stamps stay. O(fields + names), one allocation.
     package func narrow(_ body: RecordBody) -> RecordBody {
         let fields = body.fields
         let span = fields.bytes.span.bytes

@@ -38,8 +38,8 @@ extension FieldValue {
         }
     }
 
-    /// Decodes a value; `nil` unless the bytes are exactly those that encoding a valid value of
-    /// this type gives.
+    /// Decodes a value; `nil` unless the bytes are exactly the encoding of a valid value of this
+    /// type.
     package init?(decoding bytes: RawSpan, as type: FieldType) {
         var offset = 0
         let end = bytes.byteCount

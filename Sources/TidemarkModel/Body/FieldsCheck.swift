@@ -17,7 +17,7 @@ extension Fields {
         self = fields
     }
 
-    /// Checks that the table of the fields lies within their bytes; returns how many fields there are.
+    /// Checks that the table of the fields lies within their bytes; returns the number of fields.
     @discardableResult
     static func checkTable(_ bytes: RawSpan) throws(BodyError) -> Int {
         guard bytes.byteCount >= FieldEntry.tableOffset else {
@@ -42,7 +42,7 @@ extension Fields {
         let count = try checkTable(bytes)
         let dataStart = FieldEntry.tableOffset + count * FieldEntry.byteCount
         var end = dataStart
-        // Every name comes after none.
+        // Every name sorts after the empty one.
         var last = (name: 0..<0, prefix: UInt64(0))
         for index in 0..<count {
             let row = FieldEntry.tableOffset + index * FieldEntry.byteCount

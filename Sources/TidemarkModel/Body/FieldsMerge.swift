@@ -3,7 +3,7 @@
 
 /// The effect of a save on the fields that it does not name.
 package enum SaveExtent: Sendable {
-    /// Fields that are not named stay as they are.
+    /// Fields that are not named stay unchanged.
     case changedFields
     /// Fields that are not named are removed.
     case wholeRecord
@@ -12,10 +12,9 @@ package enum SaveExtent: Sendable {
 extension Fields {
     /// Appends the fields of a new version, with their stamps (Docs/formats/record.md, "Stamps").
     ///
-    /// `old` are the fields of the version it replaces, written by the event `oldSequence`;
-    /// without one, nothing was there. `self` are those that the client set and removed.
-    /// O(bytes), without allocating on
-    /// the heap beyond `bytes`.
+    /// `old` are the fields of the version that it replaces, written by the event `oldSequence`;
+    /// without `old`, the record is new. `self` are the fields that the client set and removed.
+    /// O(bytes), without heap allocations beyond `bytes`.
     package func merge(
         into old: Fields?,
         of oldSequence: UInt64,
@@ -44,7 +43,7 @@ extension Fields {
     private static func dropOldRemovals(_ outcomes: UnsafeMutableBufferPointer<Outcome>) -> Int {
         // The event that is being encoded is the latest, whatever number it will get.
         func age(_ outcome: Outcome) -> UInt64 { .max - (outcome.stamp &- 1) }
-        // Counted first, because the list of them is needed in one merge of a million.
+        // Counted first, because the list is only needed in one merge of a million.
         let removalCount = outcomes.reduce(0) { $0 + ($1.isRemoval ? 1 : 0) }
         guard removalCount > keptRemovalCount else { return outcomes.count }
         let removals = outcomes.indices.filter { outcomes[$0].isRemoval }
@@ -182,7 +181,7 @@ extension Fields {
         }
     }
 
-    /// Appends the fields that are set, as those of a record's first version.
+    /// Appends the fields that are set, as the fields of a record's first version.
     private func appendLive(to bytes: inout [UInt8]) {
         let span = self.bytes.span.bytes
         var removals = 0

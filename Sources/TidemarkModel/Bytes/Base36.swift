@@ -19,7 +19,7 @@ enum Base36 {
         return count
     }
 
-    /// Writes a number so that its last digit comes before a place.
+    /// Writes a number so that its last digit is before an offset.
     @inline(__always)
     static func write(
         _ number: UInt64,

@@ -3,7 +3,7 @@
 
 /// The order of names as their bytes, eight at a time.
 enum ByteOrder {
-    /// Below zero if the first comes before the second, zero if they are the same.
+    /// Compares bytes: negative if the first sorts before the second, zero if they are equal.
     @inline(__always)
     static func compare(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Int {
         let shared = min(first.count, second.count)

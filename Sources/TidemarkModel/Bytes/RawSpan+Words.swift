@@ -58,14 +58,14 @@ extension RawSpan {
         return value.isFinite ? value : nil
     }
 
-    /// The next bytes; `nil` if there are fewer.
+    /// Returns the next bytes; `nil` if there are fewer.
     func nextBytes(_ count: Int, _ offset: inout Int) -> [UInt8]? {
         guard count >= 0, byteCount - offset >= count else { return nil }
         defer { offset += count }
         return extracting(offset..<offset + count).withUnsafeBytes { Array($0) }
     }
 
-    /// The next bytes as text; `nil` if there are fewer, or if they are not UTF-8.
+    /// Returns the next bytes as text; `nil` if there are fewer, or if they are not UTF-8.
     func nextString(_ count: Int, _ offset: inout Int) -> String? {
         guard count >= 0, byteCount - offset >= count else { return nil }
         defer { offset += count }

@@ -30,7 +30,7 @@ package enum UTF8Text {
         return nil
     }
 
-    /// The length of the well-formed sequence at an index; zero if there is none.
+    /// Returns the length of the well-formed sequence at an index; zero if there is none.
     static func sequenceLength(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Int {
         let lead = bytes[index]
         if lead < 0x80 { return 1 }

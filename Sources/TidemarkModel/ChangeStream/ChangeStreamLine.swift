@@ -7,14 +7,14 @@ public struct ChangeStreamLine: Hashable, Sendable {
     public enum Change: Hashable, Sendable {
         /// A record is saved as a whole: fields that it does not name are gone, and so is a parent.
         case save(recordID: RecordID, recordType: Name, fields: Fields, parent: Name? = nil)
-        /// A record is deleted, if there is one.
+        /// A record is deleted, if it exists.
         case delete(RecordID)
         /// A zone is created, if it does not exist.
         case createZone(ZoneID)
-        /// A zone is deleted with all that is in it, if there is one.
+        /// A zone is deleted with its content, if it exists.
         case deleteZone(ZoneID, reason: ZoneDeletionReason = .deleted)
 
-        /// The zone that it is about.
+        /// The zone of the change.
         package var zone: ZoneID {
             switch self {
             case .save(let record, _, _, _), .delete(let record): record.zone
@@ -41,7 +41,7 @@ public struct ChangeStreamLine: Hashable, Sendable {
     }
 
     private var buildName: Name?
-    /// The id that makes the commit idempotent; `nil` lets one be made of the line's content.
+    /// The id that makes the commit idempotent; `nil` derives one from the line's content.
     public var requestID: String? {
         get { requestIDName?.string }
         set { requestIDName = newValue.map { Name($0) } }

@@ -1,10 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the lines of a change stream.
+/// A reader of the lines of a change stream.
 ///
-/// Keep one for all lines of a stream: it keeps its buffers, and the zone and type that were last
-/// named.
+/// Use one reader for all lines of a stream: it keeps its buffers, and the last zone and type.
 package struct ChangeStreamReader: Sendable {
     private var builder = FieldsBuilder()
     private var lastZone = ZoneID.default
@@ -222,7 +221,8 @@ package struct ChangeStreamReader: Sendable {
         }
     }
 
-    /// The zone of a name; that of the change before, where the name is the same.
+    /// Returns the zone with a name; reuses the zone of the previous change if the name is the
+    /// same.
     private mutating func zone(_ text: JSONText, in reader: JSONReader) -> ZoneID {
         if !reader.isName(text, lastZone.name) {
             lastZone = ZoneID(zoneName: reader.copy(text))

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension [UInt8] {
-    /// Appends a line of a change stream, with its end.
+    /// Appends a line of a change stream, with its line feed.
     ///
-    /// Members that have their default are left out.
+    /// Members with their default value are omitted.
     package mutating func append(json line: ChangeStreamLine) {
         append(literal: "{\"time\":")
         append(jsonNumber: line.time)

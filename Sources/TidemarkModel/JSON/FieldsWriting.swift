@@ -3,7 +3,7 @@
 
 /// Writing fields and records (Docs/formats/changes.md, "Fields" and "Records").
 extension [UInt8] {
-    /// Appends fields as an object, in the order of their names' bytes, without those removed.
+    /// Appends fields as an object, in the order of their names' bytes, without removals.
     package mutating func append(json fields: Fields) {
         append(UInt8(ascii: "{"))
         var isFirst = true
@@ -17,7 +17,7 @@ extension [UInt8] {
         append(UInt8(ascii: "}"))
     }
 
-    /// Appends a field's value, with its type where that is not plain to see.
+    /// Appends a field's value, with its type if the value does not imply it.
     package mutating func append(json field: Fields.Element) {
         guard let type = field.type else { return }
         if type == .string, !field.isEncrypted {

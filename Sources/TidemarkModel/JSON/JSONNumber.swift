@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A number that was read: where it lies, and its value where that is whole and fits.
+/// A number that was read: its range, and its value if that is an integer that fits.
 package struct JSONNumber: Sendable {
     /// The range of its characters in the bytes.
     package let range: Range<Int>
@@ -12,7 +12,7 @@ package struct JSONNumber: Sendable {
 }
 
 extension JSONReader {
-    /// Reads a number and leaves it where it is.
+    /// Reads a number without copying it.
     package mutating func number() throws(JSONError) -> JSONNumber {
         skipSpace()
         let start = offset
@@ -54,7 +54,7 @@ extension JSONReader {
         String(decoding: UnsafeBufferPointer(rebasing: bytes[number.range]), as: UTF8.self)
     }
 
-    /// The double nearest to a number that was read before; `nil` where that is infinite.
+    /// Returns the double nearest to a number that was read before; `nil` if it is infinite.
     package func double(_ number: JSONNumber) -> Double? {
         guard let value = Double(lexeme(number)), value.isFinite else { return nil }
         return value

@@ -14,7 +14,8 @@ package struct JSONReader {
     /// The offset of the next token, or of white space before it.
     package private(set) var offset = 0
 
-    /// The form of fields in a request of CloudKit Web Services; `nil` reads those of a change stream.
+    /// The form of fields in a request of CloudKit Web Services; `nil` for fields of a change
+    /// stream.
     package var webForm: WebFieldForm?
 
     /// Begins at the first byte.
@@ -83,7 +84,7 @@ package struct JSONReader {
         try hasNext(in: &array, end: UInt8(ascii: "]"), "a value")
     }
 
-    /// Checks that nothing but white space is left.
+    /// Checks that only white space is left.
     package mutating func finish() throws(JSONError) {
         skipSpace()
         guard offset == bytes.count else { throw unexpected("the end of the text") }

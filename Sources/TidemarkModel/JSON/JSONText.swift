@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A string that was read and found to be sound: where it lies, without its quotation marks.
+/// A string that was read and checked: its range, without its quotation marks.
 package struct JSONText: Sendable {
     /// The range of its characters in the bytes.
     package let range: Range<Int>
@@ -43,7 +43,7 @@ package struct JSONText: Sendable {
 }
 
 extension JSONReader {
-    /// Reads a string and leaves it where it is.
+    /// Reads a string without copying it.
     package mutating func text() throws(JSONError) -> JSONText {
         try expect(UInt8(ascii: "\""), "a string")
         let start = offset

@@ -3,7 +3,7 @@
 
 /// Writing JSON in its shortest form, with the same bytes for the same values.
 extension [UInt8] {
-    /// Appends text as it is, such as punctuation and member names.
+    /// Appends text unchanged, such as punctuation and member names.
     package mutating func append(literal text: StaticString) {
         append(
             contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
@@ -15,7 +15,7 @@ extension [UInt8] {
         append(contentsOf: String(number).utf8)
     }
 
-    /// Appends the shortest digits that give a finite number back.
+    /// Appends the shortest digits that parse to a finite number.
     package mutating func append(jsonNumber number: Double) {
         append(contentsOf: number.description.utf8)
     }

@@ -3,9 +3,9 @@
 
 /// The content of one line of records (Docs/formats/changes.md, "Records").
 package enum RecordLine: Hashable, Sendable {
-    /// A record as it is, or is to be.
+    /// An existing record, or a record to save.
     case record(RecordText)
-    /// A record that is gone, or is to go.
+    /// A deleted record, or a record to delete.
     case deleted(RecordText)
     /// The end of a delta: the line has no record.
     case end
@@ -133,9 +133,9 @@ package struct RecordText: Hashable, Sendable {
     /// The deletion of the record, in the version that the line names if it names one.
     package var deletion: RecordDeletion { RecordDeletion(recordID, changeTag: changeTag) }
 
-    /// A save of the record as it is here.
+    /// Returns a save of the record of the line.
     ///
-    /// The parent is `unchanged` where the line does not name it. Throws for a line that lacks the
+    /// The parent is `unchanged` if the line does not name it. Throws for a line without the
     /// record's type or fields.
     package func save(_ policy: SavePolicy) throws(JSONError) -> RecordSave {
         guard let recordType, let fields else {

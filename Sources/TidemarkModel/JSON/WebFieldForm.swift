@@ -39,8 +39,7 @@ package struct WebFieldForm {
             && asset.checksum[shownByteCount...].allSatisfy { $0 == 0 }
     }
 
-    /// Returns true if a name of a type says nothing about the values: an empty list without a
-    /// type.
+    /// Returns true if a name of a type does not name a type: an empty list without a type.
     static func namesNoType(_ name: String) -> Bool { name == "UNKNOWN_LIST" }
 
     /// The asset that a request names.
@@ -76,7 +75,7 @@ package struct WebFieldForm {
 }
 
 extension JSONReader {
-    /// Reads a value whose type is to be seen from it; `nil` for an empty list, which has none.
+    /// Reads a value whose form determines its type; `nil` for an empty list, which has none.
     mutating func webValue() throws(JSONError) -> FieldValue? {
         switch try peek() {
         case .string: return try value(of: .string)

@@ -8,7 +8,7 @@ extension Query {
         case queryable = "QUERYABLE"
         /// Ranges and order.
         case sortable = "SORTABLE"
-        /// Words.
+        /// An index for words.
         case searchable = "SEARCHABLE"
     }
 

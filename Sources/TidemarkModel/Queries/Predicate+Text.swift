@@ -97,7 +97,8 @@ extension Query.DistanceTest {
 }
 
 extension Query.SortDescriptor: CustomStringConvertible {
-    /// The key, or the distance in the words of a predicate, with `DESC` where it descends.
+    /// The key, or the distance in the form of a predicate, followed by `DESC` in a descending
+    /// order.
     public var description: String {
         var text = key.text
         if let origin {

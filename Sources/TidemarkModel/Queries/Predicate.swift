@@ -19,13 +19,13 @@ extension Query {
         case comparison(Comparison)
         /// Words occur in the record's texts.
         case words(WordSearch)
-        /// A location field lies at some distance from a place.
+        /// A location field is at some distance from a place.
         case distance(DistanceTest)
         /// All parts are fulfilled.
         case and([Predicate])
         /// At least one part is fulfilled.
         ///
-        /// CloudKit has no such thing.
+        /// CloudKit does not have it.
         case or([Predicate])
         /// The part is not fulfilled.
         case not(Predicate)
@@ -47,25 +47,25 @@ extension Query {
         case equal
         /// The field is not the value, or absent: `!=`.
         case notEqual
-        /// The field comes before the value: `<`.
+        /// The field is less than the value: `<`.
         case lessThan
-        /// The field does not come after the value: `<=`.
+        /// The field is less than or equal to the value: `<=`.
         case lessThanOrEqual
-        /// The field comes after the value: `>`.
+        /// The field is greater than the value: `>`.
         case greaterThan
-        /// The field does not come before the value: `>=`.
+        /// The field is greater than or equal to the value: `>=`.
         case greaterThanOrEqual
-        /// The field lies between two values, or is one of them: `BETWEEN {a, b}`.
+        /// The field is between two values, or equal to one of them: `BETWEEN {a, b}`.
         case between
         /// The text begins with the value: `BEGINSWITH`.
         case beginsWith
         /// The field is one of the values: `IN {…}`.
         case `in`
-        /// The list holds the value: `CONTAINS`, or `value IN list`.
+        /// The list contains the value: `CONTAINS`, or `value IN list`.
         case contains
-        /// The list holds all of the values: `ALL {…} IN list`.
+        /// The list contains all of the values: `ALL {…} IN list`.
         case containsAll
-        /// The list holds at least one of the values: `ANY {…} IN list`.
+        /// The list contains at least one of the values: `ANY {…} IN list`.
         case containsAny
         /// A text of the list begins with the value: `ANY list BEGINSWITH`.
         case memberBeginsWith
@@ -77,9 +77,9 @@ extension Query {
         case value(FieldValue)
         /// The time at which the query is answered: `now()`.
         case now
-        /// Nothing: `nil`. The field is absent.
+        /// `nil`: the field is absent.
         ///
-        /// CloudKit has no such thing.
+        /// CloudKit does not have it.
         case null
     }
 
@@ -88,7 +88,7 @@ extension Query {
         /// The options as bits.
         public let rawValue: UInt8
 
-        /// Makes options of bits.
+        /// Creates options from bits.
         public init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
@@ -111,10 +111,10 @@ extension Query {
         /// The differences between texts that are ignored.
         public let options: TextOptions
 
-        /// Compares a field with a value.
+        /// Creates a comparison of a field with a value.
         ///
-        /// Of a reference only the record's name is kept: a target lies always in the zone of the
-        /// record that refers to it. Texts for system fields that refer to a record are taken as that
+        /// Only the record's name of a reference is used: a target is always in the zone of the
+        /// record that refers to it. For system fields that refer to a record, a text is that
         /// record's name.
         public init(
             _ key: Key,
@@ -129,7 +129,7 @@ extension Query {
         }
     }
 
-    /// A search for words, upper and lower case and accents aside.
+    /// A search for words, which ignores case and accents.
     public struct WordSearch: Hashable, Codable, Sendable {
         private let words: Name
         /// The field to search; `nil` for all that can be searched.
@@ -137,7 +137,7 @@ extension Query {
         /// True if all words must occur, false if one of them is enough.
         public let requiresAll: Bool
 
-        /// Searches for the words of a text.
+        /// Creates a search for the words of a text.
         public init(_ text: String, in key: Key? = nil, requiresAll: Bool = false) {
             words = Name(text)
             self.key = key

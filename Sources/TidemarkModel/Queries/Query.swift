@@ -56,7 +56,7 @@ extension Query {
         /// The place from which distances are measured; `nil` to compare the values themselves.
         public let origin: Location?
 
-        /// Orders by a value.
+        /// Creates an order by a value.
         ///
         /// Records without the value come first in an ascending order, last in a descending one.
         public init(_ key: Key, ascending: Bool = true) {
@@ -65,7 +65,7 @@ extension Query {
             origin = nil
         }
 
-        /// Orders by the distance of a location field from a place, near ones first.
+        /// Creates an order by the distance of a location field from a place, nearest first.
         ///
         /// Records without the location come last in an ascending order. CloudKit has no descending
         /// one.

@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Query {
-    /// A condition on records as a program writes it: text with values in it that are never taken
-    /// for text.
+    /// A condition on records, as a text with interpolated values that are never parsed.
     ///
     /// ```swift
     /// let late = garden.query(Chore.self, where: "state == \(state) AND due < \(now)")
     /// ```
     ///
-    /// The text is that of ``Predicate/init(format:_:)``. A value that is interpolated stands where
-    /// `%@` does, so it cannot change what the text means; `\(key: name)` stands for a field.
+    /// The language is that of ``Predicate/init(format:_:)``. An interpolated value replaces `%@`, so
+    /// it cannot change the meaning of the text; `\(key: name)` inserts a field's name.
     public struct Filter: ExpressibleByStringInterpolation, Sendable {
         private let content: Content
 
@@ -35,12 +34,12 @@ extension Query {
             content = .format(format, arguments.map(Query.Operand.init(argument:)))
         }
 
-        /// Takes a text without values.
+        /// Creates a filter from a text without values.
         public init(stringLiteral value: String) {
             content = .format(value, [])
         }
 
-        /// Takes a text and the values in it.
+        /// Creates a filter from a text and its values.
         public init(stringInterpolation: StringInterpolation) {
             content =
                 stringInterpolation.quotesValue
@@ -65,7 +64,7 @@ extension Query {
             }
         }
 
-        /// Collects a text and the values in it.
+        /// A collector of a text and its values.
         public struct StringInterpolation: StringInterpolationProtocol {
             fileprivate var format = ""
             fileprivate var arguments: [Query.Operand] = []
@@ -79,7 +78,7 @@ extension Query {
                 arguments.reserveCapacity(interpolationCount)
             }
 
-            /// Takes a piece of the text.
+            /// Appends a part of the text.
             public mutating func appendLiteral(_ literal: String) {
                 format += literal
                 var isEscaped = false
@@ -94,20 +93,20 @@ extension Query {
                 }
             }
 
-            /// Takes a value.
+            /// Appends a value.
             public mutating func appendInterpolation(_ value: (any FieldConvertible)?) {
                 quotesValue = quotesValue || openQuote != nil
                 format += "%@"
                 arguments.append(Query.Operand(argument: value))
             }
 
-            /// Takes the raw value of an enumeration.
+            /// Appends the raw value of an enumeration.
             public mutating func appendInterpolation<Value: RawRepresentable>(_ value: Value)
             where Value.RawValue: FieldConvertible {
                 appendInterpolation(value.rawValue)
             }
 
-            /// Takes the name of a field.
+            /// Appends the name of a field.
             public mutating func appendInterpolation(key: String) {
                 format += "%K"
                 arguments.append(Query.Operand(argument: key))

@@ -49,14 +49,14 @@ extension Schema {
         var each: [Permissions] { [.read, .create, .write].filter(contains) }
     }
 
-    /// A permission given to a role.
+    /// The permissions of a role.
     public struct Grant: NamedItem, Hashable, Sendable {
         /// The role that has the permissions.
         public let role: Role
         /// The permissions of the role.
         public let permissions: Permissions
 
-        /// Gives permissions to a role.
+        /// Creates a grant of permissions to a role.
         public init(_ permissions: Permissions, to role: Role) {
             self.permissions = permissions
             self.role = role

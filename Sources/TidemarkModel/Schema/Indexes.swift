@@ -18,7 +18,7 @@ extension Schema {
         public static let queryable = Indexes(rawValue: 1)
         /// Order and ranges.
         public static let sortable = Indexes(rawValue: 2)
-        /// Words of a text.
+        /// An index for the words of a text.
         public static let searchable = Indexes(rawValue: 4)
 
         /// All three.
@@ -49,7 +49,7 @@ extension Schema.DeclaredType {
     enum IndexUse: Hashable {
         /// Queries use it.
         case used
-        /// CloudKit takes it and no query can use it, for this reason.
+        /// CloudKit accepts it and no query can use it, for this reason.
         case idle(String)
         /// It is refused, for this reason.
         case refused(String)

@@ -13,7 +13,7 @@ extension Schema {
         /// The permissions of roles in the public database, in the order of the roles' bytes.
         public private(set) var grants: [Grant]
 
-        /// Describes a record type; of two fields with one name the later counts.
+        /// Creates a record type; of two fields with one name the later counts.
         ///
         /// System fields that are not given have no index. Grants to one role add up.
         public init(_ name: Name, fields: [Field] = [], grants: [Grant] = []) {
@@ -43,7 +43,7 @@ extension Schema {
             fields.set(field.withSystemType)
         }
 
-        /// Removes a field if there is one; a system field stays and loses its indexes.
+        /// Removes a field if it exists; a system field stays and loses its indexes.
         public mutating func remove(field name: Name) {
             guard let index = fields.place(of: name).found else { return }
             if fields[index].isSystem {
@@ -97,7 +97,7 @@ extension Schema.RecordType {
         grants: [Schema.Grant(.write, to: .creator), Schema.Grant(.read, to: .world)]
     )
 
-    /// The type of shares, as CloudKit fills it in once there is one.
+    /// The type of shares, as CloudKit creates it with the first share.
     public static let share = Schema.RecordType(
         "cloudkit.share",
         fields: [

@@ -11,7 +11,7 @@ extension Schema {
 }
 
 extension Schema.RecordType {
-    /// Describes a record type; of two fields with one name the later counts.
+    /// Creates a record type; of two fields with one name the later counts.
     public init(_ name: String, fields: [Schema.Field] = [], grants: [Schema.Grant] = []) {
         self.init(Name(name), fields: fields, grants: grants)
     }

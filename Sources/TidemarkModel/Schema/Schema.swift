@@ -12,13 +12,14 @@ public struct Schema: Hashable, Sendable {
     /// The record types, `Users` among them.
     public private(set) var recordTypes: [RecordType]
 
-    /// A schema with the record type `Users` alone, as a new container has.
+    /// Creates a schema with only the record type `Users`, as in a new container.
     public init() {
         roles = []
         recordTypes = [.users]
     }
 
-    /// Collects roles and record types in any order; of two with one name the later counts.
+    /// Creates a schema from roles and record types in any order; of two with one name the later
+    /// counts.
     ///
     /// O(n log n).
     public init(roles: [Role] = [], recordTypes: [RecordType]) {
@@ -57,7 +58,7 @@ public struct Schema: Hashable, Sendable {
         }
     }
 
-    /// Removes a custom role if there is one; grants to it stay.
+    /// Removes a custom role if it exists; grants to it stay.
     public mutating func remove(_ role: Role) {
         if let index = roles.place(of: role.name).found { roles.remove(at: index) }
     }
@@ -88,7 +89,7 @@ extension Array where Element: NamedItem {
         return (low < count && self[low].name == name ? low : nil, low)
     }
 
-    /// Puts an element where its name belongs.
+    /// Inserts an element at the place of its name.
     mutating func set(_ element: Element) {
         let place = place(of: element.name)
         if let index = place.found {

@@ -37,10 +37,12 @@ extension Schema {
             self = field
         }
 
-        /// The system field that a predicate or a filter means by a key: `creationDate` and its
-        /// like natively, `createdTimestamp` and its like in CloudKit Web Services.
+        /// Creates the system field for a key of a predicate or a filter.
+        ///
+        /// The keys are `creationDate` and so on in predicates, `createdTimestamp` and so on in
+        /// CloudKit Web Services.
         public init?(key: Name) {
-            // Among ASCII, equal strings are equal bytes.
+            // For ASCII, equal strings have equal bytes.
             guard key.string.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
             switch key.string {
             case "recordID", "recordName": self = .recordID
@@ -55,7 +57,7 @@ extension Schema {
 }
 
 extension Schema.RecordType {
-    /// The field that a query means by a key: the type's own field of that name, or else a system
+    /// Returns the field for a key of a query: the type's own field of that name, or else a system
     /// field under any of its names.
     public func field(key: Name) -> Schema.Field? {
         self[key] ?? Schema.SystemField(key: key).flatMap { self[$0.name] }

@@ -6,9 +6,9 @@
 /// The names of a call and of its members are permanent. A client and a server may be of different
 /// versions, so new members are optional. A path in a call is a path on the machine of the service.
 public protocol AdministrationCall: Codable, Sendable {
-    /// The parts of an answer that comes part by part.
+    /// The parts of an answer that is sent part by part.
     associatedtype Piece: Codable & Sendable = Never
-    /// The answer, after all parts of it.
+    /// The answer, after all of its parts.
     associatedtype Answer: Codable & Sendable = Nothing
 
     /// The name under which the call is sent.
@@ -63,7 +63,7 @@ extension AdministrationService {
         try await answer(call, report: { _, _ in }, receive: receive)
     }
 
-    /// Answers a call whose answer comes at once.
+    /// Answers a call whose answer has no parts.
     public func answer<Call: AdministrationCall>(
         _ call: Call,
         report: @escaping @Sendable (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
@@ -100,6 +100,6 @@ extension SyncError {
 
 /// No request, or no answer: an object without members.
 public struct Nothing: Codable, Hashable, Sendable {
-    /// Makes one.
+    /// Creates an empty value.
     public init() {}
 }

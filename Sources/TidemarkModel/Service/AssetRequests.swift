@@ -19,7 +19,7 @@ public struct UploadAssetRequest: Hashable, Codable, Sendable {
 
 /// A request for the assets whose bytes the database already holds and that need not be sent.
 public struct HeldAssetsRequest: Hashable, Codable, Sendable {
-    /// The zone of the records that are to name them.
+    /// The zone of the records that will name the assets.
     public var zone: ZoneID
     /// The assets.
     public var assets: [AssetReference]
@@ -60,9 +60,9 @@ public struct DownloadAssetRequest: Hashable, Codable, Sendable {
     }
 }
 
-/// The bytes of an asset on their way to the client, piece by piece.
+/// The bytes of an asset for a client, piece by piece.
 ///
-/// They can be taken once. The last piece comes only if all of the asset is as it was sent;
+/// They can be read once. The last piece is returned only if the whole asset matches its checksum;
 /// otherwise `assetNotAvailable` is thrown in its place.
 public struct AssetDownload: AsyncSequence, Sendable {
     /// A piece.
@@ -93,7 +93,7 @@ public struct AssetDownload: AsyncSequence, Sendable {
         self.next = next
     }
 
-    /// Takes the pieces.
+    /// An iterator over the pieces.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let take: @Sendable () async throws(SyncError) -> [UInt8]?
 

@@ -37,7 +37,7 @@ public struct ZoneChangesRequest: Hashable, Codable, Sendable {
     }
 }
 
-/// A deletion as a client learns of it.
+/// A deletion, as clients receive it.
 public struct DeletedRecord: Hashable, Codable, Sendable {
     /// The record that is gone.
     public let recordID: RecordID
@@ -107,12 +107,12 @@ public struct DatabaseChangesRequest: Hashable, Codable, Sendable {
 
 /// One line of a database's delta.
 public enum ZoneChange: Hashable, Codable, Sendable {
-    /// The zone is new, or something in it has changed.
+    /// The zone is new, or its content has changed.
     case changed(ZoneID)
     /// The zone is gone.
     case deleted(ZoneID, ZoneDeletionReason)
 
-    /// The zone it is about.
+    /// The zone of the change.
     public var zone: ZoneID {
         switch self {
         case .changed(let zone), .deleted(let zone, _): zone

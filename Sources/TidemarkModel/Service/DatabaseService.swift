@@ -71,8 +71,8 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8]
 
-    /// For each asset, in order, whether the database holds its bytes, so that they need not be
-    /// sent.
+    /// Returns, for each asset in order, true if the database holds its bytes, so that they need
+    /// not be sent.
     func heldAssets(
         _ request: HeldAssetsRequest,
         as caller: Caller
@@ -104,7 +104,7 @@ public protocol DatabaseService: Sendable {
 
     // MARK: Sharing
 
-    /// Takes part in the share that a link leads to, and returns the share's record; writes.
+    /// Accepts the share that a link leads to, and returns the share's record; writes.
     func acceptShare(_ link: String, as caller: Caller) async throws(SyncError) -> Record
 
     /// Returns the metadata of the share that a link leads to.
@@ -165,8 +165,9 @@ public protocol DatabaseService: Sendable {
 
     // MARK: Account changes
 
-    /// The status of the caller's account as it is, then as it becomes whenever it changes. Ends
-    /// when the service is closed.
+    /// Returns the current status of the caller's account, then its later ones.
+    ///
+    /// Ends when the service is closed.
     func accountStatuses(
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error>

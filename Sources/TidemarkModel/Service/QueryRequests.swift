@@ -36,7 +36,7 @@ public struct QueryPageCursor: Hashable, Sendable {
     /// The content, which clients may keep and send back.
     public let bytes: [UInt8]
 
-    /// Wraps bytes that a store handed out.
+    /// Wraps bytes that a store returned.
     public init(bytes: [UInt8]) {
         self.bytes = bytes
     }

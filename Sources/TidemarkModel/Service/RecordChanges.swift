@@ -14,14 +14,14 @@ public struct RecordChanges: Sendable {
 
     private var storage: Storage
 
-    /// Collects lines that were made one by one.
+    /// Creates a page of lines that were created one by one.
     ///
     /// O(lines).
     public init(_ lines: some Sequence<RecordChange>) {
         storage = .lines(Array(lines))
     }
 
-    /// Shows rows as lines of a zone's delta, with the selected fields alone.
+    /// Creates a page from rows, with the selected fields only.
     package init(_ rows: RecordRows, in zone: ZoneID, selecting selection: FieldSelection? = nil) {
         storage = .rows(rows, zone: zone, selection)
     }
@@ -90,8 +90,7 @@ extension RecordChanges: RangeReplaceableCollection {
         case .lines(let own): all = own
         case .rows: all = Array(self)
         }
-        // The only reference to the array, so that adding page after page copies none of them
-        // again.
+        // This keeps the only reference to the array, so that appending pages copies none of them.
         storage = .lines([])
         all.append(contentsOf: lines)
         storage = .lines(all)

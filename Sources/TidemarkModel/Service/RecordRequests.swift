@@ -5,8 +5,9 @@
 ///
 /// The first three raw values are CloudKit's; all of them are on disk.
 public enum SavePolicy: UInt8, Hashable, CaseIterable, Codable, Sendable {
-    /// Succeeds only if the record is still the version whose change tag the save holds; without a
-    /// tag, only if there is no record. Fields that are not named stay.
+    /// Succeeds only if the record is still the version of the save's change tag.
+    ///
+    /// Without a tag, it succeeds only if there is no record. Fields that are not named stay.
     case ifServerRecordUnchanged = 0
     /// Never compares versions; fields that are not named stay.
     case changedKeys = 1
@@ -31,7 +32,7 @@ public enum SavePolicy: UInt8, Hashable, CaseIterable, Codable, Sendable {
 ///
 /// The parent is the record above this one in a tree that is shared as a whole.
 public enum ParentChange: Hashable, Codable, Sendable {
-    /// The parent stays as it is, also where the rest of the record is replaced.
+    /// The parent stays unchanged, even if the rest of the record is replaced.
     case unchanged
     /// The record of the same zone with this name is the parent.
     case set(Name)
@@ -49,7 +50,7 @@ public enum ParentChange: Hashable, Codable, Sendable {
 public struct RecordSave: Hashable, Codable, Sendable {
     /// The record.
     public var recordID: RecordID
-    /// Its type; a record keeps the type of its first save.
+    /// The record type; a record keeps the type of its first save.
     public var recordType: String {
         get { typeName.string }
         set { typeName = Name(newValue) }
@@ -60,7 +61,7 @@ public struct RecordSave: Hashable, Codable, Sendable {
 
     /// True if the record is the record of a share.
     package var isShare: Bool { typeName == Share.typeName }
-    /// The version that the client holds; `nil` where it holds none.
+    /// The version that the client has; `nil` if it has none.
     public var changeTag: RecordChangeTag?
     /// The fields to set, and those to remove.
     public var fields: Fields
@@ -83,7 +84,7 @@ public struct RecordSave: Hashable, Codable, Sendable {
         case boxedShare = "share"
     }
 
-    /// Kept apart, so that every other save is one word larger and no more.
+    /// Stored separately, so that every other save is only one word larger.
     package enum BoxedShare: Hashable, Sendable {
         case none
         indirect case content(ShareContent)
@@ -116,7 +117,7 @@ public struct RecordSave: Hashable, Codable, Sendable {
 public struct RecordDeletion: Hashable, Codable, Sendable {
     /// The record.
     public var recordID: RecordID
-    /// Deletes only this version; `nil` deletes whichever there is.
+    /// Deletes only this version; `nil` deletes any version.
     public var changeTag: RecordChangeTag?
 
     /// Describes a deletion.
@@ -149,7 +150,7 @@ public struct ModifyRecordsRequest: Hashable, Codable, Sendable {
 
 /// The results of each item of a request, in its order.
 public struct ModifyRecordsResult: Hashable, Sendable {
-    /// For each save the record as it is now, or why it was not saved.
+    /// For each save, the saved record, or its error.
     public var saves: [Result<Record, SyncError>]
     /// For each deletion the record's identity, or why it was not deleted.
     public var deletions: [Result<RecordID, SyncError>]

@@ -1,10 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A table of records and deletions that lie in blocks of the log: per row its version, its kind
-/// and the range of its bytes.
+/// A table of records and deletions in blocks of the log.
 ///
-/// Appending a row copies nothing, except where the bytes are in no block.
+/// A row has the version, the kind and the range of its bytes. Appending a row copies nothing,
+/// unless the bytes are in no block.
 package struct RecordRows: Sendable {
     /// The kind of change that a row reports.
     package enum Kind: UInt8, Sendable {
@@ -52,7 +52,7 @@ package struct RecordRows: Sendable {
 
     package subscript(index: Int) -> Row { rows[index] }
 
-    /// Appends a row for bytes in a block; `nameByteCount` is of deletions alone.
+    /// Appends a row for bytes in a block; `nameByteCount` is for deletions only.
     @inline(__always)
     package mutating func append(
         _ kind: Kind,

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The parts of a service's requests and answers whose coded form is not the one that the compiler
-// makes of their properties. A client and a server may be of different versions: names are lasting,
-// and a member that is new is optional.
+// makes of their properties. A client and a server may be of different versions: names are
+// permanent, and a new member is optional.
 
 extension RecordChanges: Codable {
     /// Reads the lines.

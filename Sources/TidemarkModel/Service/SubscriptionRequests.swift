@@ -3,7 +3,7 @@
 
 /// Subscriptions to save and to delete, in the caller's database, for the caller.
 ///
-/// Each is done alone.
+/// Each is done independently.
 public struct ModifySubscriptionsRequest: Hashable, Codable, Sendable {
     /// Subscriptions to save; one with an id that the caller uses already is replaced.
     public var saves: [Subscription]

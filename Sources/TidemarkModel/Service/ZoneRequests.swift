@@ -39,7 +39,7 @@ public struct Zone: Hashable, Codable, Sendable {
 
 /// Zones to create and to delete.
 ///
-/// Each zone is done alone; creating one that exists succeeds.
+/// Each zone is done independently; creating one that exists succeeds.
 public struct ModifyZonesRequest: Hashable, Codable, Sendable {
     /// Zones to create.
     public var saves: [ZoneID]

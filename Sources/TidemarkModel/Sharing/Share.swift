@@ -5,7 +5,7 @@
 public struct Share: Hashable, Sendable {
     /// The type of share records.
     public static let recordType = "cloudkit.share"
-    /// The same, to compare with.
+    /// The record type as a name, for comparisons.
     package static let typeName = Name(recordType)
     /// The record name of a share of a whole zone.
     public static let zoneWideName = "cloudkit.zoneshare"

@@ -172,7 +172,7 @@ extension Share {
 }
 
 extension Fields {
-    /// The fields of a share's record without those that hold the share.
+    /// Returns the fields of a share's record without those that hold the share.
     package func withoutShare() throws(SyncError) -> Fields {
         guard contains(where: { Share.isOwnField($0.nameBytes) }) else { return self }
         var builder = FieldsBuilder()

@@ -8,14 +8,15 @@ extension Subscription {
     public struct Notification: Hashable, Codable, Sendable {
         /// The subject of a notification.
         public enum Kind: String, Hashable, CaseIterable, Codable, Sendable {
-            /// A record that a subscription by query is about.
+            /// A change to a record, for a subscription by query.
             case query
             /// A zone; several changes may be one notification.
             case zone
             /// A database; several changes may be one notification.
             case database
-            /// Another client of the user has marked the notification with this id as read: it is not
-            /// among those to fetch any more.
+            /// Another client of the user has marked the notification with this id as read.
+            ///
+            /// It can no longer be fetched.
             case read
         }
 
@@ -35,19 +36,19 @@ extension Subscription {
         public var kind: Kind
         /// The id by which the notification is marked as read; `nil` if there was no room for it.
         public var id: String?
-        /// The app's container; `nil` where there was no room for it.
+        /// The app's container; `nil` if there was no room for it.
         public var container: ContainerID?
-        /// The subscription that it comes from; empty for a notification that was read.
+        /// The subscription of the notification; empty for a notification that was read.
         public var subscriptionID: String
         /// The owner of the subscription, who receives the notification.
         public var user: UserID
-        /// In which of the user's databases it happened; `nil` where there was no room for it.
+        /// The scope of the user's database; `nil` if there was no room for it.
         public var scope: DatabaseScope?
         /// The kind of change to the record; `nil` for zones and databases.
         public var reason: Reason?
-        /// The record; `nil` for zones and databases, or where there was no room for it.
+        /// The record; `nil` for zones and databases, or if there was no room for it.
         public var recordID: RecordID?
-        /// The zone; `nil` for databases, or where there was no room for it.
+        /// The zone; `nil` for databases, or if there was no room for it.
         public var zone: ZoneID?
         /// The fields that the subscription requests and the record has; a text has at most 100
         /// characters.

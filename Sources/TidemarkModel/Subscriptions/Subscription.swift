@@ -39,10 +39,11 @@ public struct Subscription: Hashable, Codable, Sendable {
     public enum Kind: Hashable, Codable, Sendable {
         /// Records that fulfil a predicate.
         case query(RecordQuery)
-        /// A custom zone; with a record type, its records of that type alone.
+        /// A custom zone; with a record type, only its records of that type.
         case zone(ZoneID, recordType: Name? = nil)
-        /// All custom zones of a private database, or all that is shared with the user; with a
-        /// record type, records of that type alone.
+        /// All custom zones of a private database, or all zones shared with the user.
+        ///
+        /// With a record type, only records of that type.
         case database(recordType: Name? = nil)
 
         /// Records of a type in a custom zone.
@@ -116,7 +117,7 @@ public struct Subscription: Hashable, Codable, Sendable {
         /// Only once: the subscription is deleted when it has fired.
         public static let once = Options(rawValue: 8)
 
-        /// Every bit there is.
+        /// All defined bits.
         static let known: Options = [.create, .update, .delete, .once]
     }
 }
@@ -126,10 +127,12 @@ public struct Subscription: Hashable, Codable, Sendable {
 /// Texts are for the system that shows a notification. The store reads nothing here except the
 /// names of fields.
 public struct NotificationContent: Hashable, Codable, Sendable {
-    /// A text that is shown in three places: as it is, or as the key of a localized format with the
-    /// fields whose values are put into it.
+    /// A text that is shown in three places.
+    ///
+    /// It is a plain text, or the key of a localized format with the fields whose values are
+    /// inserted.
     public struct Text: Hashable, Codable, Sendable {
-        /// The text as it is.
+        /// The plain text.
         public var text: String?
         /// The key of a localized format.
         public var localizationKey: String?
@@ -165,9 +168,9 @@ public struct NotificationContent: Hashable, Codable, Sendable {
     public var soundName: String?
     /// The kind of notification, by which the app chooses its actions.
     public var category: String?
-    /// Notifications with the same value replace each other on the device.
+    /// The value by which notifications replace each other on the device.
     public var collapseID: String?
-    /// The names of the record's fields to bring along: at most three.
+    /// The names of the record's fields to include: at most three.
     public var desiredKeys: [String] = []
     /// True if the notification changes the app's badge.
     public var badges = false

@@ -60,7 +60,7 @@ extension Subscription.RecordQuery {
             )
         }
         _ = try Query.Matcher(predicate, now: 0)
-        // It is kept as text.
+        // It is stored as text.
         let text = predicate.description
         guard text.utf8.count <= Query.Predicate.textByteCountLimit else {
             throw SyncError(

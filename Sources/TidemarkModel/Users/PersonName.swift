@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The parts of a person's name; those that are not known are `nil`.
+/// The parts of a person's name; unknown parts are `nil`.
 public struct PersonName: Hashable, Codable, Sendable {
     /// The part before the name, such as a title.
     public var namePrefix: String?

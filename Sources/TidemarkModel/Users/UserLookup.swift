@@ -3,9 +3,9 @@
 
 /// The property by which a user is looked up.
 public enum UserLookup: Hashable, Codable, Sendable {
-    /// An e-mail address; capital and small letters are the same.
+    /// An e-mail address; its case is ignored.
     case email(String)
-    /// A phone number; all but its digits and a leading plus sign is left out of account.
+    /// A phone number; only its digits and a leading plus sign are used.
     case phone(String)
     /// The name of the user's record.
     case user(UserID)
@@ -26,7 +26,7 @@ public enum UserLookup: Hashable, Codable, Sendable {
         }
     }
 
-    /// The address, number or name as it was given.
+    /// The address, number or name as it was entered.
     public var text: String {
         switch self {
         case .email(let text), .phone(let text): text
@@ -36,7 +36,7 @@ public enum UserLookup: Hashable, Codable, Sendable {
 }
 
 extension UserLookup {
-    /// The same in the one form in which look-ups are compared.
+    /// The lookup in the form in which lookups are compared.
     package var normalized: UserLookup {
         switch self {
         case .email(let text):

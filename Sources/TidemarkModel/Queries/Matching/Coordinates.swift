@@ -39,11 +39,11 @@ struct Coordinates: Sendable {
 }
 
 extension Location {
-    /// The mean radius of the Earth in metres, as geodesists define it for a sphere.
+    /// The mean radius of the Earth in metres, as defined for a sphere.
     package static let earthRadius = 6_371_008.8
 
-    /// The distance in metres to another place, as queries measure it: on a sphere of the Earth's mean
-    /// radius.
+    /// Returns the distance in metres to another place, as in queries: on a sphere of the Earth's
+    /// mean radius.
     public func distance(to other: Location) -> Double {
         Coordinates(self).distance(to: Coordinates(other))
     }

@@ -3,7 +3,7 @@
 
 /// A comparison prepared for many records: constants decoded, folded and sorted once.
 struct FieldTest: Sendable {
-    /// Constants of one kind, in ascending order but for those of `BETWEEN`.
+    /// Constants of one kind, in ascending order, except those of `BETWEEN`.
     enum Constants: Sendable {
         case numbers([Number])
         case times([Int64])
@@ -22,7 +22,7 @@ struct FieldTest: Sendable {
     /// True if the operand is a list that is compared with a whole list.
     let comparesLists: Bool
 
-    /// Prepares a comparison that makes sense; `now` is the time for `now()`.
+    /// Prepares a valid comparison; `now` is the time for `now()`.
     init(_ comparison: Query.Comparison, now: Int64) {
         relation = comparison.relation
         options = comparison.options

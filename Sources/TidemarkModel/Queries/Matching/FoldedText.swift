@@ -1,8 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// UTF-8 in which the differences that do not count have been taken away, byte by byte as it is
-/// read, so that comparing needs no memory.
+/// UTF-8 folded byte by byte as it is read, without the ignored differences.
+///
+/// So a comparison needs no allocation.
 package struct FoldedText {
     private let options: Query.TextOptions
     private var offset: Int
@@ -89,7 +90,7 @@ private struct FoldedCharacter {
         if index % 28 > 0 { append(0x11A7 + index % 28) }
     }
 
-    /// Lower case of upper case comes near enough to case folding: ς and Σ become σ, ß becomes ss.
+    /// Lower case of upper case is close enough to case folding: ς and Σ become σ, ß becomes ss.
     private mutating func lowercase(_ scalar: UInt32, _ options: Query.TextOptions) {
         // The dotless ı is another letter than i, though both have the upper case I.
         guard options.contains(.caseInsensitive), scalar != 0x131,

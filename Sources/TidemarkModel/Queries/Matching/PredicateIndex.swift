@@ -37,7 +37,7 @@ package struct PredicateIndex: Sendable {
         }
     }
 
-    /// Takes out a predicate that was added under a number.
+    /// Removes a predicate that was added under a number.
     package mutating func remove(_ id: Int, _ predicate: Query.Predicate) {
         guard let demands = Demand.of(predicate) else {
             others.removeAll { $0 == id }
@@ -60,7 +60,7 @@ package struct PredicateIndex: Sendable {
         return terms.count - 1
     }
 
-    /// The numbers of all predicates that a record may fulfil; a number may come twice.
+    /// Appends the numbers of all predicates that a record may fulfil; a number may occur twice.
     ///
     /// O(fields that predicates demand, and candidates).
     package func appendCandidates(for body: RecordBody, to candidates: inout [Int]) {
@@ -87,7 +87,7 @@ package struct PredicateIndex: Sendable {
     }
 }
 
-/// That a field holds a value: as itself, or as an element of a list.
+/// A demand that a field holds a value: as itself, or as an element of a list.
 private struct Demand {
     let key: Query.Key
     let hash: Int

@@ -3,7 +3,8 @@
 
 /// Comparisons of texts by their bytes, folded on request.
 enum TextOrder {
-    /// Below zero, zero or above it, as a text comes before, with or after a folded one.
+    /// Compares a text with a folded one: negative, zero or positive if it sorts before, with or
+    /// after it.
     static func compare(
         _ range: Range<Int>,
         in bytes: RawSpan,
@@ -33,7 +34,8 @@ enum TextOrder {
         return true
     }
 
-    /// Below zero, zero or above it, as some bytes come before, with or after others.
+    /// Compares bytes: negative, zero or positive if the first sort before, with or after the
+    /// second.
     static func compare(
         _ range: Range<Int>,
         in bytes: RawSpan,

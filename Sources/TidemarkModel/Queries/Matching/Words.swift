@@ -44,7 +44,7 @@ struct WordRanges {
         switch scalar {
         case 48...57, 65...90, 97...122: return .other
         case 9...13, 32: return .space
-        // The ASCII symbols that are no punctuation: $ + < = > ^ ` | ~
+        // The ASCII symbols that are not punctuation: $ + < = > ^ ` | ~
         case 0x24, 0x2B, 0x3C...0x3E, 0x5E, 0x60, 0x7C, 0x7E: return .other
         case ..<0x80: return .punctuation
         default: break
@@ -61,19 +61,19 @@ struct WordRanges {
 }
 
 extension Query.WordSearch {
-    /// Words that a search leaves out.
+    /// The words that a search omits.
     private static let stopWords: [[UInt8]] =
         """
         a an and are as at be but by for if in into is it no not of on or such that the their then \
         there these they this to was will with
         """.split(separator: " ").map { Array($0.utf8) }
 
-    /// The words to look for, folded, sorted, each once, without stop words.
+    /// The words to search for: folded, sorted, unique, without stop words.
     package var foldedWords: [[UInt8]] {
         Self.foldedWords(of: text).filter { !Self.stopWords.contains($0) }
     }
 
-    /// The words of a text, folded, sorted, each once.
+    /// Returns the words of a text: folded, sorted and unique.
     static func foldedWords(of text: String) -> [[UInt8]] {
         var words: [[UInt8]] = []
         forEachWord(in: Array(text.utf8).span.bytes) { word in
@@ -88,7 +88,7 @@ extension Query.WordSearch {
     /// An index of words is filled with these.
     package static func forEachWord(in text: RawSpan, _ body: (RawSpan) -> Void) {
         var ranges = WordRanges(0..<text.byteCount)
-        // One room for all words, since there are millions.
+        // One buffer for all words, because there are millions.
         var word: [UInt8] = []
         while let range = ranges.next(in: text) {
             word.removeAll(keepingCapacity: true)
@@ -102,9 +102,9 @@ extension Query.TextOptions {
     static let all: Query.TextOptions = [.caseInsensitive, .diacriticInsensitive]
 }
 
-/// Looks for words in one record.
+/// A search for words in one record.
 ///
-/// Up to 64 words are ticked off in one machine word; more need memory for each record.
+/// Up to 64 words are tracked in one machine word; more need an allocation for each record.
 struct WordFinder: Sendable {
     private let words: [[UInt8]]
     private let requiresAll: Bool

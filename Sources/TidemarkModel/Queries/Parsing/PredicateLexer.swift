@@ -152,7 +152,7 @@ extension PredicateLexer {
         text.utf8.contains(UInt8(ascii: ".")) && !text.utf8.starts(with: "cloudkit.".utf8)
     }
 
-    /// A text between quotation marks, escaped so that it reads back as the same bytes.
+    /// Returns a text between quotation marks, escaped so that it parses to the same bytes.
     static func quoted(_ text: String) -> String {
         var result = "\""
         for scalar in text.unicodeScalars {

@@ -6,7 +6,7 @@ extension PredicateParser {
     private struct Operator {
         var relation: Query.Relation
         var options: Query.TextOptions = []
-        /// `TOKENMATCHES`, which looks for words.
+        /// True for `TOKENMATCHES`, which searches for words.
         var isWordSearch = false
         var start: Int
     }
@@ -189,7 +189,7 @@ extension PredicateParser {
 }
 
 extension Query.Predicate {
-    /// The predicate itself, if it makes sense.
+    /// Returns the predicate itself if it makes sense; throws otherwise.
     fileprivate func checked(at offset: Int) throws(PredicateError) -> Query.Predicate {
         if let problem { throw PredicateError(problem, at: offset) }
         return self

@@ -135,7 +135,9 @@ extension PredicateParser {
         }
     }
 
-    /// `{a, b, …}`: values of one type; whole numbers become others where they meet them.
+    /// Reads `{a, b, …}`: values of one type.
+    ///
+    /// Integers become values of the type of the other elements.
     mutating func list() throws(PredicateError) -> FieldValue {
         try expect("{")
         var elements: [FieldValue] = []
@@ -175,7 +177,7 @@ extension PredicateParser {
 }
 
 extension FieldValue {
-    /// Makes a list of values that are all of one type; others are left out.
+    /// Creates a list of the elements that have one type; omits the others.
     package init(listOf elements: [FieldValue], ofType type: FieldType) {
         func each<Element>(_ value: (FieldValue) -> Element?) -> [Element] {
             elements.compactMap(value)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Query.Predicate {
-    /// Bytes that a predicate's text may have, and brackets and `NOT`s that may be open in it.
+    /// The limits of a predicate's text: its bytes, and the brackets and `NOT`s open at one time.
     package static let textByteCountLimit = 100_000
     package static let depthLimit = 64
     /// The depth limit for a text that ``description`` wrote: twice the levels of a query, because

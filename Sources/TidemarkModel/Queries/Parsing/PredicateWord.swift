@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The words that predicates reserve, in any case; a field of such a name is written with `#`.
+/// The reserved words of predicates, in any case; a field with such a name is written with `#`.
 enum PredicateWord: String, CaseIterable {
     case and = "AND"
     case or = "OR"
@@ -38,7 +38,7 @@ enum PredicateWord: String, CaseIterable {
     }
 }
 
-/// Why a text is no predicate, and where.
+/// The error of a text that is not a predicate, with its place.
 struct PredicateError: Error {
     /// The cause and the remedy, as a sentence.
     let message: String

@@ -12,35 +12,35 @@ extension Query {
             case equals = "EQUALS"
             /// The field is not the value.
             case notEquals = "NOT_EQUALS"
-            /// The field comes before the value.
+            /// The field is less than the value.
             case lessThan = "LESS_THAN"
-            /// The field does not come after the value.
+            /// The field is less than or equal to the value.
             case lessThanOrEquals = "LESS_THAN_OR_EQUALS"
-            /// The field comes after the value.
+            /// The field is greater than the value.
             case greaterThan = "GREATER_THAN"
-            /// The field does not come before the value.
+            /// The field is greater than or equal to the value.
             case greaterThanOrEquals = "GREATER_THAN_OR_EQUALS"
-            /// The location lies within a distance of the value.
+            /// The location is within a distance of the value.
             case near = "NEAR"
-            /// All words of the value occur.
+            /// The field contains all words of the value.
             case containsAllTokens = "CONTAINS_ALL_TOKENS"
-            /// One of the words of the value occurs.
+            /// The field contains one of the words of the value.
             case containsAnyTokens = "CONTAINS_ANY_TOKENS"
             /// The field is one of the values.
             case `in` = "IN"
             /// The field equals none of the values.
             case notIn = "NOT_IN"
-            /// The list holds the value.
+            /// The list contains the value.
             case listContains = "LIST_CONTAINS"
-            /// The list does not hold the value.
+            /// The list does not contain the value.
             case notListContains = "NOT_LIST_CONTAINS"
-            /// The list holds all of the values.
+            /// The list contains all of the values.
             case listContainsAll = "LIST_CONTAINS_ALL"
             /// The list lacks one of the values.
             case notListContainsAll = "NOT_LIST_CONTAINS_ALL"
-            /// The list holds one of the values.
+            /// The list contains one of the values.
             case listContainsAny = "LIST_CONTAINS_ANY"
-            /// The list holds none of the values.
+            /// The list contains none of the values.
             case notListContainsAny = "NOT_LIST_CONTAINS_ANY"
             /// The text begins with the value.
             case beginsWith = "BEGINS_WITH"
@@ -52,7 +52,7 @@ extension Query {
             case notListMemberBeginsWith = "NOT_LIST_MEMBER_BEGINS_WITH"
         }
 
-        /// The field; `nil` where a system field is named, or a search goes through all words.
+        /// The field; `nil` for a system field, or for a search in all words.
         public var fieldName: String?
         /// A system field, in CloudKit JS's spelling or another.
         public var systemFieldName: String?
@@ -81,7 +81,7 @@ extension Query {
 
     /// One criterion of CloudKit Web Services' order (`sortBy`).
     public struct WebSort: Hashable, Sendable {
-        /// The field; `nil` where a system field is named.
+        /// The field; `nil` for a system field.
         public var fieldName: String?
         /// A system field, in CloudKit JS's spelling or another.
         public var systemFieldName: String?
@@ -128,9 +128,9 @@ extension Query.Predicate {
 }
 
 extension Query.SortDescriptor {
-    /// Reads the criteria of an order.
+    /// Returns the criteria of an order.
     ///
-    /// Throws `invalidArguments`, naming the criterion, where none or two fields are named.
+    /// Throws `invalidArguments`, naming the criterion, if it names no field or two fields.
     public static func descriptors(
         of criteria: [Query.WebSort]
     ) throws(SyncError) -> [Query.SortDescriptor] {
@@ -225,7 +225,7 @@ extension Query.WebFilter {
 }
 
 extension Query.WebFilter.Comparator {
-    /// The relation, and whether it must not hold.
+    /// The relation, and true if it must not hold.
     fileprivate var relation: (Query.Relation, isNegated: Bool) {
         switch self {
         case .equals, .near, .containsAllTokens, .containsAnyTokens: (.equal, false)

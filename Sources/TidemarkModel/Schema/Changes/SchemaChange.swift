@@ -5,23 +5,23 @@
 ///
 /// A change of something that is not there does nothing, so that applying never fails.
 public enum SchemaChange: Hashable, Sendable {
-    /// A custom role comes.
+    /// A custom role is added.
     case roleAdded(Schema.Role)
-    /// A custom role goes.
+    /// A custom role is removed.
     case roleRemoved(Schema.Role)
-    /// A record type comes, with its fields and grants.
+    /// A record type is added, with its fields and grants.
     case recordTypeAdded(Schema.RecordType)
-    /// A record type goes, with its fields and grants.
+    /// A record type is removed, with its fields and grants.
     case recordTypeRemoved(Name)
     /// A field is added to a record type.
     case fieldAdded(Name, Schema.Field)
-    /// A field goes from a record type.
+    /// A field is removed from a record type.
     case fieldRemoved(Name, Name)
     /// A field of a record type has another type than before.
     case fieldTypeChanged(Name, Name, from: Schema.DeclaredType, to: Schema.DeclaredType)
     /// A field of a record type has other indexes than before.
     case indexesChanged(Name, Name, from: Schema.Indexes, to: Schema.Indexes)
-    /// A role may do something else with a record type than before.
+    /// The permissions of a role on a record type change.
     case permissionsChanged(Name, Schema.Role, from: Schema.Permissions, to: Schema.Permissions)
 
     /// The part of the schema that changes.
@@ -70,7 +70,7 @@ extension SchemaChange: CustomStringConvertible {
 }
 
 extension Schema {
-    /// Takes one change in.
+    /// Applies one change.
     public mutating func apply(_ change: SchemaChange) {
         switch change {
         case .roleAdded(let role): set(role)

@@ -3,9 +3,9 @@
 
 /// A requested change of a schema, with its problems, before it is made.
 public struct SchemaPlan: Hashable, Sendable {
-    /// The schema as it is.
+    /// The current schema.
     public let current: Schema
-    /// The schema as it is to be.
+    /// The schema after the change.
     public let target: Schema
     /// The changes.
     public let changes: [SchemaChange]

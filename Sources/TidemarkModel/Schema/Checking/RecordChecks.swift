@@ -13,7 +13,7 @@ public struct RecordChecks: Sendable {
         var fields: Range<Int>
     }
 
-    /// A field: its name, and one bit for each type of value that it takes.
+    /// A field: its name, and one bit for each type of value that it admits.
     private struct FieldRow {
         var nameStart: Int
         var nameByteCount: Int

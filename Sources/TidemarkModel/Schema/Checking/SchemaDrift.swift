@@ -66,13 +66,14 @@ public struct SchemaDrift: Hashable, Sendable {
         for entry in other.sortedEntries { merge(entry) }
     }
 
-    /// Forgets the gaps that production's schema has closed.
+    /// Removes the gaps that production's schema has closed.
     public mutating func settle(with production: Schema) {
         entries = entries.filter { !$0.key.gap.isClosed(in: production) }
     }
 
-    /// The gaps of each build, builds and gaps in the order of their names; clients that do not
-    /// name their build come first.
+    /// The gaps of each build, with builds and gaps in the order of their names.
+    ///
+    /// Clients that do not name their build come first.
     public var byBuild: [(build: Name?, entries: [Entry])] {
         var groups: [(build: Name?, entries: [Entry])] = []
         for entry in sortedEntries {

@@ -64,7 +64,7 @@ extension SchemaGrowth {
         return [.recordTypeAdded(wanted)]
     }
 
-    /// A record type that a save brings.
+    /// Returns the change that adds a save's record type.
     private func new(
         _ name: Name,
         in schema: Schema,
@@ -83,7 +83,7 @@ extension SchemaGrowth {
         return Schema.RecordType(name, grants: Schema.Grant.standard)
     }
 
-    /// A field that a save brings.
+    /// Returns the change that adds a save's field.
     private func new(
         _ name: Name,
         _ type: FieldType,
@@ -172,7 +172,7 @@ extension Query.Key {
 }
 
 extension Query.IndexKind {
-    /// The same, as a schema has it.
+    /// The same index as an option in a schema.
     var indexes: Schema.Indexes {
         switch self {
         case .queryable: .queryable

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A schema as it was read from a text, and where in the text everything is.
+/// A schema that was parsed from a text, with the positions of its parts in the text.
 public struct SchemaFile: Sendable {
     /// The schema that the text declares.
     public let schema: Schema

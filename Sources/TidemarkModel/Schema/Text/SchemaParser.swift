@@ -215,7 +215,7 @@ struct SchemaParser {
         return name
     }
 
-    /// Remembers where something is declared, and refuses to have it twice.
+    /// Records the position of a declaration, and refuses a second one.
     private mutating func declare(
         _ place: Schema.Place,
         _ what: String,

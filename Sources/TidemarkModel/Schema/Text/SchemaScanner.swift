@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Splits a text of the schema language into its words.
+/// A scanner that splits a text of the schema language into words.
 ///
-/// Comments and white space fall away. One pass: O(bytes).
+/// Skips comments and white space. One pass: O(bytes).
 struct SchemaScanner {
-    /// A word of the language, and where it begins.
+    /// A word of the language, and its position.
     struct Token {
         enum Kind: Equatable {
             /// A keyword or a name: letters, digits, underscores; a letter first.
@@ -68,7 +68,7 @@ struct SchemaScanner {
         bytes.endIndex - index > distance ? bytes[index + distance] : nil
     }
 
-    /// Passes one byte, and keeps count of lines and columns.
+    /// Advances by one byte, and counts lines and columns.
     private mutating func advance() {
         let byte = bytes[index]
         index += 1

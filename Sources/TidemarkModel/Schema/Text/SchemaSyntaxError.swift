@@ -18,7 +18,7 @@ public struct TextPosition: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "\(line):\(column)" }
 }
 
-/// Why a text is not a schema: the first thing in it that cannot be read.
+/// The first syntax error in the text of a schema.
 public struct SchemaSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The position of the error in the text.
     public let position: TextPosition

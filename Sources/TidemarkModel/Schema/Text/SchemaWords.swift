@@ -16,7 +16,7 @@ enum SchemaWords {
             .contains { areEqual($0, word) }
     }
 
-    /// A name as the language writes it: in double quotes where it needs them.
+    /// Returns a name in the form of the language: in double quotes if it needs them.
     static func name(_ name: Name) -> String {
         let isPlain = name.withBytes { bytes in
             guard let first = bytes.first, isLetter(first) else { return false }
@@ -31,7 +31,7 @@ enum SchemaWords {
 }
 
 extension FieldType {
-    /// The type that a word of the schema language names; not a list.
+    /// Creates the type that a word of the schema language names; not a list.
     init?(schemaWord word: String) {
         let types = Self.allCases.filter { $0.element == nil }
         let found = types.first { type in
