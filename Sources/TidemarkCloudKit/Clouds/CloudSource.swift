@@ -15,7 +15,7 @@ package protocol CloudSource: Sendable {
     /// Opens the source; an error contains the remedy.
     func open() async -> Result<any DatabaseService, SyncError>
 
-    /// Closes a service that ``open()`` made.
+    /// Closes a service that ``open()`` returned.
     func close(_ service: any DatabaseService) async
 
     /// Removes temporary files when the source is no longer used, even if it was never opened.
@@ -29,9 +29,9 @@ package protocol CloudSource: Sendable {
     ) async throws(SyncError) -> UserID
 }
 
-/// An object that opens stores in this process: the module CloudKit, where a program is linked with
+/// An object that opens stores in this process: the module CloudKit, if the program is linked with
 /// it.
 package protocol EmbeddedStores: AnyObject, Sendable {
-    /// Points at a store on disk, which is made if it is not there.
+    /// Creates a cloud for a store on disk, and creates the store if it does not exist.
     func cloud(storeAt path: String, userNames: TidemarkCloud.UserNames) -> TidemarkCloud
 }

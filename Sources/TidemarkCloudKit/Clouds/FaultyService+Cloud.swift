@@ -17,7 +17,7 @@ extension FaultyService {
         self.init { () async throws(SyncError) in try await cloud.service() }
     }
 
-    /// Lets the next calls of a kind fail, before anything is done.
+    /// Makes the next calls of a kind fail before they are performed.
     public func failNext(
         _ call: Call,
         with code: CKError.Code,
@@ -27,7 +27,7 @@ extension FaultyService {
         failNext(call, with: Self.error(code, retryAfter), times: count)
     }
 
-    /// Lets the next request fail that saves a record of this name, before anything is done.
+    /// Makes the next request fail that saves a record with this name, before it is performed.
     public func failNextSave(
         ofRecordNamed name: String,
         with code: CKError.Code,

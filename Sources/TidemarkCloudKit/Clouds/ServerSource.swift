@@ -64,7 +64,7 @@ final class ServerSource: CloudSource {
     /// The folder of this server and token: the state of a device is only valid for one server.
     var deviceFolder: URL? {
         folder.map { folder in
-            // FNV-1a: the same in every process, which Swift's own hashes are not.
+            // FNV-1a: the same in every process, unlike Swift's own hashes.
             let hash = "\(address) \(apiToken)".utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
                 ($0 ^ UInt64($1)) &* 0x100_0000_01b3
             }

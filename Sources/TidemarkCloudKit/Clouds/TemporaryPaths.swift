@@ -23,7 +23,7 @@ package final class TemporaryPaths: Sendable {
         self.seconds = seconds
     }
 
-    /// Takes note of a path where something is about to be.
+    /// Records a path before a file or folder is created there.
     package func add(_ path: String) {
         paths.withLock { _ = $0.insert(path) }
     }

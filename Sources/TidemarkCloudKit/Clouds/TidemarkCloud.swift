@@ -29,11 +29,11 @@ public final class TidemarkCloud: Sendable {
     public enum UserNames: String, Sendable {
         /// One in all containers: the account's.
         case same
-        /// One in each container, made of the account's name (`UserID(account:in:)`), as on Apple's
-        /// systems.
+        /// One name in each container, derived from the account's name (`UserID(account:in:)`), as
+        /// on Apple's systems.
         ///
         /// A container that already has zones, subscriptions or an account under the account's own
-        /// name, and nothing under the other, keeps the account's name.
+        /// name, and none under the derived name, keeps the account's name.
         case perContainer
     }
 

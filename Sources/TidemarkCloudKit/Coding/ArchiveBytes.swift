@@ -52,7 +52,7 @@ struct ArchiveWriter {
 
 /// The bytes of an archive, read from front to back.
 ///
-/// Every method throws where the bytes end too early, so a damaged archive never stops the program.
+/// Every method throws if the bytes end too early, so a damaged archive never stops the program.
 struct ArchiveReader {
     /// The bytes are not an archive, or not all of one.
     struct Damage: Error {}

@@ -14,7 +14,7 @@ public enum CKAccountStatus: Int, Sendable {
     case restricted = 2
     /// No user is signed in.
     case noAccount = 3
-    /// There is one, which is not ready yet.
+    /// There is an account, which is not ready yet.
     case temporarilyUnavailable = 4
 
     init(_ model: AccountStatus) {

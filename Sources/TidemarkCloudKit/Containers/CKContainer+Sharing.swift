@@ -7,7 +7,7 @@ import TidemarkModel
 // MARK: Accepting
 
 extension CKContainer {
-    /// Takes part in a share; answers with its record as the shared database has it.
+    /// Accepts a share; returns its record in the shared database.
     @discardableResult
     public func accept(_ metadata: CKShare.Metadata) async throws -> CKShare {
         try await answer { handler in
@@ -15,7 +15,7 @@ extension CKContainer {
         }
     }
 
-    /// Takes part in shares.
+    /// Accepts shares.
     @preconcurrency
     public func accept(
         _ metadatas: [CKShare.Metadata],
@@ -149,7 +149,7 @@ extension CKContainer {
         fetchingParticipants(phoneNumbers, { .init(phoneNumber: $0) }, completionHandler)
     }
 
-    /// Makes participants of users.
+    /// Fetches participants for users.
     @preconcurrency
     public func fetchShareParticipants(
         forUserRecordIDs userRecordIDs: [CKRecord.ID],
@@ -204,7 +204,7 @@ extension CKContainer {
         let operation = CKFetchShareParticipantsOperation(
             userIdentityLookupInfos: keys.map(lookup)
         )
-        // They come in the order of the look-ups.
+        // They arrive in the order of the lookups.
         let items = Collected<[Result<CKShare.Participant, any Error>]>([])
         operation.perShareParticipantResultBlock = { _, result in
             items.add { $0.append(result) }

@@ -76,16 +76,17 @@ open class CKContainer: NSObject, @unchecked Sendable {
 
     // MARK: Operations
 
-    /// Begins an operation, after those that it depends on.
+    /// Begins an operation, after its dependencies.
     ///
-    /// One that has begun already, or is in a queue, is a mistake in the program and stops it.
+    /// An operation that has begun already, or is in a queue, is a programming error and stops the
+    /// program.
     open func add(_ operation: CKOperation) {
         operation.take(device, model, defaults)
         operation.enqueue(on: device)
     }
 
-    /// Runs code with a container whose operations have a configuration and a group, unless they have
-    /// their own.
+    /// Runs code with a container that gives its operations a configuration and a group, unless
+    /// they have their own.
     @discardableResult
     open func configuredWith<R>(
         configuration: CKOperation.Configuration? = nil,
@@ -95,8 +96,8 @@ open class CKContainer: NSObject, @unchecked Sendable {
         try body(CKContainer(model, of: device, defaults.inside(configuration, group)))
     }
 
-    /// Runs code with a container whose operations have a configuration and a group, unless they have
-    /// their own.
+    /// Runs code with a container that gives its operations a configuration and a group, unless
+    /// they have their own.
     @discardableResult
     @preconcurrency
     public nonisolated(nonsending) func configuredWith<R>(
@@ -107,7 +108,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
         try await body(CKContainer(model, of: device, defaults.inside(configuration, group)))
     }
 
-    // Calls from here on can be overridden, as on Apple's systems; those of extensions cannot.
+    // The calls below can be overridden, as on Apple's systems; those of extensions cannot.
 
     // MARK: The user
 
@@ -134,7 +135,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
 
     // MARK: Sharing
 
-    /// Takes part in a share.
+    /// Accepts a share.
     @preconcurrency
     open func accept(
         _ metadata: CKShare.Metadata,
@@ -180,7 +181,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Makes a participant of a user.
+    /// Fetches a participant for a user.
     @preconcurrency
     open func fetchShareParticipant(
         withUserRecordID userRecordID: CKRecord.ID,

@@ -18,7 +18,7 @@ enum DeviceFile {
         return try? handle.readToEnd() ?? Data()
     }
 
-    /// Replaces a file, and makes its folder if that is not there.
+    /// Replaces a file, and creates its folder if it does not exist.
     static func write(_ data: Data, to file: URL) throws {
         try makeFolder(file.deletingLastPathComponent())
         try data.write(to: file, options: .atomic)

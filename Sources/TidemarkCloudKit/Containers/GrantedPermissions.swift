@@ -17,7 +17,7 @@ struct GrantedPermissions: Sendable {
         bits(of: caller).isSuperset(of: permissions)
     }
 
-    /// Takes note that permissions were granted.
+    /// Records that permissions were granted.
     func grant(_ permissions: CKContainer.ApplicationPermissions, to caller: Caller) {
         let all = bits(of: caller).union(permissions)
         granted.change { $0[caller.placeName] = Data(String(all.rawValue).utf8) }

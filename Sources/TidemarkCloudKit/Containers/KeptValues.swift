@@ -5,7 +5,7 @@ import Foundation
 import TidemarkLock
 import TidemarkModel
 
-/// Values that a device keeps by their names, in one file of its folder.
+/// The values that a device stores by name, in one file of its folder.
 final class KeptValues: Sendable {
     private let file: URL
     private let values: Lock<[String: Data]?>

@@ -21,9 +21,9 @@ final class Listening: Sendable {
         let isReached = Lock(false)
     }
 
-    /// Begins to listen, without waiting for it.
+    /// Begins to listen, without waiting for the service.
     ///
-    /// Changes of the account are posted; notifications go to `handler`, if there is one.
+    /// Posts changes of the account; passes notifications to `handler`, if there is one.
     init(
         _ service: any DatabaseService,
         as caller: Caller,
@@ -33,7 +33,7 @@ final class Listening: Sendable {
         self.service = service
         let owner: Owner = { [weak device] in device }
         let end = ending
-        // Detached, so as not to inherit the device that the code runs as, and keep it.
+        // Detached, so that it does not inherit and retain the device that the code runs as.
         beginning = Task.detached(executorPreference: OwnThreads.shared) {
             let statuses = try? await service.accountStatuses(as: caller)
             var feeds = [
@@ -93,7 +93,7 @@ final class Listening: Sendable {
         _ statuses: AsyncThrowingStream<AccountStatus, any Error>,
         by owner: Owner
     ) async {
-        // The first is the status as it is, which is no change.
+        // The first status is the current one, not a change.
         var isFirst = true
         // A feed that fails is over: the device listens again when its user changes.
         try? await statuses.takeAll { _ in
@@ -134,7 +134,7 @@ final class Listening: Sendable {
 }
 
 extension AsyncThrowingStream {
-    /// Hands over all that comes, one after another.
+    /// Passes all elements to a closure, one after another.
     fileprivate func takeAll(_ body: (Element) -> Void) async throws {
         for try await element in self { body(element) }
     }

@@ -4,7 +4,7 @@
 public import Foundation
 
 extension NotificationCenter {
-    // Foundation's own is to be taken once it is there.
+    // Use Foundation's own once it is available.
     /// Returns notifications as they come, from the moment that iteration begins.
     ///
     /// Foundation has this on Apple's systems, where programs use it to wait for
@@ -19,7 +19,7 @@ extension NotificationCenter {
 
     /// Notifications as they come.
     ///
-    /// Unchecked: a centre can be used from everywhere.
+    /// Unchecked: a center can be used on any thread.
     public struct Notifications: AsyncSequence, @unchecked Sendable {
         /// A notification.
         public typealias Element = Notification
@@ -66,7 +66,7 @@ private struct Posted: @unchecked Sendable {
     let notification: Notification
 }
 
-/// Unchecked: nothing of it changes, and a centre can be used from everywhere.
+/// Unchecked: immutable, and a center can be used on any thread.
 private struct Observation: @unchecked Sendable {
     let center: NotificationCenter
     let observer: any NSObjectProtocol

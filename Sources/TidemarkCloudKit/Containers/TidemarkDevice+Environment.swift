@@ -101,8 +101,10 @@ extension TidemarkDevice {
         return names
     }
 
-    /// `$XDG_DATA_HOME/PROGRAM`: each program has its own, as each app has on Apple's systems, and
-    /// no other program keeps it from writing.
+    /// Returns `$XDG_DATA_HOME/PROGRAM`.
+    ///
+    /// Each program has its own folder, as each app has on Apple's systems, so that no other
+    /// program locks its store.
     private static func dataFolder(_ environment: [String: String]) -> String {
         func path(_ name: String) -> String? {
             environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil }

@@ -156,13 +156,15 @@ extension TidemarkDevice {
         return own?.device === bound ? own?.container ?? bound.container() : bound.container()
     }
 
-    /// Makes this the process's own device, for containers that are made from now on.
+    /// Makes this the process's default device, for containers that are created from now on.
     public func makeDefault() {
         Self.ownDevice.withLock { $0 = Own(self) }
     }
 
-    /// Runs code as this device: containers that it makes by Apple's names are this device's, and
-    /// so are those that callbacks of their operations make.
+    /// Runs code as this device.
+    ///
+    /// Containers that the code creates by Apple's names belong to this device. So do those that
+    /// callbacks of their operations create.
     public func run<Answer>(_ body: () throws -> Answer) rethrows -> Answer {
         try Self.$bound.withValue(self) { try body() }
     }

@@ -19,13 +19,13 @@ extension CKDatabase {
         }
     }
 
-    /// Saves a subscription, in place of one with the same id.
+    /// Saves a subscription, replacing one with the same id.
     @discardableResult
     public func save(_ subscription: CKSubscription) async throws -> CKSubscription {
         try await answer { savingSubscription(subscription, $0) }
     }
 
-    /// Deletes a subscription; succeeds if it is not there.
+    /// Deletes a subscription; succeeds if it does not exist.
     @discardableResult
     public func deleteSubscription(
         withID subscriptionID: CKSubscription.ID

@@ -25,7 +25,7 @@ extension CKDatabase {
         try await answer { savingZone(zone, $0) }
     }
 
-    /// Deletes a zone with all that is in it; succeeds if it is not there.
+    /// Deletes a zone with its content; succeeds if it does not exist.
     @discardableResult
     public func deleteRecordZone(withID zoneID: CKRecordZone.ID) async throws -> CKRecordZone.ID {
         try await answer { deletingZone(zoneID, $0) }

@@ -6,7 +6,7 @@ import TidemarkModel
 
 /// One database of a container.
 ///
-/// Each call that is named here runs the operation of the same purpose.
+/// Each call named here runs the operation of the same purpose.
 ///
 /// Unchecked: immutable.
 open class CKDatabase: NSObject, @unchecked Sendable {
@@ -30,7 +30,7 @@ open class CKDatabase: NSObject, @unchecked Sendable {
         self.scope = scope
     }
 
-    /// For subclasses: the private database of the app's own container.
+    /// Creates the private database of the app's own container, for subclasses.
     public override init() {
         device = .current
         container = ContainerID(device.defaultContainerIdentifier)
@@ -55,16 +55,17 @@ open class CKDatabase: NSObject, @unchecked Sendable {
         "<CKDatabase: \(container.identifier)/\(scope.model.name)>"
     }
 
-    /// Begins an operation in this database, after those that it depends on.
+    /// Begins an operation in this database, after its dependencies.
     ///
-    /// One that has begun already, or is in a queue, is a mistake in the program and stops it.
+    /// An operation that has begun already, or is in a queue, is a programming error and stops the
+    /// program.
     open func add(_ operation: CKDatabaseOperation) {
         operation.database = self
         operation.enqueue(on: device)
     }
 
-    /// Runs code with a database whose operations have a configuration and a group, unless they have
-    /// their own.
+    /// Runs code with a database that gives its operations a configuration and a group, unless they
+    /// have their own.
     @discardableResult
     open func configuredWith<R>(
         configuration: CKOperation.Configuration? = nil,
@@ -74,8 +75,8 @@ open class CKDatabase: NSObject, @unchecked Sendable {
         try body(configured(configuration, group))
     }
 
-    /// Runs code with a database whose operations have a configuration and a group, unless they have
-    /// their own.
+    /// Runs code with a database that gives its operations a configuration and a group, unless they
+    /// have their own.
     @discardableResult
     @preconcurrency
     public nonisolated(nonsending) func configuredWith<R>(
@@ -99,7 +100,7 @@ open class CKDatabase: NSObject, @unchecked Sendable {
         return operation
     }
 
-    // Calls from here on can be overridden, as on Apple's systems; those of extensions cannot.
+    // The calls below can be overridden, as on Apple's systems; those of extensions cannot.
 
     // MARK: Records
 
@@ -169,7 +170,7 @@ open class CKDatabase: NSObject, @unchecked Sendable {
         savingZone(zone) { completionHandler($0.value, $0.error) }
     }
 
-    /// Deletes a zone with all that is in it; succeeds if it is not there.
+    /// Deletes a zone with its content; succeeds if it does not exist.
     @preconcurrency
     open func delete(
         withRecordZoneID zoneID: CKRecordZone.ID,
@@ -200,7 +201,7 @@ open class CKDatabase: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Saves a subscription, in place of one with the same id.
+    /// Saves a subscription, replacing one with the same id.
     @preconcurrency
     open func save(
         _ subscription: CKSubscription,
@@ -209,7 +210,7 @@ open class CKDatabase: NSObject, @unchecked Sendable {
         savingSubscription(subscription) { completionHandler($0.value, $0.error) }
     }
 
-    /// Deletes a subscription; succeeds if it is not there.
+    /// Deletes a subscription; succeeds if it does not exist.
     @preconcurrency
     open func delete(
         withSubscriptionID subscriptionID: CKSubscription.ID,

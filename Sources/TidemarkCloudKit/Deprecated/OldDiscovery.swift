@@ -4,7 +4,7 @@
 import Foundation
 import TidemarkModel
 
-// How users were found before there was `CKUserIdentity`.
+// The discovery of users before `CKUserIdentity`.
 
 extension CKContainer {
     /// Finds the discoverable contacts of the signed-in user.

@@ -21,7 +21,7 @@ public let CKRecordParentKey = CKRecord.SystemFieldKey.parent
 public let CKRecordShareKey = CKRecord.SystemFieldKey.share
 /// The key of a share's title.
 public let CKShareTitleKey = CKShare.SystemFieldKey.title
-/// The key of what is shared.
+/// The key of the type of the shared content.
 public let CKShareTypeKey = CKShare.SystemFieldKey.shareType
 /// The key of a share's small picture.
 public let CKShareThumbnailImageDataKey = CKShare.SystemFieldKey.thumbnailImageData
@@ -66,16 +66,16 @@ public typealias CKShareParticipantPermission = CKShare.ParticipantPermission
 /// The older name of `CKShare.ParticipantType`.
 @available(*, deprecated, renamed: "CKShare.ParticipantType")
 public typealias CKShareParticipantType = CKShare.ParticipantType
-/// The older type of what is known of a user.
+/// The older type of a user's identity.
 @available(*, deprecated, renamed: "CKUserIdentity")
 public typealias CKDiscoveredUserInfo = CKUserIdentity
 
 extension CKUserIdentity {
-    /// The user's first name; `nil` where it is not known.
+    /// The user's first name; `nil` if it is not known.
     @available(*, deprecated, message: "Use nameComponents.")
     public var firstName: String? { nameComponents?.givenName }
 
-    /// The user's family name; `nil` where it is not known.
+    /// The user's family name; `nil` if it is not known.
     @available(*, deprecated, message: "Use nameComponents.")
     public var lastName: String? { nameComponents?.familyName }
 }

@@ -18,16 +18,16 @@ public struct CKError: CustomNSError, @unchecked Sendable {
     public init(_ code: Code, userInfo: [String: Any] = [:]) {
         self.code = code
         var userInfo = userInfo
-        // As on Apple's systems, where programs write and read it as any kind of number.
+        // As on Apple's systems, programs read and write it as any type of number.
         if let seconds = userInfo[CKErrorRetryAfterKey] as? NSNumber {
             userInfo[CKErrorRetryAfterKey] = NSNumber(value: seconds.doubleValue)
         }
         self.userInfo = userInfo
     }
 
-    // Apple's name for it, which programs use.
+    // Apple's name, which programs use.
     // swift-format-ignore: NoLeadingUnderscores
-    /// Takes over an error of the domain `CKErrorDomain`; others become `internalError`.
+    /// Converts an error of the domain `CKErrorDomain`; others become `internalError`.
     public init(_nsError error: NSError) {
         let code = error.domain == CKErrorDomain ? Code(rawValue: error.code) : nil
         self.init(code ?? .internalError, userInfo: error.userInfo)
@@ -55,7 +55,7 @@ public struct CKError: CustomNSError, @unchecked Sendable {
 
     // MARK: What comes with it
 
-    /// After how many seconds the request may be repeated as it is.
+    /// The seconds after which the request may be repeated unchanged.
     public var retryAfterSeconds: Double? {
         userInfo[CKErrorRetryAfterKey] as? Double
     }
@@ -96,12 +96,12 @@ extension CKError: _ObjectiveCBridgeable {
         NSError(domain: CKErrorDomain, code: errorCode, userInfo: userInfo)
     }
 
-    /// Takes over an error of CloudKit's domain; others give `internalError`.
+    /// Converts an error of CloudKit's domain; others become `internalError`.
     public static func _forceBridgeFromObjectiveC(_ source: NSError, result: inout CKError?) {
         result = CKError(_nsError: source)
     }
 
-    /// Takes over an error of CloudKit's domain and of a known code, and no other.
+    /// Converts an error of CloudKit's domain with a known code, and no other.
     public static func _conditionallyBridgeFromObjectiveC(
         _ source: NSError,
         result: inout CKError?
@@ -114,7 +114,7 @@ extension CKError: _ObjectiveCBridgeable {
         return true
     }
 
-    /// Takes over an error of CloudKit's domain; others give `internalError`.
+    /// Converts an error of CloudKit's domain; others become `internalError`.
     public static func _unconditionallyBridgeFromObjectiveC(_ source: NSError?) -> CKError {
         source.map { CKError(_nsError: $0) } ?? CKError(.internalError)
     }

@@ -43,7 +43,7 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// The reports that a long-lived operation has made to its blocks.
     private let reports = Lock<[OperationReport]>([])
 
-    /// Makes an operation that does nothing.
+    /// Creates an operation that does nothing.
     public override init() {
         operationID = UUID().uuidString
         super.init()
@@ -54,7 +54,7 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// The identity of the operation.
     public internal(set) var operationID: ID
 
-    // Apple's declaration: setting `nil` goes back to the defaults.
+    // Apple's declaration: setting `nil` restores the defaults.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     /// The configuration of the operation; reading it returns a copy.
     open var configuration: Configuration! {
@@ -71,7 +71,7 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// Called when a long-lived operation is kept and will be found again after a restart.
     open var longLivedOperationWasPersistedBlock: (() -> Void)?
 
-    /// The container, where the operation is not added to one.
+    /// The container, for an operation that is not added to one.
     open var container: CKContainer? {
         get { settings.container }
         set { ownConfiguration.container = newValue }
@@ -85,7 +85,7 @@ open class CKOperation: Operation, @unchecked Sendable {
         set { ownConfiguration.qualityOfService = newValue }
     }
 
-    /// Without effect: there is no network of that kind.
+    /// Ignored: there is no network of that kind.
     open var allowsCellularAccess: Bool {
         get { settings.allowsCellularAccess ?? true }
         set { ownConfiguration.allowsCellularAccess = newValue }
@@ -137,7 +137,7 @@ open class CKOperation: Operation, @unchecked Sendable {
         guard begins else { return }
         didChangeValue(forKey: "isExecuting")
         if isCancelled { return begin() }
-        // A program's `main()` may wait for something; the queue has others to start.
+        // A program's `main()` may block; the queue has other operations to start.
         callbacks.async { self.main() }
     }
 
@@ -238,7 +238,7 @@ extension CKOperation {
             ?? ContainerID(device.defaultContainerIdentifier)
     }
 
-    /// Takes note of the container that it is added to.
+    /// Sets the container that the operation is added to.
     func take(_ device: TidemarkDevice, _ container: ContainerID, _ defaults: OperationDefaults) {
         place = (device, container)
         self.defaults = defaults

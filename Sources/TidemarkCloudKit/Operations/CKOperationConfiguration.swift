@@ -50,7 +50,7 @@ extension CKOperation {
         /// A copy.
         open func copy(with zone: NSZone? = nil) -> Any { Configuration(copying: self) }
 
-        /// The container, where the operation is not added to one.
+        /// The container, for an operation that is not added to one.
         open var container: CKContainer? {
             get { settings.container }
             set { settings.container = newValue }

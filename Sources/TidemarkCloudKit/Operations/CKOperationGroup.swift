@@ -91,7 +91,7 @@ open class CKOperationGroup: NSObject, NSSecureCoding, @unchecked Sendable {
         )
     }
 
-    /// Reads a group; a new one where the archive holds something else.
+    /// Reads a group; creates a new one if the archive contains something else.
     public required init(coder aDecoder: NSCoder) {
         let archive = aDecoder.archive(of: Archive.self)
         operationGroupID = archive?.id ?? UUID().uuidString

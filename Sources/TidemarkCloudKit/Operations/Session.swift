@@ -18,12 +18,12 @@ struct RetryRules: Sendable {
     /// Seconds for all calls of the operation.
     var resourceTimeout: TimeInterval
 
-    /// Codes that the system repeats calls for, where the operation is not urgent.
+    /// The codes of errors after which the system repeats calls, if the operation is not urgent.
     private static let retried: Set<SyncError.Code> = [
         .networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited, .zoneBusy,
     ]
 
-    /// Seconds to wait before a call is repeated; `nil` where it is not.
+    /// Returns the seconds to wait before a call is repeated; `nil` if it is not repeated.
     func wait(after error: SyncError, attempt: Int, until end: ContinuousClock.Instant) -> Double? {
         guard retries, Self.retried.contains(error.code) else { return nil }
         let wait = error.retryAfter?.inSeconds ?? min(pow(2, Double(attempt)), 60)
@@ -32,7 +32,7 @@ struct RetryRules: Sendable {
 }
 
 extension Duration {
-    /// So many seconds, and a hundred years where there are more: a program may give any number.
+    /// Limits seconds to a hundred years: a program may pass any number.
     fileprivate static func clampedSeconds(_ seconds: Double) -> Duration {
         let limit = 100.0 * 365 * 24 * 60 * 60
         return .seconds(seconds.isNaN ? 0 : min(max(seconds, 0), limit))
@@ -73,11 +73,10 @@ struct Session: Sendable {
         )
     }
 
-    /// Makes a call, waits for its answer no longer than a request may take, and repeats it where that
-    /// may help.
+    /// Makes a call with a timeout, and repeats it if that may help.
     ///
-    /// Throws `networkFailure` where the time is up, and `operationCancelled` as soon as the operation
-    /// is cancelled.
+    /// Throws `networkFailure` on a timeout, and `operationCancelled` as soon as the operation is
+    /// cancelled.
     func call<Value: Sendable>(_ call: @escaping ServiceCall<Value>) async throws(CKError) -> Value
     {
         try await self.call(caller, timeout: .networkFailure, call)

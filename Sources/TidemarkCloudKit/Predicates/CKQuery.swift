@@ -68,7 +68,7 @@ open class CKQuery: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
         coder.encode(archive: QueryArchive(recordType, tree, sortDescriptors))
     }
 
-    // Apple's does not fail; an archive may hold anything.
+    // Apple's does not fail; an archive may contain anything.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     /// Reads a query.
     public required init!(coder aDecoder: NSCoder) {
@@ -102,7 +102,7 @@ struct QueryArchive: Codable, Equatable {
     var recordType: String
     /// The predicate's text; `nil` for one that queries do not have.
     var predicate: String?
-    /// Why there is no text.
+    /// The reason why there is no text.
     var refusal: String?
     var order: [String]?
 

@@ -55,7 +55,7 @@ open class CKQueryCursor: NSObject, NSCopying, NSSecureCoding, @unchecked Sendab
         )
     }
 
-    /// Reads a query and a place in it.
+    /// Reads a query and the end of a page.
     public required init?(coder: NSCoder) {
         guard let archive = coder.archive(of: Archive.self),
             let predicate = try? Query.Predicate(written: archive.predicate)

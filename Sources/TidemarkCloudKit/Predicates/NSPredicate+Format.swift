@@ -4,9 +4,9 @@
 public import Foundation
 import TidemarkModel
 
-// Foundation on Linux declares predicates of formats, and marks them as unavailable. These
-// initialisers are chosen in their place: their arguments are of any kind, since dates, places and
-// references are no variable arguments of C there.
+// Foundation on Linux declares predicates with formats, and marks them as unavailable. These
+// initializers are chosen in their place: their arguments are of any type, because dates, places
+// and references are not C variable arguments there.
 
 extension NSPredicate {
     /// Parses a predicate; `%@`, `%K`, `%d`, `%f` and the others stand for the arguments, in their

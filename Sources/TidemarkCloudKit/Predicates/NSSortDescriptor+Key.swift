@@ -52,7 +52,7 @@ open class CKLocationSortDescriptor: NSSortDescriptor, NSSecureCoding {
         coder.encode(archive: Archive(key: fieldKey, place: relativeLocation.archived))
     }
 
-    // Apple's does not fail; an archive may hold anything.
+    // Apple's does not fail; an archive may contain anything.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     /// Reads the key and the place.
     public required init!(coder aDecoder: NSCoder) {

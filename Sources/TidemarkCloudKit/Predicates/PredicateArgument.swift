@@ -11,7 +11,7 @@ struct UnsupportedArgument: Error {
 }
 
 extension Query.Operand {
-    /// Takes an argument of a predicate's format.
+    /// Converts an argument of a predicate's format.
     init(_ argument: Any?) throws(UnsupportedArgument) {
         guard let argument = argument.flatMap(RecordValue.unwrapped), !(argument is NSNull) else {
             self = .null
@@ -27,7 +27,8 @@ extension Query.Operand {
             )
             return
         }
-        // A zone is nowhere in a predicate: a target lies in the zone of the record that refers to it.
+        // A zone never occurs in a predicate: a target is in the zone of the record that refers to
+        // it.
         guard let value = RecordValue(Self.list(argument) ?? argument),
             let operand = try? value.model(in: .default)
         else { throw UnsupportedArgument(type: "\(Swift.type(of: argument))") }

@@ -6,12 +6,12 @@ import Foundation
 // Foundation on Linux has no key-value coding; a third of all programs use it on records.
 
 extension CKRecord {
-    /// The value of a field, or of a property of this name where there is no such field.
+    /// Returns the value of a field, or of a property of this name if there is no such field.
     public func value(forKey key: String) -> Any? {
         object(forKey: key) ?? systemValue(key)
     }
 
-    /// Sets a field, or with `nil` clears it.
+    /// Sets a field; `nil` clears it.
     ///
     /// A value of a type that records cannot hold stops the program.
     public func setValue(_ value: Any?, forKey key: String) {

@@ -78,7 +78,7 @@ extension CKRecord {
         return Saving(model: model, changeCount: content.changeCount, exactDates: exactDates)
     }
 
-    /// The record as it is on this device, for predicates; `nil` where the service could not keep it.
+    /// The record with its local changes, for predicates; `nil` if the service could not store it.
     var unsavedBody: RecordBody? {
         let content = read { $0 }
         let (id, zone) = (recordID.model, recordID.zoneID.model)

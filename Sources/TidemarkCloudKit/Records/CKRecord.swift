@@ -29,7 +29,7 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
 
     private let content: Lock<RecordContent>
 
-    // Programs can derive records only if this is the one that all others go by.
+    // Programs can subclass records only if this is the only designated initializer.
     /// A new record without fields; without an identity, one with a new name in the default zone.
     public init(recordType: RecordType, recordID: CKRecord.ID = CKRecord.ID()) {
         self.recordType = recordType

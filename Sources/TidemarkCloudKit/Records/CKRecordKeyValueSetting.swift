@@ -43,7 +43,7 @@ extension CKRecord: CKRecordKeyValueSetting {
         return read { $0.value(key, isEncrypted: false) }?.object
     }
 
-    /// Sets a field, or with `nil` clears it.
+    /// Sets a field; `nil` clears it.
     ///
     /// A value of a type that records cannot hold stops the program.
     public func setObject(_ object: (any CKRecordValueProtocol)?, forKey key: CKRecord.FieldKey) {
@@ -142,7 +142,7 @@ private final class EncryptedValues: NSObject, CKRecordKeyValueSetting, @uncheck
 
 // MARK: Iteration
 
-/// Goes through the fields of a record, in the order of their names.
+/// An iterator over the fields of a record, in the order of their names.
 public struct CKRecordKeyValueIterator: IteratorProtocol {
     private var rest: ArraySlice<(CKRecord.FieldKey, any CKRecordValueProtocol)>
 
@@ -160,7 +160,7 @@ public struct CKRecordKeyValueIterator: IteratorProtocol {
 }
 
 extension CKRecord: Sequence {
-    /// Goes through the fields that have a value, encrypted ones left out.
+    /// Returns an iterator over the fields that have a value, without encrypted ones.
     public func makeIterator() -> CKRecordKeyValueIterator {
         CKRecordKeyValueIterator(self)
     }

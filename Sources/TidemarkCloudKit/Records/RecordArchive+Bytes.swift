@@ -185,7 +185,7 @@ extension ArchiveReader {
         case .location: .location(CLLocation(try place()))
         case .reference: .reference(CKReference(try reference()))
         case .asset: .asset(try asset())
-        // Lists hold no lists, so no archive makes this call itself without end.
+        // Lists contain no lists, so the recursion of an archive ends.
         case .list, nil: throw Damage()
         }
     }

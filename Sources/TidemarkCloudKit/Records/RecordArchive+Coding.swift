@@ -8,15 +8,17 @@ extension NSCoder {
 
     /// Writes a record.
     ///
-    /// Its bytes are text in base 64: Foundation on Linux copies data byte by byte, several times, and
-    /// takes five times as long for it as for text.
+    /// Its bytes are text in base 64: Foundation on Linux copies data byte by byte, several times,
+    /// which takes five times as long as text.
     func encode(_ record: RecordArchive) {
         let text = Data(record.bytes).base64EncodedString()
         encode(NSString(string: text), forKey: Self.recordKey)
     }
 
-    /// Reads a record: as this module writes it now, as it wrote it earlier, or as Apple's framework
-    /// writes system fields; `nil` if the archive holds something else.
+    /// The record in the archive; `nil` if the archive contains something else.
+    ///
+    /// Reads this module's current and earlier forms, and system fields that Apple's framework
+    /// wrote.
     var recordArchive: RecordArchive? {
         guard allowsKeyedCoding else { return nil }
         guard containsValue(forKey: Self.recordKey) else {

@@ -25,7 +25,7 @@ struct RecordArchive: Decodable {
     var isParentChanged = false
     /// See ``RecordContent/exactDates``; `nil` if there are none.
     var exactDates: [String]?
-    /// `nil` where only system fields were archived.
+    /// The fields; `nil` if only system fields were archived.
     var fields: [Field]?
     /// The content of a share; `nil` for every other record.
     var shareTerms: CKShare.Terms?

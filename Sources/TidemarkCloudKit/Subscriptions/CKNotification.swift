@@ -81,9 +81,9 @@ open class CKNotification: NSObject, RemoteNotificationReading, @unchecked Senda
 
     /// The subject of the notification.
     public var notificationType: NotificationType { payload.type }
-    /// The notification's name; `nil` where there was no room for it.
+    /// The notification's name; `nil` if there was no room for it.
     public var notificationID: CKNotification.ID? { payload.id.map { CKNotificationID($0) } }
-    /// The app's container; `nil` where there was no room for it.
+    /// The app's container; `nil` if there was no room for it.
     public var containerIdentifier: String? { payload.container }
     /// The subscription that it comes from.
     public var subscriptionID: CKSubscription.ID? { payload.subscriptionID }
@@ -153,7 +153,7 @@ open class CKQueryNotification: CKNotification, @unchecked Sendable {
     public let queryNotificationReason: Reason
     /// The fields that the subscription requests and the record has.
     public let recordFields: [String: Any]?
-    /// The record; `nil` where there was no room for it.
+    /// The record; `nil` if there was no room for it.
     public let recordID: CKRecord.ID?
     /// The database that the record is in.
     public let databaseScope: CKDatabaseScope
@@ -176,7 +176,7 @@ open class CKQueryNotification: CKNotification, @unchecked Sendable {
 ///
 /// Unchecked: immutable.
 open class CKRecordZoneNotification: CKNotification, @unchecked Sendable {
-    /// The zone; `nil` where there was no room for it.
+    /// The zone; `nil` if there was no room for it.
     public let recordZoneID: CKRecordZone.ID?
     /// The database that the zone is in.
     public let databaseScope: CKDatabaseScope

@@ -47,7 +47,7 @@ open class CKNotificationInfo: NSObject, NSCopying, NSSecureCoding, @unchecked S
     /// The same for all objects, because the content can change.
     open override var hash: Int { 0 }
 
-    /// Shows nothing and brings nothing along.
+    /// Creates content that shows nothing and includes no fields.
     public override convenience init() {
         self.init(Content())
     }
@@ -205,7 +205,7 @@ open class CKNotificationInfo: NSObject, NSCopying, NSSecureCoding, @unchecked S
         set { set(\.category, newValue) }
     }
 
-    /// Notifications with the same value replace each other.
+    /// The value by which notifications replace each other.
     open var collapseIDKey: String? {
         get { content.collapseIDKey }
         set { set(\.collapseIDKey, newValue) }

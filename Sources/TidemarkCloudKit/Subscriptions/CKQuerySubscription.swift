@@ -115,7 +115,7 @@ open class CKQuerySubscription: CKSubscription, @unchecked Sendable {
         return archive
     }
 
-    // Apple's does not fail; an archive may hold anything.
+    // Apple's does not fail; an archive may contain anything.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     /// Reads a subscription.
     public required init!(coder aDecoder: NSCoder) {

@@ -117,7 +117,7 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
         coder.encode(archive: archived)
     }
 
-    // Apple's subclasses do not fail; an archive may hold anything.
+    // Apple's subclasses do not fail; an archive may contain anything.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     /// Reads a subscription.
     public required init!(coder: NSCoder) {

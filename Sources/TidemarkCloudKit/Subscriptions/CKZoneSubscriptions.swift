@@ -44,7 +44,7 @@ open class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable {
         return archive
     }
 
-    // Apple's does not fail; an archive may hold anything.
+    // Apple's does not fail; an archive may contain anything.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     /// Reads a subscription.
     public required init!(coder aDecoder: NSCoder) {
@@ -88,7 +88,7 @@ open class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
         CKDatabaseSubscription(subscriptionID, copiedState)
     }
 
-    // Apple's does not fail; an archive may hold anything.
+    // Apple's does not fail; an archive may contain anything.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     /// Reads a subscription.
     public required init!(coder aDecoder: NSCoder) {

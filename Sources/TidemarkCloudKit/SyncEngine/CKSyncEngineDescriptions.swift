@@ -26,7 +26,7 @@ extension CKSyncEngine.Event: CustomStringConvertible {
 }
 
 extension CKSyncEngine.Event.StateUpdate: CustomStringConvertible {
-    /// That there is another state.
+    /// The event's name.
     public var description: String { "stateUpdate" }
 }
 

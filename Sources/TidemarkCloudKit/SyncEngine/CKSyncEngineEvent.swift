@@ -12,7 +12,7 @@ extension CKSyncEngine {
         case fetchedDatabaseChanges(FetchedDatabaseChanges)
         /// Records changed on the server.
         case fetchedRecordZoneChanges(FetchedRecordZoneChanges)
-        /// Zones were made and removed, or not.
+        /// Zones were created and deleted, or that failed.
         case sentDatabaseChanges(SentDatabaseChanges)
         /// Records were saved and removed, or not.
         case sentRecordZoneChanges(SentRecordZoneChanges)
@@ -70,7 +70,7 @@ extension CKSyncEngine.Event {
         public let deletions: [CKDatabase.RecordZoneChange.Deletion]
     }
 
-    /// Zones were made and removed, or not.
+    /// The results of creating and deleting zones.
     public struct SentDatabaseChanges: Sendable {
         /// A zone that could not be made.
         public struct FailedZoneSave: Sendable {
@@ -80,9 +80,9 @@ extension CKSyncEngine.Event {
             public let error: CKError
         }
 
-        /// Zones that were made.
+        /// The zones that were created.
         public let savedZones: [CKRecordZone]
-        /// Zones that could not be made.
+        /// The zones that could not be created.
         public let failedZoneSaves: [FailedZoneSave]
         /// Zones that were removed.
         public let deletedZoneIDs: [CKRecordZone.ID]

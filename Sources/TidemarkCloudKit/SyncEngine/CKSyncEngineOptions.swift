@@ -74,7 +74,7 @@ extension CKSyncEngine {
         public enum Scope: Hashable, Sendable {
             /// Every change.
             case all
-            /// Every change but those in some zones.
+            /// All changes except those in some zones.
             case allExcluding([CKRecordZone.ID])
             /// Changes in some zones.
             case zoneIDs([CKRecordZone.ID])

@@ -34,7 +34,8 @@ extension CKSyncEngine {
             }
         }
 
-        /// Zones to make and remove, one change for each zone, in the order in which they were added.
+        /// The zones to create and delete, one change for each zone, in the order in which they
+        /// were added.
         public var pendingDatabaseChanges: [PendingDatabaseChange] {
             driver.look { $0.outgoingZones }.map { PendingDatabaseChange($0) }
         }
@@ -50,7 +51,7 @@ extension CKSyncEngine {
             driver.change { $0.add(zones: pendingDatabaseChanges.map(\.model), at: $1) }
         }
 
-        /// Takes out zones that are not to be made or removed after all.
+        /// Removes pending changes of zones.
         public func remove(pendingDatabaseChanges: [PendingDatabaseChange]) {
             driver.change { loop, _ in loop.remove(zones: pendingDatabaseChanges.map(\.model)) }
         }
@@ -60,7 +61,7 @@ extension CKSyncEngine {
             driver.change { $0.add(records: pendingRecordZoneChanges.map(\.model), at: $1) }
         }
 
-        /// Takes out records that are not to be saved or removed after all.
+        /// Removes pending changes of records.
         public func remove(pendingRecordZoneChanges: [PendingRecordZoneChange]) {
             driver.change { loop, _ in loop.remove(records: pendingRecordZoneChanges.map(\.model)) }
         }
@@ -138,9 +139,9 @@ extension CKSyncEngine {
         /// True if the changes of a zone are made all or none.
         public var atomicByZone: Bool
 
-        /// At most how many changes a batch made from pending ones has.
+        /// The maximum number of changes in a batch of pending ones.
         ///
-        /// Apple names no number; 250 were observed.
+        /// Apple documents no number; 250 were observed.
         static let maximumCount = 250
 
         /// Collects changes.
@@ -154,10 +155,9 @@ extension CKSyncEngine {
             self.atomicByZone = atomicByZone
         }
 
-        /// Collects pending changes, in order, as many as one request holds; records that the app does
-        /// not have any more are passed over.
+        /// Collects pending changes, in order, up to the limit of one request.
         ///
-        /// `nil` if nothing is left.
+        /// Skips records that the app no longer has. `nil` if nothing is left.
         public init?(
             pendingChanges: [PendingRecordZoneChange],
             recordProvider: @Sendable (CKRecord.ID) async -> CKRecord?

@@ -158,7 +158,7 @@ extension SyncEngineDriver {
         let identity = withUnsafeCurrentTask { $0?.hashValue }
         await withCheckedContinuation { waiting in
             let isOver = guarded.withLock { guarded in
-                // A callback of the delegate need not wait for its own end.
+                // A callback of the delegate must not wait for its own end.
                 let isOver = guarded.isEnded || guarded.runIdentity == identity
                 if !isOver { guarded.restWaiting.append(waiting) }
                 return isOver

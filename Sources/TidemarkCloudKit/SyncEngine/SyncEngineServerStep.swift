@@ -21,7 +21,7 @@ struct SyncEngineServerStep: Sendable {
     let database: CKDatabase
     let subscriptionID: CKSubscription.ID?
 
-    /// Does a step; ``SyncOutcome/failed(_:)`` where it failed as a whole.
+    /// Performs a step; returns ``SyncOutcome/failed(_:)`` if it failed as a whole.
     func answer(_ step: SyncStep, _ batch: CKSyncEngine.RecordZoneChangeBatch?) async -> Answer {
         do {
             switch step {
@@ -54,7 +54,7 @@ struct SyncEngineServerStep: Sendable {
         }
     }
 
-    /// Sees to it that there is a subscription for the database.
+    /// Creates a subscription for the database, unless there is one.
     private func subscribe() async throws {
         let saved = try await database.allSubscriptions()
         let isThere = saved.contains { saved in
@@ -167,7 +167,8 @@ extension SyncEngineServerStep {
         return (.sentZones(sent.errors), .sentZones(.init(sent)))
     }
 
-    /// In halves where it is more than one request holds, unless the app wants it all or none.
+    /// Sends a batch; splits it in halves if it exceeds the limit of a request, unless it is
+    /// atomic.
     private func send(_ batch: CKSyncEngine.RecordZoneChangeBatch) async -> Answer {
         var sent = SentRecords()
         await send(batch, &sent)

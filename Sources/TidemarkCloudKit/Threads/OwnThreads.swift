@@ -13,10 +13,10 @@ import TidemarkModel
 /// response must not need the threads that all tasks share, or those of the global queues: a
 /// program may block all of them.
 final class OwnThreads: TaskExecutor {
-    /// Those of the process; they are there from the first work on.
+    /// The threads of the process, which exist from the first use.
     static let shared = OwnThreads(count: max(4, ProcessInfo.processInfo.activeProcessorCount))
 
-    /// Work in the order in which it came.
+    /// The work in the order of its arrival.
     private struct Line {
         /// The last one is the next.
         var next: [UnownedJob] = []

@@ -3,8 +3,8 @@
 
 public import Foundation
 
-// What a cast between the two looks for. Foundation on Linux has it for the other numbers, and without
-// it a field that is read `as? CGFloat` would be missing.
+// A requirement for casts between the two types. Foundation on Linux has it for the other numbers.
+// Without it, a field that is read `as? CGFloat` would be missing.
 // swift-format-ignore: NoLeadingUnderscores, AvoidRetroactiveConformances
 extension CGFloat: @retroactive _ObjectiveCBridgeable {
     /// The number as an object.
@@ -12,12 +12,12 @@ extension CGFloat: @retroactive _ObjectiveCBridgeable {
         NSNumber(value: Double(self))
     }
 
-    /// Takes an object's number.
+    /// Converts an object's number.
     public static func _forceBridgeFromObjectiveC(_ number: NSNumber, result: inout CGFloat?) {
         result = CGFloat(number.doubleValue)
     }
 
-    /// Takes an object's number, if it is exactly one.
+    /// Converts an object's number, if the result is exact.
     public static func _conditionallyBridgeFromObjectiveC(
         _ number: NSNumber,
         result: inout CGFloat?
@@ -30,7 +30,7 @@ extension CGFloat: @retroactive _ObjectiveCBridgeable {
         return true
     }
 
-    /// Takes an object's number; zero for none.
+    /// Converts an object's number; zero if there is none.
     public static func _unconditionallyBridgeFromObjectiveC(_ number: NSNumber?) -> CGFloat {
         CGFloat(number?.doubleValue ?? 0)
     }

@@ -13,15 +13,17 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
     enum Place: Sendable {
         /// In a file of the app, not sent yet.
         case file(URL)
-        /// With the service, under this name, and in a file where they have been sent or fetched.
+        /// Bytes of the service, under this reference, and in a file if they were uploaded or
+        /// fetched.
         case service(AssetReference, file: URL?)
-        /// With the service, and in a file that goes with the assets that have it.
+        /// Bytes of the service, and in a temporary file that is removed with the assets that refer
+        /// to it.
         case fetched(AssetReference, TemporaryFile)
     }
 
     private let state: Lock<Place>
 
-    /// Wraps a file that is sent when a record with this asset is saved.
+    /// Creates an asset from a file that is uploaded when a record with this asset is saved.
     ///
     /// The file is read then: keep it until the save is done.
     public init(fileURL: URL) {
@@ -32,7 +34,7 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
         state = Lock(.file(fileURL))
     }
 
-    // Older code reads it without unwrapping, newer code unwraps it: both compile.
+    // Older code does not unwrap it, newer code does: both compile.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     /// The file; `nil` if the bytes were not fetched.
     open var fileURL: URL! {
@@ -96,12 +98,12 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
         return .service(reference, file: archive.file)
     }
 
-    /// Writes where the bytes are, not the bytes.
+    /// Writes the place of the bytes, not the bytes.
     open func encode(with coder: NSCoder) {
         coder.encode(archive: archived)
     }
 
-    /// Reads where the bytes are.
+    /// Reads the place of the bytes.
     public required init?(coder: NSCoder) {
         guard let archive = coder.archive(of: Archive.self), let place = Self.place(archive) else {
             return nil
@@ -130,7 +132,7 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
         }
     }
 
-    /// Takes note that the service has the bytes of the file.
+    /// Records that the service has the bytes of the file.
     func wasSent(as reference: AssetReference) {
         state.withLock { place in
             switch place {
@@ -141,21 +143,21 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
         }
     }
 
-    /// Takes note that the service does not have the bytes of the file after all.
+    /// Records that the service does not have the bytes of the file.
     func wasNotSent() {
         state.withLock { place in
             if case .service(_, let url?) = place { place = .file(url) }
         }
     }
 
-    /// Takes note that the bytes are in a file.
+    /// Records that the bytes are in a file.
     func wasFetched(to file: TemporaryFile) {
         state.withLock { place in
             if case .service(let reference, _) = place { place = .fetched(reference, file) }
         }
     }
 
-    /// Takes over the file of another asset with the same bytes.
+    /// Takes the file of another asset with the same bytes.
     func takeFile(of other: CKAsset) {
         let held = other.place
         state.withLock { $0 = held }

@@ -4,10 +4,10 @@
 public import Foundation
 import TidemarkModel
 
-/// Names a record by its name and its zone.
+/// The identity of a record: its name and its zone.
 ///
-/// Programs write `CKRecord.ID`. It is no nested class, since Foundation on Linux cannot unarchive
-/// those.
+/// Programs write `CKRecord.ID`. It is not a nested class, because Foundation on Linux cannot
+/// unarchive those.
 ///
 /// Unchecked: immutable.
 open class CKRecordID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {

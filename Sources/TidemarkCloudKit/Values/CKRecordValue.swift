@@ -12,7 +12,7 @@ public protocol CKRecordValueProtocol {}
 
 /// The same as `CKRecordValueProtocol`.
 ///
-/// On Apple's systems it is for objects alone. Here Swift's values are no objects, and stand for
+/// On Apple's systems it is for objects only. Here Swift's values are not objects, and conform
 /// themselves.
 public typealias CKRecordValue = CKRecordValueProtocol
 
@@ -39,8 +39,8 @@ extension UInt32: CKRecordValueProtocol {}
 extension UInt64: CKRecordValueProtocol {}
 extension Float: CKRecordValueProtocol {}
 extension Double: CKRecordValueProtocol {}
-// Of any elements, since it is one of Foundation's for a cast on Apple's systems: `as?
-// CKRecordValue` takes what a program has read from JSON.
+// For any elements: the cast `as? CKRecordValue` must succeed for an array that a program has
+// parsed from JSON, as it does on Apple's systems.
 extension Array: CKRecordValueProtocol {}
 
 extension NSString: __CKRecordObjCValue {}

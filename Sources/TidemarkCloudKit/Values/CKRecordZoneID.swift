@@ -8,9 +8,9 @@ import TidemarkModel
 /// The owner's name that stands for the current user.
 public let CKCurrentUserDefaultName = "__defaultOwner__"
 
-/// Names a zone by its name and its owner.
+/// The identity of a zone: its name and its owner.
 ///
-/// Programs write `CKRecordZone.ID`. It is no nested class, since Foundation on Linux cannot
+/// Programs write `CKRecordZone.ID`. It is not a nested class, because Foundation on Linux cannot
 /// unarchive those.
 ///
 /// Unchecked: immutable.

@@ -90,7 +90,7 @@ open class CKReference: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable
 
     // MARK: The service
 
-    /// A link in a record of some zone, which is its target's where the link names none.
+    /// Creates a link of a record in a zone, which is the target's zone if the link names none.
     init(_ model: TidemarkModel.Reference, in zone: ZoneID) {
         recordID = CKRecordID(RecordID(recordName: model.recordName, zone: model.zone ?? zone))
         modelAction = model.action

@@ -4,14 +4,14 @@
 public import Foundation
 import TidemarkModel
 
-// Core Location is not there. No module of that name is shipped: `canImport(CoreLocation)` would
-// then be true in other packages, which need far more of it.
+// Core Location does not exist here. No module of that name is shipped: `canImport(CoreLocation)`
+// would then be true in other packages, which need far more of it.
 
 /// Degrees of latitude or longitude.
 public typealias CLLocationDegrees = Double
 /// Metres between two places, or above the sea.
 public typealias CLLocationDistance = Double
-/// Metres by which a place may be wrong; negative where it is not valid.
+/// The possible error of a place in metres; negative if the place is not valid.
 public typealias CLLocationAccuracy = Double
 /// Metres per second.
 public typealias CLLocationSpeed = Double
@@ -63,13 +63,13 @@ open class CLLocation: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable 
     public let coordinate: CLLocationCoordinate2D
     /// Metres above the sea.
     public let altitude: CLLocationDistance
-    /// Metres by which the coordinate may be wrong; negative where it is not valid.
+    /// The possible error of the coordinate in metres; negative if the coordinate is not valid.
     public let horizontalAccuracy: CLLocationAccuracy
-    /// Metres by which the altitude may be wrong; negative where it is not valid.
+    /// The possible error of the altitude in metres; negative if the altitude is not valid.
     public let verticalAccuracy: CLLocationAccuracy
-    /// Degrees clockwise from north; negative where it is not valid.
+    /// The direction in degrees clockwise from north; negative if it is not valid.
     public let course: CLLocationDirection
-    /// Metres per second; negative where it is not valid.
+    /// The speed in metres per second; negative if it is not valid.
     public let speed: CLLocationSpeed
     /// The time of the measurement.
     public let timestamp: Date
@@ -123,7 +123,7 @@ open class CLLocation: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable 
         self.timestamp = timestamp
     }
 
-    /// Metres to another place along the surface of a ball of the Earth's mean radius.
+    /// Returns the metres to another place along a sphere with the Earth's mean radius.
     open func distance(from location: CLLocation) -> CLLocationDistance {
         let radians = Double.pi / 180
         let (a, b) = (coordinate, location.coordinate)
@@ -162,7 +162,7 @@ open class CLLocation: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable 
     /// True.
     public static var supportsSecureCoding: Bool { true }
 
-    /// All that is known, as it is archived.
+    /// All properties, as they are archived.
     struct Archive: Codable, Equatable {
         var latitude: Double
         var longitude: Double

@@ -9,9 +9,9 @@ extension Date {
         self.init(timeIntervalSince1970: Double(milliseconds) / 1000)
     }
 
-    /// Whole milliseconds since 1970, as a service keeps times.
+    /// The milliseconds since 1970, as a service stores times.
     ///
-    /// Throws `invalidArguments` where 64 bits do not hold them.
+    /// Throws `invalidArguments` if they do not fit 64 bits.
     var milliseconds: Int64 {
         get throws(CKError) {
             guard let whole = Int64(exactly: (timeIntervalSince1970 * 1000).rounded()) else {

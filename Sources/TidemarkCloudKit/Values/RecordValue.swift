@@ -16,13 +16,14 @@ enum RecordValue: Sendable {
     case location(CLLocation)
     case reference(CKReference)
     case asset(CKAsset)
-    /// Values of one kind; with the type of an element where that is known without one.
+    /// Values of one kind, with the type of an element if it is known without an element.
     case list([RecordValue], of: FieldType?)
 
     /// Takes a value that a program sets; `nil` for a value that no record can hold.
     init?(_ value: Any) {
         guard let value = Self.unwrapped(value) else { return nil }
-        // Not by a cast alone: that would turn Swift's arrays into objects that have no element type.
+        // A cast alone is not enough: it would turn Swift's arrays into objects without an element
+        // type.
         if type(of: value) is NSArray.Type, let list = value as? NSArray {
             self.init(elements: list.map { $0 }, of: nil)
         } else if let scalar = Self.scalar(value) {
@@ -52,7 +53,7 @@ enum RecordValue: Sendable {
 
     /// A number, text or object, whether of Swift or of Foundation; `nil` for anything else.
     private static func scalar(_ value: Any) -> RecordValue? {
-        // Swift's numbers first: by a cast to NSNumber a truth value would be any of them.
+        // Swift's numbers first: a cast to NSNumber would turn a Boolean into any of them.
         switch value {
         case let value as any FixedWidthInteger:
             if let number = Int64(exactly: value) { return .integer(number) }
@@ -220,7 +221,7 @@ extension RecordValue {
     ) throws(CKError) -> FieldValue {
         var models: [FieldValue] = []
         for value in values { models.append(try value.model(in: zone)) }
-        // One number with a fraction makes a list of such numbers.
+        // One number with a fraction makes all numbers of the list doubles.
         if models.contains(where: { $0.type == .double }) {
             models = models.map { model in
                 if case .int64(let number) = model { .double(Double(number)) } else { model }

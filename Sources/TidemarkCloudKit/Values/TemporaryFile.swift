@@ -24,7 +24,7 @@ final class TemporaryFile: Sendable {
     }
 
     deinit {
-        // It may have been moved: then it is the program's.
+        // If the program has moved the file, it is the program's.
         paths.removeSoon(url.path)
     }
 

@@ -139,9 +139,9 @@ open class CKRecordZone: NSObject, NSCopying, NSSecureCoding, @unchecked Sendabl
 // MARK: The service
 
 extension CKRecordZone {
-    /// A zone of the service.
+    /// Creates a zone of the service.
     ///
-    /// `share` is the record of the share of the whole zone, where there is one.
+    /// `share` is the record of the share of the whole zone, if there is one.
     convenience init(_ model: Zone, share: RecordID? = nil) {
         self.init(
             CKRecordZoneID(model.zoneID),

@@ -8,7 +8,7 @@ import TidemarkModel
 ///
 /// Unchecked: see ``CKOperation``.
 open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Sendable {
-    /// All there is.
+    /// Creates an operation that fetches all changes.
     public override init() {}
 
     /// Fetches which zones changed after a token.

@@ -19,7 +19,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
         /// The fields to fetch; `nil` for all of them.
         open var desiredKeys: [CKRecord.FieldKey]?
 
-        /// All there is.
+        /// Creates a configuration that fetches all changes.
         public override init() {}
 
         /// Creates an operation that fetches the changes after a token.

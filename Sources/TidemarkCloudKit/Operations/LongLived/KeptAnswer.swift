@@ -12,7 +12,7 @@ struct KeptAnswer: Sendable {
     /// The error of the whole operation; `nil` if it succeeded.
     var error: CKError?
 
-    /// The answer as it lies on disk.
+    /// The response as it is stored on disk.
     struct Archive: Codable {
         /// The time of the service's response.
         var time: Date
@@ -57,7 +57,7 @@ struct KeptFiles {
 
     private func place(_ number: Int) -> URL { folder.appendingPathComponent("\(number)") }
 
-    /// Keeps a file under a number; without it the asset is one that was not fetched.
+    /// Stores a file under a number; without it the asset counts as not fetched.
     func keep(_ file: URL, as number: Int) {
         try? DeviceFile.makeFolder(folder)
         try? link(file, to: place(number))
@@ -71,7 +71,7 @@ struct KeptFiles {
         return (try? link(kept, to: file.url)) == nil ? nil : file
     }
 
-    /// The same bytes under another name, copied where a link cannot be.
+    /// Creates the same bytes under another name; copies them if they cannot be linked.
     private func link(_ file: URL, to other: URL) throws {
         do {
             try FileManager.default.linkItem(at: file, to: other)

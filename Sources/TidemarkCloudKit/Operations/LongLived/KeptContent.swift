@@ -3,7 +3,7 @@
 
 import Foundation
 
-// The state of each kind of operation that is kept.
+// The stored state of each kind of operation.
 
 extension CKModifyRecordsOperation {
     func keepOwn(in request: inout KeptRequest) {

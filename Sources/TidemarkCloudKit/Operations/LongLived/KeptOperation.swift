@@ -66,7 +66,7 @@ struct KeptOperation: Sendable {
         try? write(request)
     }
 
-    /// Forgets the operation.
+    /// Deletes the operation.
     func remove() {
         try? FileManager.default.removeItem(at: file)
         KeptFiles(folder: files).remove()

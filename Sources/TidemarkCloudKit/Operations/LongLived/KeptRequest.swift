@@ -43,7 +43,7 @@ struct KeptRequest: Codable {
         return now.timeIntervalSince(kept) > Self.requestLifetime
     }
 
-    /// Keeps an object as Foundation archives it.
+    /// Stores an object as Foundation archives it.
     mutating func keep(_ object: (any NSObject & NSCoding)?, as name: String) {
         objects[name] = object?.archivedData
     }
@@ -78,8 +78,9 @@ enum LongLivedKind: String, Codable {
         }
     }
 
-    /// An operation of this kind with nothing to do yet: of CloudKit's class, also where it was of a
-    /// program's own below that.
+    /// Creates an operation of this kind without work.
+    ///
+    /// It is of CloudKit's class, even if the program used a subclass.
     func makeOperation() -> CKDatabaseOperation {
         switch self {
         case .modifyRecords: CKModifyRecordsOperation()

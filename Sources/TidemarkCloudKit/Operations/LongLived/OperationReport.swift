@@ -205,7 +205,7 @@ extension OperationReport.Archive {
 }
 
 extension NSCoding where Self: NSObject {
-    /// The object as Foundation archives it; `nil` where it cannot be.
+    /// The object as Foundation archives it; `nil` if that fails.
     var archivedData: Data? {
         try? NSKeyedArchiver.archivedData(withRootObject: self, requiringSecureCoding: true)
     }

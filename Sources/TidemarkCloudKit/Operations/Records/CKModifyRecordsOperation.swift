@@ -118,7 +118,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
                 new.takeFiles(from: record)
                 outcome = .success(new)
             case .failure(let error):
-                // The service met a name that it does not know, in place of the asset.
+                // The service received an unknown reference in place of the asset.
                 let reason =
                     error.code == .assetFileNotFound ? assets.failures[record.recordID] : nil
                 let final: CKError =

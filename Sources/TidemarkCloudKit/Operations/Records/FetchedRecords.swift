@@ -19,7 +19,7 @@ extension Session {
                 model.recordID,
                 field: item.key,
                 element: item.element,
-                // In a shared database only the latest version's can be had.
+                // In a shared database only the latest version's bytes are available.
                 changeTag: caller.database.scope == .shared ? nil : model.changeTag
             )
             let file = try await call { (service, caller) async throws(SyncError) in
@@ -54,7 +54,7 @@ extension Session {
 }
 
 extension CKRecord {
-    /// Takes over the files of assets that both records have.
+    /// Takes the files of assets that both records have.
     func takeFiles(from other: CKRecord) {
         let files = other.assets.compactMap { item in item.asset.model.map { ($0, item.asset) } }
         for (_, _, asset) in assets {

@@ -38,7 +38,7 @@ struct SentAssets {
                 progress(Double(index + 1) / Double(unsent.count + 1))
             } catch {
                 guard Self.isOfFile(error) else { throw error }
-                // Without its file the service decides whether its name will do.
+                // Without the file, the service decides if the reference is valid.
                 if asset.model != nil { continue }
                 failures[record.recordID] = error
                 asset.wasSent(as: AssetReference(checksum: Self.unknown(), byteCount: 0))
@@ -47,15 +47,15 @@ struct SentAssets {
         }
     }
 
-    /// Takes the names back that were given to assets which could not be sent, so that a later save
-    /// sends them.
+    /// Removes the references of assets that could not be uploaded, so that a later save uploads
+    /// them.
     mutating func forgetMissing() {
         for asset in missing { asset.wasNotSent() }
         missing = []
     }
 
-    /// Those assets with a name and a file whose bytes the database does not have, or would not let
-    /// the caller name.
+    /// Returns the assets with a reference and a file whose bytes the database lacks or denies to
+    /// the caller.
     private func strangers(
         _ assets: [CKAsset],
         _ zone: ZoneID,

@@ -11,7 +11,7 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}
 
-    /// Takes part in shares.
+    /// Creates an operation that accepts shares.
     public convenience init(shareMetadatas: [CKShare.Metadata]) {
         self.init()
         self.shareMetadatas = shareMetadatas

@@ -11,7 +11,7 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
     /// Nothing to do yet.
     public override init() {}
 
-    /// Makes participants of users.
+    /// Creates an operation that fetches participants for users.
     public convenience init(userIdentityLookupInfos: [CKUserIdentity.LookupInfo]) {
         self.init()
         self.userIdentityLookupInfos = userIdentityLookupInfos

@@ -10,10 +10,10 @@ import TidemarkModel
 ///
 /// Unchecked: see ``CKOperation``.
 open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable {
-    /// All there is.
+    /// Creates an operation that fetches all notifications.
     public override init() {}
 
-    /// Fetches notifications that came after a token.
+    /// Creates an operation that fetches notifications after a token.
     public convenience init(previousServerChangeToken: CKServerChangeToken?) {
         self.init()
         self.previousServerChangeToken = previousServerChangeToken

@@ -106,7 +106,7 @@ open class CKAllowedSharingOptions: NSObject, NSCopying, NSSecureCoding, @unchec
         set { state.withLock { $0.allowsInvitations = newValue } }
     }
 
-    /// Options that allow the same.
+    /// Returns equal options.
     open func copy(with zone: NSZone? = nil) -> Any {
         CKAllowedSharingOptions(state.withLock { $0 })
     }

@@ -49,7 +49,8 @@ open class CKShare: CKRecord, @unchecked Sendable {
         }
     }
 
-    /// While it is held, participants' own locks are taken, whose holders take no other.
+    /// While this lock is held, participants' own locks are taken, whose holders take no other
+    /// lock.
     private let state: Lock<State>
 
     init(_ recordID: CKRecordID, _ content: RecordContent, _ terms: Terms) {
@@ -58,9 +59,10 @@ open class CKShare: CKRecord, @unchecked Sendable {
         change { $0 = content }
     }
 
-    /// Cannot be called: a share is of a record or a zone.
+    /// Unavailable: a share is of a record or a zone.
     ///
-    /// Since it is there, initialisers that a program adds to `CKRecord` are those of shares too.
+    /// Because of this declaration, initializers that a program adds to `CKRecord` are inherited by
+    /// shares.
     @available(*, unavailable, message: "Use init(rootRecord:) or init(recordZoneID:).")
     public override init(recordType: RecordType, recordID: CKRecord.ID = CKRecord.ID()) {
         state = Lock(State(Self.firstTerms(nil)))
@@ -117,9 +119,9 @@ open class CKShare: CKRecord, @unchecked Sendable {
         return state.participants.first { $0.participantID == state.terms.currentUser }
     }
 
-    /// Adds a participant; one that is there already takes over role and permission.
+    /// Adds a participant; an existing one gets the new role and permission.
     ///
-    /// Counts when the share is saved.
+    /// Takes effect when the share is saved.
     open func addParticipant(_ participant: CKShare.Participant) {
         state.withLock { state in
             let known = state.participants.first { known in
@@ -137,7 +139,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
 
     /// Removes a participant; the owner stays.
     ///
-    /// Counts when the share is saved.
+    /// Takes effect when the share is saved.
     open func removeParticipant(_ participant: CKShare.Participant) {
         state.withLock { state in
             state.participants.removeAll { known in
@@ -184,7 +186,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
         current.terms.blocked.map { CKShareBlockedIdentity(CKUserIdentity($0)) }
     }
 
-    /// Takes requests off the list; counts when the share is saved.
+    /// Removes requests from the list; takes effect when the share is saved.
     open func denyRequesters(_ requesters: [CKShare.AccessRequester]) {
         let names = requesters.map(\.userIdentity.userRecordID)
         state.withLock { state in
@@ -195,7 +197,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
         }
     }
 
-    /// Takes requests off the list and forbids others; counts when the share is saved.
+    /// Removes requests from the list and forbids others; takes effect when the share is saved.
     open func blockRequesters(_ requesters: [CKShare.AccessRequester]) {
         denyRequesters(requesters)
         let blocked = requesters.map(\.userIdentity.archived)
@@ -205,7 +207,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
         }
     }
 
-    /// Allows requests again; counts when the share is saved.
+    /// Allows requests again; takes effect when the share is saved.
     open func unblockIdentities(_ blockedIdentities: [CKShare.BlockedIdentity]) {
         let names = blockedIdentities.map(\.userIdentity.userRecordID)
         state.withLock { state in
@@ -230,8 +232,10 @@ open class CKShare: CKRecord, @unchecked Sendable {
 
     override var archivedTerms: Terms? { currentTerms }
 
-    // Apple's does not fail, and programs use what it gives without unwrapping.
-    /// Reads a share; one that no service takes where the archive holds something else.
+    // Apple's does not fail, and programs use its result without unwrapping.
+    /// Reads a share.
+    ///
+    /// If the archive contains something else, the share is one that no service accepts.
     public required init(coder aDecoder: NSCoder) {
         let archive = aDecoder.recordArchive
         state = Lock(State(archive?.shareTerms ?? Self.firstTerms(nil)))

@@ -179,7 +179,7 @@ open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked S
 // MARK: The service
 
 extension CKShareParticipant {
-    /// A participant of the service, whose own name is left out where it is the reader.
+    /// Creates a participant of the service; the reader's own name is left out.
     static func make(_ model: ShareParticipant, seenBy reader: UserID?) -> CKShareParticipant {
         let lookup: UserLookup? =
             if !model.email.isEmpty {
@@ -209,7 +209,7 @@ extension CKShareParticipant {
         )
     }
 
-    /// The participant for the service; the current user goes by the reader's name.
+    /// Returns the participant for the service, with the reader's name for the current user.
     func model(seenBy reader: UserID?) -> ShareParticipant {
         var model = ShareParticipant(
             id: participantID,

@@ -10,7 +10,7 @@ public let CKRecordNameZoneWideShare = "cloudkit.zoneshare"
 extension CKShare {
     /// The state of an invitation.
     public enum ParticipantAcceptanceStatus: Int, Sendable {
-        /// It is not known.
+        /// The value is not known.
         case unknown = 0
         /// Not accepted yet.
         case pending = 1
@@ -22,7 +22,7 @@ extension CKShare {
 
     /// The permission of a participant.
     public enum ParticipantPermission: Int, Sendable {
-        /// It is not known.
+        /// The value is not known.
         case unknown = 0
         /// Nothing.
         case none = 1
@@ -34,7 +34,7 @@ extension CKShare {
 
     /// The role of a participant in the share.
     public enum ParticipantRole: Int, Sendable {
-        /// It is not known.
+        /// The value is not known.
         case unknown = 0
         /// Whose zone it is.
         case owner = 1
@@ -42,19 +42,19 @@ extension CKShare {
         case administrator = 2
         /// Was invited.
         case privateUser = 3
-        /// Came by the link of an open share.
+        /// A participant who joined by the link of a public share.
         case publicUser = 4
     }
 
     /// The role of a participant in the share, under its older name.
     public enum ParticipantType: Int, Sendable {
-        /// It is not known.
+        /// The value is not known.
         case unknown = 0
         /// Whose zone it is.
         case owner = 1
         /// Was invited.
         case privateUser = 3
-        /// Came by the link of an open share.
+        /// A participant who joined by the link of a public share.
         case publicUser = 4
     }
 

@@ -132,7 +132,7 @@ open class CKUserIdentity: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
     public let userRecordID: CKRecord.ID?
     /// The lookup that found the user; `nil` if there was no lookup.
     public let lookupInfo: CKUserIdentity.LookupInfo?
-    /// The user's name; `nil` where it is not known.
+    /// The user's name; `nil` if it is not known.
     public let nameComponents: PersonNameComponents?
     /// True if the user has an account.
     public let hasiCloudAccount: Bool

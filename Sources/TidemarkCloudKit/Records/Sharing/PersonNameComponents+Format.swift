@@ -23,7 +23,7 @@ extension PersonNameComponents {
 
         /// The length of the name.
         public var style: Style
-        /// Kept, and used by nothing.
+        /// The locale, which is stored and not used.
         public var locale: Locale
 
         /// A way to write names.
@@ -56,7 +56,7 @@ extension PersonNameComponents {
         }
     }
 
-    /// Given name and family name.
+    /// Returns the given name and the family name.
     public func formatted() -> String {
         FormatStyle().format(self)
     }
